@@ -1,0 +1,55 @@
+# What Fluid is built on; all of it comes from the distribution (scripts/setup installs it).
+
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+if("${OpenMP_CXX_LIBRARIES}" MATCHES "libomp")
+  message(FATAL_ERROR "Fluid shares libgomp with oneDNN; building with libomp would start two pools")
+endif()
+
+# LLVM, linked statically and only the parts in use, so that fluidrun stays small and starts fast.
+find_package(LLVM ${FLUID_LLVM} QUIET CONFIG
+             HINTS /usr/lib/llvm-22/lib/cmake/llvm /usr/lib/llvm-19/lib/cmake/llvm)
+if(NOT LLVM_FOUND)
+  find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+endif()
+message(STATUS "LLVM ${LLVM_PACKAGE_VERSION}")
+llvm_map_components_to_libnames(FLUID_LLVM_LIBS orcjit native nvptx passes bitreader linker)
+add_library(llvm INTERFACE)
+target_include_directories(llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(llvm INTERFACE ${FLUID_LLVM_LIBS})
+set(FLUID_LLVM_TOOLS ${LLVM_TOOLS_BINARY_DIR})
+
+# FlatBuffers' readers, builders and verifier are headers only; flatc compiles the schema.
+find_path(FLUID_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
+find_program(FLUID_FLATC flatc REQUIRED)
+
+add_library(json INTERFACE)
+target_link_libraries(json INTERFACE nlohmann_json::nlohmann_json)
+
+add_library(xxhash INTERFACE)
+target_compile_definitions(xxhash INTERFACE XXH_INLINE_ALL)
+
+if(FLUID_ONEDNN)
+  find_library(FLUID_DNNL_LIBRARY dnnl REQUIRED)
+  add_library(dnnl INTERFACE)
+  target_link_libraries(dnnl INTERFACE ${FLUID_DNNL_LIBRARY})
+endif()
+
+if(FLUID_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+find_program(FLUID_CCACHE ccache)
+if(FLUID_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FLUID_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${FLUID_CCACHE})
+endif()
+find_program(FLUID_MOLD mold)
+if(FLUID_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,113 @@
+# Functions that make Fluid's libraries, programs and tests from its folders.
+
+add_library(fluid_flags INTERFACE)
+target_include_directories(fluid_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_compile_options(fluid_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
+                       -ffp-contract=off)
+if(FLUID_WERROR)
+  target_compile_options(fluid_flags INTERFACE -Werror)
+endif()
+if(FLUID_SANITIZE)
+  target_compile_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE})
+endif()
+
+# The standard headers that nearly every file includes, compiled once.
+set(FLUID_PCH <algorithm> <functional> <map> <memory> <optional> <span> <string> <variant> <vector>)
+
+# fluid_library(<folder> LINKS <targets>): every .cpp below the folder but examples and fluidrun.
+function(fluid_library folder)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/examples/|/tools/|/executor/fluidrun|/executor/cuda/")
+  if(NOT FLUID_ONEDNN)
+    list(FILTER sources EXCLUDE REGEX "/onednn")
+  endif()
+  if(NOT sources)
+    file(WRITE ${CMAKE_BINARY_DIR}/generated/empty.cpp "")
+    set(sources ${CMAKE_BINARY_DIR}/generated/empty.cpp)
+  endif()
+  add_library(fluid_${folder} STATIC ${sources})
+  target_link_libraries(fluid_${folder} PUBLIC fluid_flags ${ARG_LINKS} Threads::Threads)
+  target_precompile_headers(fluid_${folder} PRIVATE ${FLUID_PCH})
+endfunction()
+
+# Gathers every `OpDef <name>_op()` of ops/*/*.cpp into one table.
+function(fluid_generate_op_table target)
+  file(GLOB op_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ops/*/*.cpp)
+  list(FILTER op_files EXCLUDE REGEX "/tools/")
+  set(out ${CMAKE_BINARY_DIR}/generated/op_table.cpp)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} "-DOUT=${out}" "-DFILES=${op_files}" -P ${CMAKE_SOURCE_DIR}/cmake/OpTable.cmake
+    DEPENDS ${op_files} ${CMAKE_SOURCE_DIR}/cmake/OpTable.cmake
+    COMMENT "Gathering the op table" VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+# Compiles a FlatBuffers schema to generated/<name>_generated.h for `target`.
+function(fluid_flatbuffers target schema)
+  get_filename_component(stem ${schema} NAME_WE)
+  set(out ${CMAKE_BINARY_DIR}/generated/${stem}_generated.h)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${FLUID_FLATC} --cpp --scoped-enums -o ${CMAKE_BINARY_DIR}/generated ${CMAKE_SOURCE_DIR}/${schema}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${schema} VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+function(fluid_program name folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  add_executable(${name} ${ARG_SOURCES} ${sources})
+  target_link_libraries(${name} PRIVATE fluid_executor ${ARG_LINKS})
+  target_precompile_headers(${name} PRIVATE ${FLUID_PCH})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+endfunction()
+
+# Every .cpp of the folder is a program; their outputs land in <build>/examples.
+function(fluid_examples folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE fluid_executor)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+  endforeach()
+endfunction()
+
+# tests/<part>/*.cpp become one program, test_<part>; each gtest case is a ctest case.
+function(fluid_tests part)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  if(NOT TARGET fluid_test_support)
+    file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.cpp)
+    if(support)
+      add_library(fluid_test_support STATIC ${support})
+      target_link_libraries(fluid_test_support PUBLIC fluid_executor GTest::gtest)
+    else()
+      add_library(fluid_test_support INTERFACE)
+      target_link_libraries(fluid_test_support INTERFACE fluid_executor GTest::gtest)
+    endif()
+  endif()
+  add_executable(test_${part} ${sources})
+  target_link_libraries(test_${part} PRIVATE fluid_test_support GTest::gtest GTest::gtest_main)
+  target_precompile_headers(test_${part} PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
+  target_compile_definitions(test_${part} PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             FLUID_BINARY_DIR="${CMAKE_BINARY_DIR}"
+                             FLUID_LLVM_TOOLS="${FLUID_LLVM_TOOLS}")
+  include(GoogleTest)
+  gtest_discover_tests(test_${part} TEST_PREFIX ${part}. DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 300)
+endfunction()
+
+# Scripts under tests/lint, one ctest case each.
+function(fluid_lint_tests)
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/lint/*.sh)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    add_test(NAME lint.${name} COMMAND bash ${script} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  endforeach()
+endfunction()

@@ -1,0 +1,36 @@
+#include "ir/attr.h"
+
+#include <algorithm>
+#include <array>
+
+namespace fluid {
+
+std::string_view kind_of(const Attr& attr) {
+  static constexpr std::array<std::string_view, 9> kKinds = {
+      "bool",  "int",          "float",          "string",         "type",
+      "graph", "list of ints", "list of floats", "list of strings"};
+  return kKinds[attr.index()];
+}
+
+const Attr* Attrs::find(std::string_view name) const {
+  for (const Entry& e : entries_) {
+    if (e.first == name) return &e.second;
+  }
+  return nullptr;
+}
+
+void Attrs::set(std::string_view name, Attr value) {
+  for (Entry& e : entries_) {
+    if (e.first == name) {
+      e.second = std::move(value);
+      return;
+    }
+  }
+  entries_.emplace_back(std::string(name), std::move(value));
+}
+
+void Attrs::erase(std::string_view name) {
+  std::erase_if(entries_, [&](const Entry& e) { return e.first == name; });
+}
+
+}  // namespace fluid

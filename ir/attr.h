@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/error.h"
+#include "ir/type.h"
+
+namespace fluid {
+
+/// Names a graph of the same program: `body = @g3`.
+struct GraphRef {
+  std::string name;
+  bool operator==(const GraphRef&) const = default;
+};
+
+using Attr = std::variant<bool, int64_t, double, std::string, Type, GraphRef, std::vector<int64_t>,
+                          std::vector<double>, std::vector<std::string>>;
+
+/// "int", "list of ints", ...: for messages and docs.
+std::string_view kind_of(const Attr& attr);
+
+/// Named attributes in the order in which they were set.
+class Attrs {
+ public:
+  using Entry = std::pair<std::string, Attr>;
+
+  Attrs() = default;
+  Attrs(std::initializer_list<Entry> entries) : entries_(entries) {}
+
+  const Attr* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  void set(std::string_view name, Attr value);  ///< replaces an entry of the same name
+  void erase(std::string_view name);
+
+  /// The value of `name`, which must be there and of type T.
+  template <class T>
+  const T& get(std::string_view name) const {
+    const Attr* attr = find(name);
+    check(attr != nullptr, "missing attribute '" + std::string(name) + "'");
+    const T* value = std::get_if<T>(attr);
+    check(value != nullptr, "attribute '" + std::string(name) + "' is a " +
+                                std::string(kind_of(*attr)));
+    return *value;
+  }
+  template <class T>
+  T get_or(std::string_view name, T fallback) const {
+    return has(name) ? get<T>(name) : fallback;
+  }
+
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  bool operator==(const Attrs&) const = default;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,48 @@
+#include "ir/error.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace fluid {
+
+void check(bool condition, std::string_view what, std::source_location where) {
+  if (condition) return;
+  throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+                      std::string(what));
+}
+
+namespace {
+
+/// Levenshtein distance: insertions, deletions and substitutions cost 1 each.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  size_t best = std::max<size_t>(1, name.size() / 3) + 1;
+  std::string_view found;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance < best) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return found.empty() ? "" : " (did you mean '" + std::string(found) + "'?)";
+}
+
+}  // namespace fluid

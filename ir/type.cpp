@@ -1,0 +1,117 @@
+#include "ir/type.h"
+
+#include <array>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+struct DTypeInfo {
+  std::string_view name;
+  int64_t bytes;
+};
+constexpr std::array<DTypeInfo, 8> kDTypes = {{{"f64", 8},
+                                               {"f32", 4},
+                                               {"f16", 2},
+                                               {"bf16", 2},
+                                               {"i64", 8},
+                                               {"i32", 4},
+                                               {"u8", 1},
+                                               {"bool", 1}}};
+
+int64_t checked_product(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) {
+    throw UserError("a shape has more elements than a 64-bit integer counts");
+  }
+  return product;
+}
+
+}  // namespace
+
+int64_t size_of(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].bytes; }
+std::string_view name_of(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].name; }
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (size_t i = 0; i < kDTypes.size(); ++i) {
+    if (kDTypes[i].name == name) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+bool is_float(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::f32 || is_half(dtype);
+}
+bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean; }
+DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+std::string Dim::str() const {
+  if (!batch) return std::to_string(size);
+  return size == 1 ? "?" : std::to_string(size) + "?";
+}
+
+bool Shape::has_batch() const {
+  for (const Dim& d : *this) {
+    if (d.batch) return true;
+  }
+  return false;
+}
+
+Dim Shape::numel() const {
+  Dim n(1);
+  for (const Dim& d : *this) {
+    if (d.batch && n.batch) throw UserError("shape " + str() + " has two batch dimensions");
+    n.size = checked_product(n.size, d.size);
+    n.batch = n.batch || d.batch;
+  }
+  return n;
+}
+
+Shape Shape::at(int64_t batch_size) const {
+  Shape s;
+  for (const Dim& d : *this) s.emplace_back(d.at(batch_size));
+  return s;
+}
+
+std::string Shape::str() const {
+  std::string s = "[";
+  for (size_t i = 0; i < size(); ++i) s += (i ? ", " : "") + (*this)[i].str();
+  return s + "]";
+}
+
+std::string Layout::str() const {
+  const bool image = order.size() <= 4;
+  auto letter = [&](int axis) { return (image ? "nchw" : "abcdefghijkl")[axis]; };
+  std::string s;
+  for (int axis : order) {
+    bool blocked = false;
+    for (const Block& b : blocks) blocked = blocked || b.axis == axis;
+    s += static_cast<char>(blocked ? letter(axis) - 'a' + 'A' : letter(axis));
+  }
+  for (const Block& b : blocks) s += std::to_string(b.size) + letter(b.axis);
+  return s;
+}
+
+std::string Type::str() const {
+  return std::string(name_of(dtype)) + shape.str() + (layout ? "{" + layout->str() + "}" : "");
+}
+
+int64_t Type::bytes_at(int64_t batch_size) const {
+  int64_t n = size_of(dtype);
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    int64_t extent = shape[axis].at(batch_size);
+    int64_t block = 1;
+    if (layout) {
+      for (const Layout::Block& b : layout->blocks) {
+        if (b.axis == axis) block *= b.size;
+      }
+    }
+    extent = (extent + block - 1) / block * block;
+    n = checked_product(n, extent);
+  }
+  return n;
+}
+
+}  // namespace fluid

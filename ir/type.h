@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fluid {
+
+enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, u8, boolean };
+
+inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16,
+                       i64 = DType::i64, i32 = DType::i32, u8 = DType::u8,
+                       boolean = DType::boolean;
+
+int64_t size_of(DType dtype);             ///< bytes an element; bool takes one
+std::string_view name_of(DType dtype);    ///< "f32", "bool", ...
+std::optional<DType> dtype_named(std::string_view name);
+bool is_float(DType dtype);
+bool is_half(DType dtype);                ///< f16 or bf16
+bool is_integer(DType dtype);             ///< i64, i32 or u8 (not bool)
+/// The dtype arithmetic on `dtype` is done in: f32 for halves, itself otherwise.
+DType compute_dtype(DType dtype);
+
+/// An extent: a fixed number, or a multiple of the batch that becomes a number when compiled.
+struct Dim {
+  int64_t size = 0;    ///< the extent, or the factor of the batch
+  bool batch = false;
+
+  constexpr Dim() = default;
+  constexpr Dim(int64_t n) : size(n) {}  // NOLINT: a plain number is a Dim
+  constexpr Dim(int n) : size(n) {}      // NOLINT
+  static constexpr Dim of_batch(int64_t factor) {
+    Dim d(factor);
+    d.batch = true;
+    return d;
+  }
+  int64_t at(int64_t batch_size) const { return batch ? size * batch_size : size; }
+  bool is(int64_t n) const { return !batch && size == n; }
+  std::string str() const;  ///< "784", "?" (the batch), "256?" (256 times the batch)
+  bool operator==(const Dim&) const = default;
+};
+
+/// The batch: `net.data("image", {kBatch, 1, 28, 28}, f32)`.
+inline constexpr Dim kBatch = Dim::of_batch(1);
+
+/// Extents of a tensor, outermost first. Rank 0 is a scalar. At most one dim depends on the batch.
+class Shape : public std::vector<Dim> {
+ public:
+  using std::vector<Dim>::vector;
+  Shape(std::initializer_list<Dim> dims) : std::vector<Dim>(dims) {}
+
+  int64_t rank() const { return static_cast<int64_t>(size()); }
+  bool has_batch() const;
+  /// The number of elements as a Dim: a number, or a multiple of the batch.
+  Dim numel() const;
+  int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
+  Shape at(int64_t batch_size) const;  ///< with every batch dim made a number
+  std::string str() const;             ///< "[?, 784]"
+};
+
+/// How a tensor lies in memory when it is not plain row-major: dims in `order`, outermost first,
+/// then inner blocks. nChw16c is order {0,1,2,3}, blocks {{axis 1, 16}}. Padded lanes are zero.
+struct Layout {
+  struct Block {
+    int axis;
+    int64_t size;
+    bool operator==(const Block&) const = default;
+  };
+  std::vector<int> order;
+  std::vector<Block> blocks;
+
+  std::string str() const;  ///< "nChw16c" where the rank has letters
+  bool operator==(const Layout&) const = default;
+};
+
+struct Type {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::optional<Layout> layout;  ///< absent: plain row-major
+
+  std::string str() const;  ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
+  int64_t bytes_at(int64_t batch_size) const;  ///< with the padding of the layout
+  bool operator==(const Type&) const = default;
+};
+
+}  // namespace fluid

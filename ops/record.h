@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ops/table.h"
+
+namespace fluid {
+
+/// Appends op `name` to `graph`: fills in default attributes, checks operand count and attribute
+/// names and kinds, infers the result types. Throws UserError naming `loc`.
+Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
+              const Loc& loc);
+
+/// A place in memory with a name: `data`, `param` or `state` (symbol = its name, unique).
+Value record_source(ir::Graph& graph, std::string_view op, std::string symbol, Type type,
+                    Attrs attrs, const Loc& loc);
+
+/// Writes `value` into the variable `symbol` at the end of the step.
+void record_store(ir::Graph& graph, std::string symbol, Value value, const Loc& loc);
+
+}  // namespace fluid

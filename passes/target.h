@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// How a library kernel would run an op on a target.
+struct Claim {
+  std::string kernel;                          ///< "onednn.conv"
+  double seconds = 0;                          ///< predicted
+  int64_t workspace = 0;                       ///< bytes it needs while it runs
+  /// Wanted layouts, one an operand and one a result; an empty optional is plain.
+  std::vector<std::optional<Layout>> operands;
+  std::vector<std::optional<Layout>> results;
+};
+
+/// A stretch of epilogue ops (bias, relu) that a kernel may take along: each reads the one before.
+using Chain = std::vector<const ir::Op*>;
+
+/// The hardware as the passes see it. Ops come with concrete types. A description of a machine
+/// implements it as well as the machine itself does.
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual std::string name() const = 0;        ///< "cpu"
+  virtual int threads() const = 0;
+  /// Library kernels that may run `op` followed by `epilogue`, best first; empty when none can.
+  virtual std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const = 0;
+  /// Predicted seconds of generated code for `op`.
+  virtual double generated_seconds(const ir::Op& op) const = 0;
+  /// Bytes of scratch that the generated kernel of a `fused` op needs while it runs.
+  virtual int64_t scratch(const ir::Op& fused, int64_t batch) const = 0;
+};
+
+}  // namespace fluid
