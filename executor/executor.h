@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/outputs.h"
+#include "executor/place.h"
+#include "frontend/program.h"
+#include "ir/tensor.h"
+#include "passes/options.h"
+
+namespace fluid {
+
+struct ExecutorOptions {
+  int64_t batch = 0;             ///< samples of the first prepared step; 0: prepare() says later
+  uint64_t seed = 0;             ///< of initialisers and random ops
+  int threads = 0;               ///< 0: as many as OpenMP would use
+  std::optional<DType> dtype;    ///< f64: the whole program in f64
+  bool any_batch = false;        ///< compile an unprepared size when it comes, instead of refusing
+  bool fuse = true;
+  bool libraries = true;         ///< let library kernels take the ops they are better at
+  bool verify_plan = false;      ///< guards between memory ranges; dead ranges filled with NaN
+  std::string cache_dir;         ///< of compiled kernels; empty: none
+};
+
+/// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.
+struct Prepare {
+  std::vector<int64_t> train;
+  std::vector<int64_t> eval;
+  std::vector<int64_t> predict;
+};
+
+/// Bytes of the one arena.
+struct MemoryUse {
+  int64_t total = 0;             ///< the arena: state + slots + transient
+  int64_t state = 0;             ///< parameters, optimizer state, counters
+  int64_t slots = 0;             ///< two slots for the feeds and outputs of a step
+  int64_t transient = 0;         ///< the largest need of any prepared step
+};
+
+/// What building the steps took.
+struct CompileReport {
+  double passes_ms = 0;
+  double compile_ms = 0;
+  int kernels = 0;               ///< compiled by LLVM
+  int from_cache = 0;
+};
+
+/// A compiled program on a place, with its variables. Not safe to use from two threads at once.
+///
+/// The first use initialises every variable from the seed. A feed is given by the name and shape of
+/// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and an attribute `scale`
+/// multiplies what is fed.
+class Executor {
+ public:
+  /// Throws UserError when the program cannot be trained or run on `place`.
+  Executor(const Program& program, Place place, ExecutorOptions options = {});
+  ~Executor();
+  Executor(Executor&&) noexcept;
+
+  /// Compiles the steps for these sizes, so that no later step compiles or allocates.
+  void prepare(const Prepare& sizes);
+
+  /// One training step: forward, backward, update. A program without `minimize` only runs forward.
+  /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of
+  /// range): the step is then not applied.
+  Outputs run(const Batch& batch);
+  /// All outputs in inference mode (dropout off); changes no variable.
+  Outputs eval(const Batch& batch);
+  /// The outputs that need none of the feeds missing from `batch`, in inference mode.
+  Outputs predict(const Batch& batch);
+  /// Names of the outputs that predict() leaves out, given these feeds.
+  std::vector<std::string> left_out(const std::vector<std::string>& feeds);
+
+  /// All parameters as a safetensors file, written atomically.
+  void save(const std::string& path);
+  /// Sets the parameters from a safetensors file: each must be there with its shape.
+  void load(const std::string& path);
+  std::vector<std::string> parameters() const;
+  /// A copy of a variable: a parameter, or a state such as "fc0.w.moment1".
+  Tensor parameter(std::string_view name);
+  /// Throws UserError when there is no such variable or the shape differs; converts the dtype.
+  void set_parameter(std::string_view name, const Tensor& value);
+
+  MemoryUse memory() const;
+  CompileReport compile_report() const;
+  /// The final program of a prepared step as text, for people.
+  std::string text(Mode mode, int64_t batch) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/tensor.h"
+
+namespace fluid {
+
+/// One fetched output.
+struct Output {
+  std::string name;
+  Tensor value;         ///< a view of the output slot; of a metric: sum / weight
+  bool metric = false;
+  double sum = 0;       ///< of a metric: add these over steps for an epoch's figure
+  double weight = 0;
+};
+
+/// The outputs of one step. The tensors are views: valid until the second step after this one, of
+/// any mode. `.copy()` owns.
+class Outputs {
+ public:
+  explicit Outputs(const std::vector<Output>* outputs) : outputs_(outputs) {}
+
+  /// Throws UserError with a near miss when there is no such output.
+  const Tensor& operator[](std::string_view name) const { return find(name).value; }
+  const Output& find(std::string_view name) const;
+  bool has(std::string_view name) const;
+  auto begin() const { return outputs_->begin(); }
+  auto end() const { return outputs_->end(); }
+  size_t size() const { return outputs_->size(); }
+
+ private:
+  const std::vector<Output>* outputs_;
+};
+
+}  // namespace fluid
