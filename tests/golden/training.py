@@ -1,0 +1,139 @@
+"""Losses of PyTorch's own training runs: what Fluid's runs are compared with.
+
+    python tests/golden/training.py MNIST_DIR > tests/golden/training.json
+
+Parameters and the linear-regression data come from `uniform`, a counter hash that
+tests/support/golden.h repeats bit for bit, so that no tensor needs to be stored. The image networks
+read the first records of the official MNIST training files in MNIST_DIR, unshuffled, as u8 / 255.
+Per work: 50 losses in f64, 50 in f32 (one thread).
+"""
+
+import gzip
+import json
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+STEPS = 50
+torch.set_num_threads(1)
+torch.use_deterministic_algorithms(True)
+
+
+def uniform(stream, n):
+    """n numbers in [0, 1): splitmix64 of (stream << 32) + index, its top 53 bits."""
+    with np.errstate(over="ignore"):
+        z = (np.uint64(stream) << np.uint64(32)) + np.arange(n, dtype=np.uint64)
+        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def parameters(shapes, dtype):
+    """Parameter k: uniform in +-1/sqrt(fan in of the layer), from stream k."""
+    made = []
+    for k, (shape, fan_in) in enumerate(shapes):
+        u = uniform(k, int(np.prod(shape))).reshape(shape)
+        made.append(torch.tensor((2 * u - 1) / np.sqrt(fan_in), dtype=dtype).requires_grad_())
+    return made
+
+
+def mnist(directory, count):
+    def read(name, header):
+        with gzip.open(f"{directory}/{name}.gz") as f:
+            return np.frombuffer(f.read()[header:], dtype=np.uint8)
+
+    images = read("train-images-idx3-ubyte", 16)[: count * 784].reshape(count, 1, 28, 28)
+    labels = read("train-labels-idx1-ubyte", 8)[:count]
+    return images, torch.tensor(labels.astype(np.int64))
+
+
+# Parameters in the order in which the programs record them: weights as [out, in, ...] for
+# convolutions and [in, out] for linear layers.
+def linear_regression(p, x, y):
+    return F.mse_loss(x @ p[0] + p[1], y)
+
+
+def mnist_fluid(p, x, y):
+    h = F.max_pool2d(F.relu(F.conv2d(x, p[0], p[1], padding=2)), 2)
+    h = F.max_pool2d(F.relu(F.conv2d(h, p[2], p[3], padding=2)), 2)
+    return F.cross_entropy(h.flatten(1) @ p[4] + p[5], y)
+
+
+def mnist_cnn(p, x, y):
+    h = F.max_pool2d(F.conv2d(x, p[0], p[1]), 2)
+    h = F.max_pool2d(F.conv2d(h, p[2], p[3]), 2)
+    h = F.adaptive_max_pool2d(h, 1).flatten(1)
+    return F.cross_entropy(F.relu(h @ p[4] + p[5]) @ p[6] + p[7], y)
+
+
+FLUID_SHAPES = [((20, 1, 5, 5), 25), ((20,), 25), ((20, 20, 5, 5), 500), ((20,), 500),
+                ((980, 10), 980), ((10,), 980)]
+CNN_SHAPES = [((32, 1, 3, 3), 9), ((32,), 9), ((64, 32, 5, 5), 800), ((64,), 800),
+              ((64, 32), 64), ((32,), 64), ((32, 10), 32), ((10,), 32)]
+
+
+def losses(network, shapes, batches, make_optimizer, dtype):
+    p = parameters(shapes, dtype)
+    optimizer = make_optimizer(p)
+    out = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = network(p, x.to(dtype), y if y.dtype == torch.int64 else y.to(dtype))
+        loss.backward()
+        optimizer.step()
+        out.append(float(loss.detach()))
+    return out
+
+
+def linear_batches():
+    n = 1000
+    x = 10 * uniform(100, 2 * n).reshape(n, 2) - 5
+    noise = 2 * (uniform(101, 12 * n).reshape(n, 12).sum(1, keepdims=True) - 6)
+    y = x @ np.array([[2.0], [-3.0]]) + 10 + noise
+    # Both precisions start from the same f32 data.
+    return [(torch.tensor(x.astype(np.float32)), torch.tensor(y.astype(np.float32)))] * STEPS
+
+
+def image_batches(images, labels, size):
+    for i in range(STEPS):
+        rows = slice(i * size, (i + 1) * size)
+        yield images[rows], labels[rows]
+
+
+def scaled(batches, dtype):
+    """u8 pixels times f32(1/255), computed in the run's own precision."""
+    scale = float(np.float32(1 / 255))
+    return [(torch.tensor(x).to(dtype) * scale, y) for x, y in batches]
+
+
+def main(directory):
+    images, labels = mnist(directory, 128 * STEPS)
+    sgd = lambda p: torch.optim.SGD(p, 0.01)
+    momentum = lambda p: torch.optim.SGD(p, 0.01, momentum=0.9)
+    adam = lambda lr: lambda p: torch.optim.Adam(p, lr)
+    fluid = lambda dtype: scaled(image_batches(images, labels, 100), dtype)
+    cnn = lambda dtype: scaled(image_batches(images, labels, 128), dtype)
+    works = {
+        "linear_regression": (linear_regression, [((2, 1), 2), ((1,), 2)], lambda d: linear_batches(), adam(0.1)),
+        "mnist_fluid_sgd": (mnist_fluid, FLUID_SHAPES, fluid, sgd),
+        "mnist_fluid_momentum": (mnist_fluid, FLUID_SHAPES, fluid, momentum),
+        "mnist_fluid_adam": (mnist_fluid, FLUID_SHAPES, fluid, adam(0.001)),
+        "mnist_cnn_adam": (mnist_cnn, CNN_SHAPES, cnn, adam(0.02)),
+    }
+    golden = {"made_by": "tests/golden/training.py", "torch": torch.__version__}
+    for name, (network, shapes, batches, optimizer) in works.items():
+        golden[name] = {
+            label: losses(network, shapes, batches(dtype), optimizer, dtype)
+            for label, dtype in (("f64", torch.float64), ("f32", torch.float32))
+        }
+    print("{")
+    lines = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in golden.items()]
+    print(",\n".join(lines))
+    print("}")
+
+
+main(sys.argv[1])
