@@ -1,15 +1,49 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "ir/error.h"
 #include "ir/type.h"
 
 namespace fluid {
+
+/// Whether an element of `dtype` is a T in host memory; a half is its bits in a uint16_t.
+template <class T>
+constexpr bool holds(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return std::is_same_v<T, double>;
+    case DType::f32:
+      return std::is_same_v<T, float>;
+    case DType::f16:
+    case DType::bf16:
+      return std::is_same_v<T, uint16_t>;
+    case DType::i64:
+      return std::is_same_v<T, int64_t>;
+    case DType::i32:
+      return std::is_same_v<T, int32_t>;
+    case DType::u8:
+      return std::is_same_v<T, uint8_t>;
+    case DType::boolean:
+      return std::is_same_v<T, bool>;
+  }
+  return false;
+}
+
+/// The dtype whose elements are Ts; T is not a half.
+template <class T>
+constexpr DType dtype_of() {
+  for (DType d : {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean}) {
+    if (holds<T>(d)) return d;
+  }
+}
 
 /// A tensor in host memory, plain row-major: owning, or a view of somebody's memory.
 class Tensor {
@@ -20,31 +54,55 @@ class Tensor {
   /// A view: the caller keeps `data` alive (or gives an owner to share).
   static Tensor view(DType dtype, std::vector<int64_t> shape, void* data,
                      std::shared_ptr<void> owner = nullptr);
+  /// Owns a copy of `values`, whose number must be the shape's.
   template <class T>
   static Tensor of(std::vector<int64_t> shape, std::span<const T> values);
 
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  int64_t numel() const;
+  int64_t numel() const { return numel_; }
   int64_t bytes() const { return numel() * size_of(dtype_); }
   void* data() { return data_; }
   const void* data() const { return data_; }
   template <class T>
-  std::span<T> as();         ///< T must match dtype(); throws UserError otherwise
+  std::span<T> as();  ///< T must match dtype(); throws UserError otherwise
   template <class T>
   std::span<const T> as() const;
-  double at(int64_t i) const;          ///< element i in row-major order, as a double
-  double item() const;                 ///< the single element; UserError when there are several
-  Tensor copy() const;                 ///< owns its memory
-  Tensor cast(DType dtype) const;      ///< converted copy; round to nearest even for halves
-  std::string str() const;             ///< "f32[2, 3]"
+  double at(int64_t i) const;      ///< element i in row-major order, as a double
+  double item() const;             ///< the single element; UserError when there are several
+  Tensor copy() const;             ///< owns its memory
+  Tensor cast(DType dtype) const;  ///< converted copy; round to nearest even for halves
+  std::string str() const;         ///< "f32[2, 3]"
 
  private:
+  void require(bool condition, const char* what) const;  ///< UserError naming the tensor
+
   DType dtype_ = DType::f32;
   std::vector<int64_t> shape_ = {0};
+  int64_t numel_ = 0;
   std::shared_ptr<void> owner_;
   void* data_ = nullptr;
 };
+
+template <class T>
+Tensor Tensor::of(std::vector<int64_t> shape, std::span<const T> values) {
+  Tensor t(dtype_of<T>(), std::move(shape));
+  t.require(t.numel() == static_cast<int64_t>(values.size()), "given another number of values");
+  if (!values.empty()) std::memcpy(t.data(), values.data(), values.size_bytes());
+  return t;
+}
+
+template <class T>
+std::span<T> Tensor::as() {
+  require(holds<T>(dtype_), "read as another dtype");
+  return {static_cast<T*>(data_), static_cast<size_t>(numel_)};
+}
+
+template <class T>
+std::span<const T> Tensor::as() const {
+  require(holds<T>(dtype_), "read as another dtype");
+  return {static_cast<const T*>(data_), static_cast<size_t>(numel_)};
+}
 
 /// The f16 and bf16 conversions used everywhere on the host: round to nearest even.
 float half_to_float(uint16_t bits, DType dtype);
@@ -54,7 +112,8 @@ uint16_t float_to_half(float value, DType dtype);
 struct Batch {
   int64_t size = 0;
   std::vector<std::pair<std::string, Tensor>> columns;
-  /// Batches of equal non-zero id hold the same bytes, so a feed slot that holds it is not recopied.
+  /// Batches of equal non-zero id hold the same bytes, so a feed slot that holds it is not
+  /// recopied.
   uint64_t id = 0;
   const Tensor* find(const std::string& name) const;
 };

@@ -1,0 +1,120 @@
+#include "ir/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+std::string error_text(int error) { return std::strerror(error); }
+
+std::string fresh_temporary(const std::string& target) {
+  static std::atomic<int> count{0};
+  return target + ".tmp." + std::to_string(getpid()) + "." + std::to_string(count++);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
+  std::error_code ignored;  // a path that cannot be looked at fails in open, with its reason
+  const std::filesystem::path resolved = std::filesystem::canonical(path, ignored);
+  if (!resolved.empty()) target_ = resolved.string();
+  struct stat info = {};
+  const bool exists = stat(target_.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) fail(EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) {
+    fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    temporary_ = fresh_temporary(target_);
+    fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  }
+  if (fd_ < 0) {
+    temporary_.clear();
+    fail(errno);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(errno);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+}
+
+void AtomicFile::write(std::string_view text) {
+  write(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void AtomicFile::commit() {
+  if (!temporary_.empty() && fsync(fd_) != 0) fail(errno);
+  const int fd = fd_;
+  fd_ = -1;
+  if (close(fd) != 0) fail(errno);
+  if (temporary_.empty()) return;
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  temporary_.clear();
+  std::string directory = std::filesystem::path(target_).parent_path().string();
+  if (directory.empty()) directory = ".";
+  const int dir = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) fail(errno);
+  const int failed = fsync(dir) != 0 ? errno : 0;
+  close(dir);
+  if (failed != 0) fail(failed);
+}
+
+void AtomicFile::fail(int error) const {
+  throw UserError("cannot write '" + path_ + "': " + error_text(error));
+}
+
+void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+std::string read_file(const std::string& path) {
+  const auto fail = [&](int error) {
+    throw UserError("cannot read '" + path + "': " + error_text(error));
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(errno);
+  std::string text;
+  struct stat info = {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+    text.reserve(static_cast<size_t>(info.st_size) + 1);
+  char chunk[1 << 16];
+  for (;;) {
+    const ssize_t n = read(fd, chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    const int error = errno;
+    if (n <= 0) {
+      close(fd);
+      if (n < 0) fail(error);
+      return text;
+    }
+    text.append(chunk, static_cast<size_t>(n));
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fluid {
+
+/// A file that appears under its name whole or not at all. Bytes go to a temporary file in the same
+/// directory; commit() flushes it to the disk, renames it over `path` and flushes the directory.
+/// Without commit() nothing remains. A `path` that is a device or a pipe is written directly.
+/// Every member throws UserError naming the path when the system refuses (no directory, no
+/// permission, disk full).
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  void commit();
+
+ private:
+  [[noreturn]] void fail(int error) const;
+
+  std::string path_;       ///< as the user gave it
+  std::string target_;     ///< symbolic links resolved
+  std::string temporary_;  ///< empty when written directly
+  int fd_ = -1;
+};
+
+/// Writes `bytes` as the whole contents of `path`, atomically.
+void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::string& path, std::string_view text);
+
+/// The whole contents of `path`. Throws UserError naming the path when it cannot be read.
+std::string read_file(const std::string& path);
+
+}  // namespace fluid

@@ -1,0 +1,78 @@
+#include "ir/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+size_t files_in(const std::string& directory) {
+  const std::filesystem::directory_iterator all(directory);
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(AtomicFile, ReplacesTheWholeContents) {
+  TempDir dir;
+  const std::string path = dir.file("a.bin");
+  write_file_atomically(path, "a long first version");
+  write_file_atomically(path, "second");
+  EXPECT_EQ(read_file(path), "second");
+  EXPECT_EQ(files_in(dir.path()), 1u);
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  TempDir dir;
+  {
+    AtomicFile file(dir.file("a.bin"));
+    file.write("half of it");
+  }
+  EXPECT_EQ(files_in(dir.path()), 0u);
+}
+
+TEST(AtomicFile, FollowsSymbolicLinks) {
+  TempDir dir;
+  write_file_atomically(dir.file("real"), "old");
+  std::filesystem::create_symlink("real", dir.file("link"));
+  write_file_atomically(dir.file("link"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.file("link")));
+  EXPECT_EQ(read_file(dir.file("real")), "new");
+}
+
+TEST(AtomicFile, ReportsAFullDiskAndKeepsTheOldFile) {
+  TempDir dir;
+  const std::string path = dir.file("a.bin");
+  write_file_atomically(path, "old");
+  expect_user_error([] { write_file_atomically("/dev/full", "x"); },
+                    "cannot write '/dev/full': No space left on device");
+  std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit saved = {};
+  getrlimit(RLIMIT_FSIZE, &saved);
+  struct rlimit small = saved;
+  small.rlim_cur = 1000;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string large(5000, 'x');
+  expect_user_error([&] { write_file_atomically(path, large); }, "File too large");
+  setrlimit(RLIMIT_FSIZE, &saved);
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(files_in(dir.path()), 1u);
+}
+
+TEST(AtomicFile, ReportsUnwritablePaths) {
+  TempDir dir;
+  expect_user_error([&] { write_file_atomically(dir.file("no/such/x"), "x"); },
+                    "No such file or directory");
+  expect_user_error([&] { write_file_atomically(dir.path(), "x"); }, "Is a directory");
+  expect_user_error([&] { read_file(dir.file("absent")); }, "No such file or directory");
+  expect_user_error([&] { read_file(dir.path()); }, "Is a directory");
+}
+
+}  // namespace
+}  // namespace fluid

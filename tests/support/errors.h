@@ -1,0 +1,25 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ir/error.h"
+
+namespace fluid {
+
+/// Expects that `call` throws a UserError whose text is one line and contains `part`.
+template <class F>
+void expect_user_error(F call, const std::string& part) {
+  try {
+    call();
+  } catch (const UserError& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find(part), std::string::npos) << "the message is: " << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << "more than one line: " << text;
+    return;
+  }
+  ADD_FAILURE() << "no UserError, expected: " << part;
+}
+
+}  // namespace fluid
