@@ -1,0 +1,110 @@
+"""Measures Fluid against PyTorch in one run and prints README's table.
+
+    python bench.py FLUID_BENCH PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
+
+Every variant of a work is a process of its own that has warmed up; then they take turns, `rounds`
+times, and the medians are compared. PyTorch's best of eager or compiled and NCHW or NHWC counts.
+Exits with 1 when a target is missed.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
+TARGETS = {
+    "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.1),
+    "seed_cnn": ("CNN 1-32-64, batch 128 x 1 x 32 x 32, Adam", 0.95),
+    "fluid_mnist": ("MNIST CNN 20-20, batch 100, SGD", 1.0),
+    "seed_cnn_infer": ("CNN 1-32-64, inference of one image", 0.5),
+}
+VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
+
+
+class Runner:
+    def __init__(self, name, command):
+        self.name, self.times = name, []
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ready = self.read()
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def measure(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        self.times.append(self.read()["ms"])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+    def row(self):
+        return {"ms": statistics.median(self.times), "ms_min": min(self.times), "ms_max": max(self.times),
+                **self.ready}
+
+
+def measure(work, args, cache):
+    runners = [Runner("fluid", [args.fluid_bench, work, cache])]
+    for mode, layout in VARIANTS:
+        if work == "linear_regression" and layout == "nhwc":
+            continue  # no images
+        runners.append(Runner(f"torch-{mode}-{layout}",
+                              [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout]))
+    for _ in range(args.rounds):
+        for runner in runners:
+            runner.measure()
+    for runner in runners:
+        runner.close()
+    return {runner.name: runner.row() for runner in runners}
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as f:
+        return next((l.split(":")[1].strip() for l in f if l.startswith("model name")), platform.processor())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fluid_bench")
+    parser.add_argument("python")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    works = args.only.split(",") if args.only else list(TARGETS)
+
+    results = {"cpu": cpu_name(), "threads": os.cpu_count(), "rounds": args.rounds, "works": {}}
+    missed = []
+    print("| work | Fluid ms | PyTorch's best ms | ratio | target | first step s, Fluid / PyTorch |")
+    print("|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as cache:
+        for work in works:
+            rows = measure(work, args, cache)
+            best = min((n for n in rows if n != "fluid"), key=lambda n: rows[n]["ms"])
+            ratio = rows["fluid"]["ms"] / rows[best]["ms"]
+            text, target = TARGETS[work]
+            if ratio > target:
+                missed.append(work)
+            results["works"][work] = {"rows": rows, "best_peer": best, "ratio": ratio, "target": target}
+            print(f"| {text} | {rows['fluid']['ms']:.3f} | {rows[best]['ms']:.3f} ({best}) | {ratio:.2f} "
+                  f"| {target} | {rows['fluid']['first_s']:.2f} / {rows[best]['first_s']:.1f} |", flush=True)
+    if args.out:
+        with open(args.out, "w") as f:
+            json.dump(results, f, indent=1)
+    if missed:
+        print("missed: " + ", ".join(missed), file=sys.stderr)
+        return 1
+    return 0
+
+
+sys.exit(main())

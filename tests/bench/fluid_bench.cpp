@@ -1,0 +1,150 @@
+// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR]. Same protocol and same
+// steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number.
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <random>
+
+#include "frontend/fluid.h"
+
+namespace fl = fluid;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+fl::Tensor uniform(std::vector<int64_t> shape, float low, float high) {
+  static std::mt19937 generator(1);
+  std::uniform_real_distribution<float> distribution(low, high);
+  fl::Tensor t(fl::f32, std::move(shape));
+  for (float& v : t.as<float>()) v = distribution(generator);
+  return t;
+}
+
+fl::Tensor labels(int64_t n) {
+  fl::Tensor t(fl::i64, {n});
+  for (int64_t i = 0; i < n; ++i) t.as<int64_t>()[static_cast<size_t>(i)] = i * 7 % 10;
+  return t;
+}
+
+struct Work {
+  fl::Program program;
+  fl::Batch batch;
+  int steps = 50;
+  bool infer = false;
+};
+
+Work linear_regression() {
+  Work w{fl::Program("linear_regression"), {}, 500};
+  auto x = w.program.data("x", {fl::kBatch, 2}, fl::f32);
+  auto y = w.program.data("y", {fl::kBatch, 1}, fl::f32);
+  auto loss = fl::mean(fl::square_error(fl::linear(x, {.units = 1}), y));
+  w.program.output("loss", loss);
+  fl::minimize(loss, fl::Adam{.lr = 0.1});
+  const int64_t n = 1'000'000;
+  fl::Tensor xs = uniform({n, 2}, -5, 5), ys(fl::f32, {n, 1});
+  std::mt19937 generator(2);
+  std::normal_distribution<float> noise(0, 2);
+  for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+    ys.as<float>()[i] =
+        2 * xs.as<float>()[2 * i] - 3 * xs.as<float>()[2 * i + 1] + 10 + noise(generator);
+  }
+  w.batch = {.size = n, .columns = {{"x", xs}, {"y", ys}}, .id = 1};
+  return w;
+}
+
+fl::Value seed_cnn_logits(fl::Value image) {
+  auto h = fl::max_pool2d(fl::conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
+  h = fl::max_pool2d(fl::conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
+  h = fl::flatten(fl::adaptive_max_pool2d(fl::dropout2d(h, {.p = 0.1}), {.size = 1}));
+  return fl::linear(fl::linear(h, {.units = 32, .act = fl::Act::relu}), {.units = 10});
+}
+
+Work seed_cnn(bool infer) {
+  const int64_t n = infer ? 1 : 128;
+  Work w{fl::Program("seed_cnn"), {}, infer ? 500 : 50, infer};
+  auto image = w.program.data("image", {fl::kBatch, 1, 32, 32}, fl::f32);
+  auto logits = seed_cnn_logits(image);
+  w.batch = {.size = n, .columns = {{"image", uniform({n, 1, 32, 32}, 0, 1)}}};
+  if (infer) {
+    w.program.output("result", fl::sum(logits));
+    return w;
+  }
+  auto label = w.program.data("label", {fl::kBatch}, fl::i64);
+  auto loss = fl::mean(fl::softmax_cross_entropy(logits, label));
+  w.program.output("loss", loss);
+  fl::minimize(loss, fl::Adam{.lr = 0.02});
+  w.batch.columns.emplace_back("label", labels(n));
+  return w;
+}
+
+Work fluid_mnist() {
+  Work w{fl::Program("fluid_mnist"), {}};
+  auto image = w.program.data("image", {fl::kBatch, 1, 28, 28}, fl::f32);
+  auto label = w.program.data("label", {fl::kBatch}, fl::i64);
+  auto h = image;
+  for (int i = 0; i < 2; ++i) {
+    h = fl::conv2d(h, {.filters = 20, .kernel = 5, .padding = 2, .act = fl::Act::relu});
+    h = fl::max_pool2d(h, {.kernel = 2, .stride = 2});
+  }
+  auto loss = fl::mean(fl::softmax_cross_entropy(fl::linear(fl::flatten(h), {.units = 10}), label));
+  w.program.output("loss", loss);
+  fl::minimize(loss, fl::SGD{.lr = 0.01});
+  w.batch = {.size = 100, .columns = {{"image", uniform({100, 1, 28, 28}, 0, 1)}, {"label", labels(100)}}};
+  return w;
+}
+
+Work work_named(const std::string& name) {
+  if (name == "linear_regression") return linear_regression();
+  if (name == "seed_cnn") return seed_cnn(false);
+  if (name == "seed_cnn_infer") return seed_cnn(true);
+  if (name == "fluid_mnist") return fluid_mnist();
+  throw fl::UserError("no workload '" + name + "'");
+}
+
+void serve(const std::string& name, const std::string& cache_dir, Clock::time_point start) {
+  Work w = work_named(name);
+  fl::Executor exe(w.program, fl::cpu(), {.cache_dir = cache_dir});
+  if (w.infer) {
+    exe.prepare({.predict = {w.batch.size}});
+  } else {
+    exe.prepare({.train = {w.batch.size}});
+  }
+  auto step = [&] {
+    return w.infer ? exe.predict(w.batch)["result"].item() : exe.run(w.batch)["loss"].item();
+  };
+  step();
+  const double first = seconds_since(start);
+  for (int i = 0; i < 10; ++i) step();
+  std::printf("{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld}\n",
+              name.c_str(), first, exe.compile_report().compile_ms,
+              static_cast<long long>(exe.memory().total));
+  std::fflush(stdout);
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < w.steps; ++i) step();
+    std::printf("{\"ms\": %.5f}\n", seconds_since(begin) * 1e3 / w.steps);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto start = Clock::now();
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: fluid_bench WORK [CACHE_DIR]\n");
+    return 1;
+  }
+  try {
+    serve(argv[1], argc > 2 ? argv[2] : "", start);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "fluid_bench: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
