@@ -62,7 +62,8 @@ function(fluid_program name folder)
   add_executable(${name} ${ARG_SOURCES} ${sources})
   target_link_libraries(${name} PRIVATE fluid_executor ${ARG_LINKS})
   target_precompile_headers(${name} PRIVATE ${FLUID_PCH})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+                                            BUILD_RPATH "\$ORIGIN/lib")
 endfunction()
 
 # Every .cpp of the folder is a program; their outputs land in <build>/examples.
