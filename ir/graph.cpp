@@ -12,10 +12,18 @@ const Type& Value::type() const {
 
 namespace ir {
 
-std::string_view name_of(Role role) {
-  static constexpr std::array<std::string_view, 5> kNames = {"forward", "backward", "optimize",
+namespace {
+constexpr std::array<std::string_view, kRoles> kRoleNames = {"forward", "backward", "optimize",
                                                              "comm", "metric"};
-  return kNames[static_cast<size_t>(role)];
+}
+
+std::string_view name_of(Role role) { return kRoleNames[static_cast<size_t>(role)]; }
+
+std::optional<Role> role_named(std::string_view name) {
+  for (size_t i = 0; i < kRoleNames.size(); ++i) {
+    if (kRoleNames[i] == name) return static_cast<Role>(i);
+  }
+  return std::nullopt;
 }
 
 Op* Graph::append(std::string op_name, std::vector<Value> operands, Attrs attrs,
@@ -33,6 +41,11 @@ Op* Graph::append(std::string op_name, std::vector<Value> operands, Attrs attrs,
   op->graph_ = this;
   ops.push_back(std::move(op));
   return ops.back().get();
+}
+
+void Graph::restore_id(Op& op, int64_t id) {
+  op.id = id;
+  next_id_ = std::max(next_id_ - 1, id + 1);
 }
 
 void Graph::move_tail(size_t first, size_t at) {

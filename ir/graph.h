@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,11 @@ namespace ir {
 /// What part of a training step an op belongs to.
 enum class Role : uint8_t { forward, backward, optimize, comm, metric };
 std::string_view name_of(Role role);
+std::optional<Role> role_named(std::string_view name);
+inline constexpr int kRoles = 5;
+
+/// Ids lie in [0, kMaxId].
+inline constexpr int64_t kMaxId = int64_t{1} << 62;
 
 struct Result {
   Type type;
@@ -100,6 +106,9 @@ class Graph {
   /// state. Types are the caller's: see `record` in ops/record.h for the checked way.
   Op* append(std::string name, std::vector<Value> operands, Attrs attrs, std::vector<Type> types,
              Loc loc = {});
+  /// Gives `op`, just appended, the id it had in the text or file it is read from; ids given later
+  /// are larger than any of these.
+  void restore_id(Op& op, int64_t id);
   /// Moves ops [first, end) to just before position `at` (at <= first).
   void move_tail(size_t first, size_t at);
 

@@ -81,9 +81,13 @@ std::string Shape::str() const {
   return s + "]";
 }
 
+std::string_view layout_letters(int64_t rank) {
+  return rank <= 4 ? std::string_view("nchw") : std::string_view("abcdefghijkl");
+}
+
 std::string Layout::str() const {
-  const bool image = order.size() <= 4;
-  auto letter = [&](int axis) { return (image ? "nchw" : "abcdefghijkl")[axis]; };
+  const std::string_view letters = layout_letters(static_cast<int64_t>(order.size()));
+  auto letter = [&](int axis) { return letters.at(static_cast<size_t>(axis)); };
   std::string s;
   for (int axis : order) {
     bool blocked = false;

@@ -76,6 +76,10 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+/// The letters of the axes of a tensor of `rank` dims in a layout's text: "nchw" up to rank 4, then
+/// "abcdef...". Tensors with a layout have at most as many dims as there are letters.
+std::string_view layout_letters(int64_t rank);
+
 struct Type {
   DType dtype = DType::f32;
   Shape shape;

@@ -1,0 +1,133 @@
+#include "ir/lexer.h"
+
+#include <algorithm>
+
+#include "ir/text.h"
+
+namespace fluid::ir {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
+int hex_digit(char c) {
+  if (is_digit(c)) return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+std::string describe(const Token& token) {
+  switch (token.kind) {
+    case Token::Kind::end:
+      return "the end of the file";
+    case Token::Kind::value:
+      return "'%" + token.text + "'";
+    case Token::Kind::string:
+      return "the string " + quoted(token.text);
+    default:
+      return "'" + token.text + "'";
+  }
+}
+
+void Lexer::fail(size_t offset, const std::string& what) const {
+  const std::string_view before = text_.substr(0, offset);
+  const auto line = std::ranges::count(before, '\n') + 1;
+  const size_t column = offset - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  throw UserError(std::string(file_) + ":" + std::to_string(line) + ":" + std::to_string(column) +
+                  ": " + what);
+}
+
+void Lexer::skip_blanks() {
+  for (;;) {
+    while (peek() == ' ' || peek() == '\t' || peek() == '\r' || peek() == '\n') ++at_;
+    if (peek() != '/' || peek(1) != '/') return;
+    at_ = std::min(text_.find('\n', at_), text_.size());
+  }
+}
+
+std::string Lexer::take_while(bool (*belongs)(char)) {
+  const size_t start = at_;
+  while (at_ < text_.size() && belongs(text_[at_])) ++at_;
+  return std::string(text_.substr(start, at_ - start));
+}
+
+std::string Lexer::take_number() {
+  const size_t start = at_;
+  if (peek() == '-') ++at_;
+  take_while(is_digit);
+  if (peek() == '.') {
+    ++at_;
+    take_while(is_digit);
+  }
+  if (peek() == 'e' || peek() == 'E') {
+    ++at_;
+    if (peek() == '-' || peek() == '+') ++at_;
+    take_while(is_digit);
+  }
+  return std::string(text_.substr(start, at_ - start));
+}
+
+char Lexer::take_escape() {
+  const size_t start = at_++;
+  const char c = peek();
+  ++at_;
+  if (c == 'n') return '\n';
+  if (c == 't') return '\t';
+  if (c == 'r') return '\r';
+  if (c == '"' || c == '\\') return c;
+  if (c == 'x') {
+    const int high = hex_digit(peek());
+    const int low = hex_digit(peek(1));
+    if (high < 0 || low < 0) fail(start, "expected two hexadecimal digits (0-9, a-f) after \\x");
+    at_ += 2;
+    return static_cast<char>(high * 16 + low);
+  }
+  fail(start, "unknown escape in a string; there are \\\" \\\\ \\n \\t \\r and \\x1f");
+}
+
+std::string Lexer::take_string(size_t start) {
+  std::string s;
+  ++at_;
+  while (peek() != '"') {
+    if (at_ >= text_.size() || peek() == '\n') fail(start, "the string has no closing quote");
+    s += peek() == '\\' ? take_escape() : text_[at_++];
+  }
+  ++at_;
+  return s;
+}
+
+Token Lexer::next() {
+  skip_blanks();
+  Token token{Token::Kind::end, "", at_};
+  if (at_ >= text_.size()) return token;
+  const char c = peek();
+  if (c == '"') {
+    token.kind = Token::Kind::string;
+    token.text = take_string(at_);
+  } else if (c == '%') {
+    ++at_;
+    token.kind = Token::Kind::value;
+    token.text = take_while(is_word);
+    if (token.text.empty()) fail(token.offset, "expected a value's name after '%'");
+  } else if (is_digit(c) || (c == '-' && is_digit(peek(1)))) {
+    token.kind = Token::Kind::number;
+    token.text = take_number();
+  } else if (is_word(c) && c != '.') {
+    token.kind = Token::Kind::word;
+    token.text = take_while(is_word);
+  } else if (std::string_view("=(){}[]:,@#?-").find(c) != std::string_view::npos) {
+    token.kind = Token::Kind::punct;
+    token.text = c;
+    ++at_;
+  } else {
+    const auto byte = static_cast<unsigned char>(c);
+    const std::string shown = byte >= 0x20 && byte < 0x7f ? std::string(1, c) : quoted({&c, 1});
+    fail(at_, "a character that means nothing here: " + shown);
+  }
+  return token;
+}
+
+}  // namespace fluid::ir

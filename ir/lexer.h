@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/error.h"
+
+namespace fluid::ir {
+
+struct Token {
+  enum class Kind : uint8_t {
+    word,    ///< an identifier
+    value,   ///< %name; text is the name
+    number,  ///< as written: -12, 1e-05
+    string,  ///< text is what stood between the quotes, unescaped
+    punct,   ///< one character
+    end,     ///< of the text
+  };
+  Kind kind = Kind::end;
+  std::string text;
+  size_t offset = 0;  ///< of its first character in the source
+};
+
+/// Cuts .fir text into tokens; skips white space and `//` comments.
+class Lexer {
+ public:
+  /// Both views must outlive the lexer. `file_name` is for messages.
+  Lexer(std::string_view text, std::string_view file_name) : text_(text), file_(file_name) {}
+
+  /// Throws UserError for a character that starts no token and for a broken string.
+  Token next();
+
+  /// Throws UserError "file.fir:3:14: what", from the line and column (in bytes) of `offset`.
+  [[noreturn]] void fail(size_t offset, const std::string& what) const;
+
+ private:
+  void skip_blanks();
+  std::string take_while(bool (*belongs)(char));
+  std::string take_number();
+  std::string take_string(size_t start);
+  char take_escape();
+  char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+
+  std::string_view text_;
+  std::string_view file_;
+  size_t at_ = 0;
+};
+
+/// How a token is named in "expected ... but found ...": "'%x'", "the end of the file".
+std::string describe(const Token& token);
+
+}  // namespace fluid::ir

@@ -1,0 +1,358 @@
+#include "ir/parse.h"
+
+#include <charconv>
+#include <limits>
+#include <unordered_map>
+
+#include "ir/lexer.h"
+#include "ir/text.h"
+
+namespace fluid::ir {
+namespace {
+
+using Kind = Token::Kind;
+
+/// The file and the line of "mnist.cpp:13"; the line is 0 where no plain number follows.
+Loc loc_from(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return {text, 0};
+  int line = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data() + colon + 1, end, line);
+  const bool canonical = error == std::errc() && after == end && line > 0 && text[colon + 1] != '0';
+  return canonical ? Loc{text.substr(0, colon), line} : Loc{text, 0};
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view file_name) : lexer_(text, file_name) { advance(); }
+
+  std::unique_ptr<Program> program() {
+    expect_word("program");
+    auto program = std::make_unique<Program>(graph_name());
+    expect("{");
+    statements(program->main(), /*with_graphs=*/true);
+    if (token_.kind != Kind::end) fail("expected the end of the file");
+    return program;
+  }
+
+ private:
+  using Scope = std::unordered_map<std::string, Value>;
+
+  // Tokens.
+  void advance() { token_ = lexer_.next(); }
+  [[noreturn]] void fail(const std::string& expected) const {
+    lexer_.fail(token_.offset, expected + " but found " + describe(token_));
+  }
+  bool is(std::string_view punct) const {
+    return token_.kind == Kind::punct && token_.text == punct;
+  }
+  bool is_word(std::string_view word) const {
+    return token_.kind == Kind::word && token_.text == word;
+  }
+  bool accept(std::string_view punct) {
+    if (!is(punct)) return false;
+    advance();
+    return true;
+  }
+  void expect(std::string_view punct) {
+    if (!accept(punct)) fail("expected '" + std::string(punct) + "'");
+  }
+  void expect_word(std::string_view word) {
+    if (!is_word(word)) fail("expected '" + std::string(word) + "'");
+    advance();
+  }
+  std::string take(Kind kind, const std::string& what) {
+    if (token_.kind != kind) fail("expected " + what);
+    std::string text = std::move(token_.text);
+    advance();
+    return text;
+  }
+  std::string name_of(const std::string& what) {
+    if (token_.kind == Kind::word && !is_identifier(token_.text)) {
+      lexer_.fail(token_.offset, "a name has at most " + std::to_string(kMaxNameLength) +
+                                     " characters");
+    }
+    return take(Kind::word, what);
+  }
+  template <class T>
+  T number(const std::string& what) {
+    if (token_.kind != Kind::number) fail("expected " + what);
+    T value{};
+    const char* const end = token_.text.data() + token_.text.size();
+    const auto [after, error] = std::from_chars(token_.text.data(), end, value);
+    if (error == std::errc::result_out_of_range) {
+      lexer_.fail(token_.offset, token_.text + " is out of range");
+    }
+    if (error != std::errc() || after != end) fail("expected " + what);
+    advance();
+    return value;
+  }
+
+  // Pieces.
+  std::string graph_name() {
+    expect("@");
+    if (token_.kind == Kind::string) return take(Kind::string, "a graph's name");
+    return name_of("a graph's name");
+  }
+  Dim dim() {
+    if (accept("?")) return kBatch;
+    const auto size = number<int64_t>("a dimension: a number, ? or 256?");
+    return accept("?") ? Dim::of_batch(size) : Dim(size);
+  }
+  Type type();
+  Attr attr();
+  Attr list();
+  double infinity_or_nan(bool negative);
+  Attrs attrs();
+  void extras(Op& op, int64_t& id);
+  Loc loc();
+
+  // Statements.
+  Value known_value();
+  void define(const Token& at, Op& op, size_t index);
+  void operation(Graph& graph);
+  void output(Graph& graph);
+  void nested_graph(Program& program);
+  void statements(Graph& graph, bool with_graphs);
+
+  Lexer lexer_;
+  Token token_;
+  Scope scope_;
+};
+
+Type Parser::type() {
+  Type t;
+  const auto dtype = dtype_named(token_.text);
+  if (token_.kind != Kind::word || !dtype) fail("expected a type such as f32[?, 784]");
+  t.dtype = *dtype;
+  advance();
+  expect("[");
+  if (!is("]")) {
+    do {
+      t.shape.push_back(dim());
+    } while (accept(","));
+  }
+  expect("]");
+  if (accept("{")) {
+    const size_t offset = token_.offset;
+    const std::string text = take(Kind::word, "a layout such as nChw16c");
+    t.layout = layout_from(text, t.shape.rank());
+    if (!t.layout) {
+      lexer_.fail(offset, "'" + text + "' is no layout of a tensor of rank " +
+                              std::to_string(t.shape.rank()));
+    }
+    expect("}");
+  }
+  return t;
+}
+
+double Parser::infinity_or_nan(bool negative) {
+  const bool nan = is_word("nan") && !negative;
+  if (!nan && !is_word("inf")) fail("expected a number");
+  advance();
+  if (nan) return std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  return negative ? -inf : inf;
+}
+
+Attr Parser::attr() {
+  if (token_.kind == Kind::string) return take(Kind::string, "a string");
+  if (is("@")) return GraphRef{graph_name()};
+  if (is("[")) return list();
+  if (accept("-")) return infinity_or_nan(true);
+  if (token_.kind == Kind::number) {
+    const bool integer = token_.text.find_first_of(".eE") == std::string::npos;
+    if (integer) return number<int64_t>("an integer");
+    return number<double>("a number");
+  }
+  if (token_.kind != Kind::word) fail("expected an attribute's value");
+  if (dtype_named(token_.text)) return type();
+  if (is_word("nan") || is_word("inf")) return infinity_or_nan(false);
+  const std::string word = token_.text;
+  if (word == "true" || word == "false") {
+    advance();
+    return word == "true";
+  }
+  if (word != "ints" && word != "floats" && word != "strings") {
+    fail("expected an attribute's value");
+  }
+  advance();
+  expect("[");
+  expect("]");
+  if (word == "ints") return std::vector<int64_t>{};
+  if (word == "floats") return std::vector<double>{};
+  return std::vector<std::string>{};
+}
+
+Attr Parser::list() {
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  std::vector<std::string> strings;
+  const size_t start = token_.offset;
+  expect("[");
+  do {
+    const size_t offset = token_.offset;
+    if (is("[")) fail("expected a number or a string");  // before recursing: lists do not nest
+    Attr entry = attr();
+    if (auto* n = std::get_if<int64_t>(&entry)) {
+      ints.push_back(*n);
+    } else if (auto* x = std::get_if<double>(&entry)) {
+      floats.push_back(*x);
+    } else if (auto* s = std::get_if<std::string>(&entry)) {
+      strings.push_back(std::move(*s));
+    } else {
+      lexer_.fail(offset, "a list holds integers, floats or strings");
+    }
+  } while (accept(","));
+  expect("]");
+  if (!ints.empty() + !floats.empty() + !strings.empty() != 1) {
+    lexer_.fail(start, "the entries of a list must be of one kind: write floats as 1.0");
+  }
+  if (!ints.empty()) return ints;
+  if (!floats.empty()) return floats;
+  return strings;
+}
+
+Attrs Parser::attrs() {
+  Attrs attrs;
+  if (!accept("{")) return attrs;
+  do {
+    const size_t offset = token_.offset;
+    const std::string name = name_of("an attribute's name");
+    if (attrs.has(name)) lexer_.fail(offset, "attribute '" + name + "' is given twice");
+    expect("=");
+    attrs.set(name, attr());
+  } while (accept(","));
+  expect("}");
+  return attrs;
+}
+
+void Parser::extras(Op& op, int64_t& id) {
+  if (!accept("[")) return;
+  do {
+    if (accept("#")) {
+      id = number<int64_t>("an id");
+    } else if (is_word("param")) {
+      advance();
+      op.param = take(Kind::string, "a parameter's name in quotes");
+    } else if (is_word("scope")) {
+      advance();
+      op.scope = take(Kind::string, "a scope's name in quotes");
+    } else {
+      const auto role = token_.kind == Kind::word ? role_named(token_.text) : std::nullopt;
+      if (!role) fail("expected a role, param, scope or #id");
+      op.role = *role;
+      advance();
+    }
+  } while (accept(","));
+  expect("]");
+}
+
+Loc Parser::loc() {
+  if (!accept("@")) return {};
+  return loc_from(take(Kind::string, "a place such as \"mnist.cpp:13\""));
+}
+
+Value Parser::known_value() {
+  const auto it = scope_.find(token_.text);
+  if (token_.kind == Kind::value && it == scope_.end()) {
+    lexer_.fail(token_.offset, "%" + token_.text + " is not defined above");
+  }
+  take(Kind::value, "a value such as %x");
+  return it->second;
+}
+
+void Parser::define(const Token& at, Op& op, size_t index) {
+  if (!scope_.emplace(at.text, op.result(static_cast<int>(index))).second) {
+    lexer_.fail(at.offset, "%" + at.text + " is defined twice");
+  }
+  if (is_identifier(at.text)) op.results[index].name = at.text;
+}
+
+void Parser::operation(Graph& graph) {
+  std::vector<Token> results;
+  if (token_.kind == Kind::value) {
+    do {
+      if (token_.kind != Kind::value) fail("expected a value such as %x");
+      results.push_back(token_);
+      advance();
+    } while (accept(","));
+    expect("=");
+  }
+  const Token start = token_;
+  const std::string name = name_of("an op's name");
+  if (!is_op_name(name)) lexer_.fail(start.offset, "'" + name + "' is a word of the grammar, no op");
+  const std::string symbol = token_.kind == Kind::string ? take(Kind::string, "a symbol") : "";
+  Values operands;
+  if (accept("(")) {
+    if (!is(")")) {
+      do {
+        operands.push_back(known_value());
+      } while (accept(","));
+    }
+    expect(")");
+  }
+  Attrs attributes = attrs();
+  std::vector<Type> types;
+  if (accept(":")) {
+    do {
+      types.push_back(type());
+    } while (accept(","));
+  }
+  if (types.size() != results.size()) {
+    lexer_.fail(start.offset, name + " has " + std::to_string(results.size()) + " results but " +
+                                  std::to_string(types.size()) + " types");
+  }
+  int64_t id = graph.ops.empty() ? 0 : graph.ops.back()->id + 1;
+  Op& op = *graph.append(name, std::move(operands), std::move(attributes), std::move(types));
+  op.symbol = symbol;
+  extras(op, id);
+  if (id < 0 || id > kMaxId) lexer_.fail(start.offset, "an op's id is out of range");
+  op.loc = loc();
+  graph.restore_id(op, id);
+  for (size_t i = 0; i < results.size(); ++i) define(results[i], op, i);
+}
+
+void Parser::output(Graph& graph) {
+  expect_word("output");
+  std::string name = take(Kind::string, "an output's name in quotes");
+  expect("=");
+  graph.outputs.push_back({std::move(name), known_value()});
+}
+
+void Parser::nested_graph(Program& program) {
+  expect_word("graph");
+  const size_t offset = token_.offset;
+  const std::string name = graph_name();
+  if (program.find(name) != nullptr) {
+    lexer_.fail(offset, "there are two graphs named " + graph_text(name));
+  }
+  expect("{");
+  Scope outer;
+  outer.swap(scope_);
+  statements(program.add_graph(name), /*with_graphs=*/false);
+  scope_.swap(outer);
+}
+
+void Parser::statements(Graph& graph, bool with_graphs) {
+  while (!accept("}")) {
+    if (is_word("output")) {
+      output(graph);
+    } else if (is_word("graph") && with_graphs) {
+      nested_graph(graph.program());
+    } else if (token_.kind == Kind::word || token_.kind == Kind::value) {
+      operation(graph);
+    } else {
+      fail(with_graphs ? "expected a statement, a graph or '}'" : "expected a statement or '}'");
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Program> parse(std::string_view text, std::string_view file_name) {
+  return Parser(text, file_name).program();
+}
+
+}  // namespace fluid::ir

@@ -1,0 +1,140 @@
+#include "ir/print.h"
+
+#include <set>
+
+#include "ir/text.h"
+
+namespace fluid::ir {
+namespace {
+
+std::string text_of(bool b) { return b ? "true" : "false"; }
+std::string text_of(int64_t n) { return std::to_string(n); }
+std::string text_of(double x) { return float_text(x); }
+std::string text_of(const std::string& s) { return quoted(s); }
+std::string text_of(const Type& t) { return t.str(); }
+std::string text_of(const GraphRef& g) { return graph_text(g.name); }
+
+template <class T>
+std::string list_text(const std::vector<T>& list, std::string_view when_empty) {
+  if (list.empty()) return std::string(when_empty);
+  std::string s;
+  for (const T& entry : list) s += (s.empty() ? "[" : ", ") + text_of(entry);
+  return s + "]";
+}
+std::string text_of(const std::vector<int64_t>& list) { return list_text(list, "ints[]"); }
+std::string text_of(const std::vector<double>& list) { return list_text(list, "floats[]"); }
+std::string text_of(const std::vector<std::string>& list) { return list_text(list, "strings[]"); }
+
+/// Gives every value of a graph a name of its own, without '%'.
+class Names {
+ public:
+  explicit Names(const Graph& graph) {
+    for (const auto& op : graph.ops) {
+      for (const Result& r : op->results) taken_.insert(r.name);
+    }
+    std::set<std::string> used;
+    for (const auto& op : graph.ops) {
+      for (size_t i = 0; i < op->results.size(); ++i) {
+        const std::string& wanted = op->results[i].name;
+        const bool keeps = is_identifier(wanted) && used.insert(wanted).second;
+        names_[{op.get(), static_cast<int>(i)}] = keeps ? wanted : fresh(wanted);
+      }
+    }
+  }
+
+  /// Values of other graphs, which verify() refuses, show as %?.
+  std::string of(Value value) const {
+    const auto it = names_.find({value.op(), value.index()});
+    return "%" + (it == names_.end() ? "?" : it->second);
+  }
+
+ private:
+  std::string fresh(const std::string& wanted) {
+    if (!is_identifier(wanted) || wanted.size() > kMaxNameLength / 2) {
+      return std::to_string(next_number_++);
+    }
+    for (size_t n = 2;; ++n) {
+      std::string candidate = wanted + "_" + std::to_string(n);
+      if (taken_.insert(candidate).second) return candidate;
+    }
+  }
+
+  std::map<std::pair<const Op*, int>, std::string> names_;
+  std::set<std::string> taken_;
+  size_t next_number_ = 0;
+};
+
+std::string attrs_text(const Attrs& attrs) {
+  std::string s;
+  for (const auto& [name, attr] : attrs) s += (s.empty() ? "" : ", ") + name + " = " + print(attr);
+  return s.empty() ? s : " {" + s + "}";
+}
+
+std::string extras_text(const Op& op, int64_t expected_id) {
+  std::string s;
+  const auto add = [&](const std::string& extra) { s += (s.empty() ? "  [" : ", ") + extra; };
+  if (op.role != Role::forward) add(std::string(name_of(op.role)));
+  if (!op.param.empty()) add("param " + quoted(op.param));
+  if (!op.scope.empty()) add("scope " + quoted(op.scope));
+  if (op.id != expected_id) add("#" + std::to_string(op.id));
+  return s.empty() ? s : s + "]";
+}
+
+std::string loc_text(const Loc& loc) {
+  const std::string text = loc.str();
+  return text.empty() || text.front() == ':' ? "" : "  @ " + quoted(text);
+}
+
+std::string op_text(const Op& op, const Names& names, int64_t expected_id) {
+  std::string results;
+  std::string types;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    results += (i ? ", " : "") + names.of({const_cast<Op*>(&op), static_cast<int>(i)});
+    types += (i ? ", " : " : ") + op.results[i].type.str();
+  }
+  std::string operands;
+  for (const Value& v : op.operands) operands += (operands.empty() ? "(" : ", ") + names.of(v);
+  if (!operands.empty()) operands += ")";
+
+  std::string s = results.empty() ? op.name : results + " = " + op.name;
+  if (!op.symbol.empty()) s += " " + quoted(op.symbol) + (operands.empty() ? "" : " ");
+  return s + operands + attrs_text(op.attrs) + types + extras_text(op, expected_id) +
+         loc_text(op.loc);
+}
+
+std::string statements(const Graph& graph, const std::string& indent) {
+  const Names names(graph);
+  std::string s;
+  int64_t expected_id = 0;
+  for (const auto& op : graph.ops) {
+    s += indent + op_text(*op, names, expected_id) + "\n";
+    expected_id = op->id + 1;
+  }
+  for (const Output& o : graph.outputs) {
+    s += indent + "output " + quoted(o.name) + " = " + names.of(o.value) + "\n";
+  }
+  return s;
+}
+
+std::string block(const Graph& graph, const std::string& indent) {
+  return indent + "graph " + graph_text(graph.name) + " {\n" + statements(graph, indent + "  ") +
+         indent + "}\n";
+}
+
+}  // namespace
+
+std::string print(const Attr& attr) {
+  return std::visit([](const auto& value) { return text_of(value); }, attr);
+}
+
+std::string print(const Graph& graph) { return block(graph, ""); }
+
+std::string print(const Program& program) {
+  std::string s = "program " + graph_text(program.name) + " {\n" + statements(program.main(), "  ");
+  for (const auto& graph : program.graphs) {
+    if (graph.get() != &program.main()) s += block(*graph, "  ");
+  }
+  return s + "}\n";
+}
+
+}  // namespace fluid::ir
