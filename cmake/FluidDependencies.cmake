@@ -42,6 +42,7 @@ endif()
 
 if(FLUID_TESTS)
   find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
 endif()
 
 find_program(FLUID_CCACHE ccache)

@@ -77,8 +77,10 @@ function(fluid_examples folder)
   endforeach()
 endfunction()
 
-# tests/<part>/*.cpp become one program, test_<part>; each gtest case is a ctest case.
+# fluid_tests(<part> [LINKS <targets>]): tests/<part>/*.cpp become one program, test_<part>; each gtest
+# case is a ctest case. LINKS replaces the support library, and with it all of Fluid.
 function(fluid_tests part)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp)
   if(NOT sources)
     return()
@@ -93,8 +95,11 @@ function(fluid_tests part)
       target_link_libraries(fluid_test_support INTERFACE fluid_executor GTest::gtest)
     endif()
   endif()
+  if(NOT ARG_LINKS)
+    set(ARG_LINKS fluid_test_support)
+  endif()
   add_executable(test_${part} ${sources})
-  target_link_libraries(test_${part} PRIVATE fluid_test_support GTest::gtest GTest::gtest_main)
+  target_link_libraries(test_${part} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
   target_precompile_headers(test_${part} PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
   target_compile_definitions(test_${part} PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              FLUID_BINARY_DIR="${CMAKE_BINARY_DIR}"

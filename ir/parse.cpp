@@ -70,8 +70,8 @@ class Parser {
   }
   std::string name_of(const std::string& what) {
     if (token_.kind == Kind::word && !is_identifier(token_.text)) {
-      lexer_.fail(token_.offset, "a name has at most " + std::to_string(kMaxNameLength) +
-                                     " characters");
+      lexer_.fail(token_.offset,
+                  "a name has at most " + std::to_string(kMaxNameLength) + " characters");
     }
     return take(Kind::word, what);
   }
@@ -282,7 +282,8 @@ void Parser::operation(Graph& graph) {
   }
   const Token start = token_;
   const std::string name = name_of("an op's name");
-  if (!is_op_name(name)) lexer_.fail(start.offset, "'" + name + "' is a word of the grammar, no op");
+  if (!is_op_name(name))
+    lexer_.fail(start.offset, "'" + name + "' is a word of the grammar, no op");
   const std::string symbol = token_.kind == Kind::string ? take(Kind::string, "a symbol") : "";
   Values operands;
   if (accept("(")) {

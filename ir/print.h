@@ -19,8 +19,8 @@ namespace fluid::ir {
 ///
 /// The statements of `main` stand in the program itself, other graphs in blocks. In brackets: the
 /// role unless forward, the parameter that a gradient belongs to, the scope, and the id where it is
-/// not one more than the op's before. `@` gives the last component of the source file, and the line.
-/// Values keep their names where these are identifiers and unique; unnamed ones are numbered.
+/// not one more than the op's before. `@` gives the last component of the source file, and the
+/// line. Values keep their names where these are identifiers and unique; unnamed ones are numbered.
 /// An empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 

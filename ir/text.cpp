@@ -75,7 +75,7 @@ std::optional<Layout> layout_from(std::string_view text, int64_t rank) {
   size_t i = 0;
   for (; i < text.size() && !is_digit(text[i]); ++i) {
     const int axis = axis_of(text[i]);
-    if (axis < 0) return std::nullopt;
+    if (axis < 0 || std::ranges::count(layout.order, axis) > 0) return std::nullopt;
     layout.order.push_back(axis);
   }
   while (i < text.size()) {
@@ -89,7 +89,8 @@ std::optional<Layout> layout_from(std::string_view text, int64_t rank) {
     i = static_cast<size_t>(after - text.data()) + 1;
   }
   // Refuses capitals that disagree with the blocks, zeros in front of sizes, and missing axes.
-  if (static_cast<int64_t>(layout.order.size()) != rank || layout.str() != text) return std::nullopt;
+  if (static_cast<int64_t>(layout.order.size()) != rank || layout.str() != text)
+    return std::nullopt;
   return layout;
 }
 
