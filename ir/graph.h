@@ -64,16 +64,16 @@ struct Result {
 /// One operation. The IR knows no op: `name` is looked up in the op table by those who care.
 class Op {
  public:
-  std::string name;                ///< "matmul"
-  std::string symbol;              ///< the quoted name of `data "image"`, `param "fc0.w"`; else ""
+  std::string name;    ///< "matmul"
+  std::string symbol;  ///< the quoted name of `data "image"`, `param "fc0.w"`; else ""
   std::vector<Value> operands;
   Attrs attrs;
   std::vector<Result> results;
   Role role = Role::forward;
   Loc loc;
-  std::string param;               ///< of a parameter's gradient: the parameter it belongs to
-  std::string scope;               ///< the layer that recorded it: "conv0"; may be empty
-  int64_t id = 0;                  ///< unique in its graph, given when recorded, kept by passes
+  std::string param;  ///< of a parameter's gradient: the parameter it belongs to
+  std::string scope;  ///< the layer that recorded it: "conv0"; may be empty
+  int64_t id = 0;     ///< unique in its graph, given when recorded, kept by passes
 
   Graph* graph() const { return graph_; }
   Value result(int i = 0) { return {this, i}; }
@@ -113,7 +113,7 @@ class Graph {
   void move_tail(size_t first, size_t at);
 
   Op* find(std::string_view name, std::string_view symbol) const;  ///< null when absent
-  void replace_all_uses(Value from, Value to);  ///< in operands and outputs
+  void replace_all_uses(Value from, Value to);                     ///< in operands and outputs
   /// Removes the ops for which `dead` says true; no remaining op may use them.
   void erase_if(const std::function<bool(const Op&)>& dead);
   /// For each value, the ops that read it, one entry a use.
@@ -125,7 +125,7 @@ class Graph {
   /// What is stamped on appended ops. Set through RecordAs and Scope.
   struct Recording {
     Role role = Role::forward;
-    Loc loc;                  ///< overrides the caller's when known
+    Loc loc;  ///< overrides the caller's when known
     std::string scope;
     std::string param;
   } recording;

@@ -41,9 +41,7 @@ std::optional<DType> dtype_named(std::string_view name) {
 }
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-bool is_float(DType dtype) {
-  return dtype == DType::f64 || dtype == DType::f32 || is_half(dtype);
-}
+bool is_float(DType dtype) { return dtype == DType::f64 || dtype == DType::f32 || is_half(dtype); }
 bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean; }
 DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 

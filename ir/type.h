@@ -12,21 +12,20 @@ namespace fluid {
 enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, u8, boolean };
 
 inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16,
-                       i64 = DType::i64, i32 = DType::i32, u8 = DType::u8,
-                       boolean = DType::boolean;
+                       i64 = DType::i64, i32 = DType::i32, u8 = DType::u8, boolean = DType::boolean;
 
-int64_t size_of(DType dtype);             ///< bytes an element; bool takes one
-std::string_view name_of(DType dtype);    ///< "f32", "bool", ...
+int64_t size_of(DType dtype);           ///< bytes an element; bool takes one
+std::string_view name_of(DType dtype);  ///< "f32", "bool", ...
 std::optional<DType> dtype_named(std::string_view name);
 bool is_float(DType dtype);
-bool is_half(DType dtype);                ///< f16 or bf16
-bool is_integer(DType dtype);             ///< i64, i32 or u8 (not bool)
+bool is_half(DType dtype);     ///< f16 or bf16
+bool is_integer(DType dtype);  ///< i64, i32 or u8 (not bool)
 /// The dtype arithmetic on `dtype` is done in: f32 for halves, itself otherwise.
 DType compute_dtype(DType dtype);
 
 /// An extent: a fixed number, or a multiple of the batch that becomes a number when compiled.
 struct Dim {
-  int64_t size = 0;    ///< the extent, or the factor of the batch
+  int64_t size = 0;  ///< the extent, or the factor of the batch
   bool batch = false;
 
   constexpr Dim() = default;
@@ -85,7 +84,7 @@ struct Type {
   Shape shape;
   std::optional<Layout> layout;  ///< absent: plain row-major
 
-  std::string str() const;  ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
+  std::string str() const;                     ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
   int64_t bytes_at(int64_t batch_size) const;  ///< with the padding of the layout
   bool operator==(const Type&) const = default;
 };

@@ -1,0 +1,228 @@
+#include "frontend/files/npy.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "frontend/files/mapped_file.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kAlignment = 64;
+constexpr int64_t kMaxRank = 32;
+
+constexpr std::array<std::pair<DType, std::string_view>, 7> kDescrs = {{{DType::f64, "<f8"},
+                                                                        {DType::f32, "<f4"},
+                                                                        {DType::f16, "<f2"},
+                                                                        {DType::i64, "<i8"},
+                                                                        {DType::i32, "<i4"},
+                                                                        {DType::u8, "|u1"},
+                                                                        {DType::boolean, "|b1"}}};
+
+struct NpyHeader {
+  std::optional<DType> dtype;
+  std::optional<bool> fortran;
+  std::optional<std::vector<int64_t>> shape;
+};
+
+/// Reads the header's Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& what) : text_(text), what_(what) {}
+
+  NpyHeader parse() {
+    NpyHeader header;
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = quoted();
+      expect(':');
+      if (key == "descr" && !header.dtype) {
+        header.dtype = dtype();
+      } else if (key == "fortran_order" && !header.fortran) {
+        header.fortran = truth();
+      } else if (key == "shape" && !header.shape) {
+        header.shape = shape();
+      } else {
+        fail("the header has an unexpected key '" + std::string(key) + "'");
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_space();
+    if (at_ != text_.size()) fail("the header goes on after its end");
+    if (!header.dtype || !header.fortran || !header.shape) {
+      fail("the header needs descr, fortran_order and shape");
+    }
+    return header;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& text) const { throw UserError(what_ + ": " + text); }
+
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  bool accept(char c) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail("the header is malformed: no '" + std::string(1, c) + "' where expected");
+  }
+  std::string_view quoted() {
+    skip_space();
+    const char quote = at_ < text_.size() && text_[at_] == '"' ? '"' : '\'';
+    expect(quote);
+    const size_t end = text_.find(quote, at_);
+    if (end == std::string_view::npos) fail("the header is malformed: a string does not end");
+    const std::string_view content = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    return content;
+  }
+  DType dtype() {
+    skip_space();
+    if (at_ < text_.size() && text_[at_] == '[') fail("structured arrays are not read");
+    const std::string_view descr = quoted();
+    for (const auto& [dtype, name] : kDescrs) {
+      if (descr == name) return dtype;
+    }
+    fail("dtype '" + std::string(descr) +
+         "' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
+  }
+  bool truth() {
+    skip_space();
+    for (const auto& [word, value] : {std::pair("True", true), std::pair("False", false)}) {
+      if (text_.substr(at_).starts_with(word)) {
+        at_ += std::strlen(word);
+        return value;
+      }
+    }
+    fail("fortran_order is neither True nor False");
+  }
+  std::vector<int64_t> shape() {
+    std::vector<int64_t> dims;
+    expect('(');
+    while (!accept(')')) {
+      skip_space();
+      int64_t extent = -1;
+      const char* end = text_.data() + text_.size();
+      const auto [stop, error] = std::from_chars(text_.data() + at_, end, extent);
+      if (error != std::errc() || extent < 0) fail("the shape is malformed");
+      at_ = static_cast<size_t>(stop - text_.data());
+      dims.push_back(extent);
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    if (static_cast<int64_t>(dims.size()) > kMaxRank) fail("more than 32 dimensions");
+    int64_t bytes = sizeof(double);
+    for (int64_t extent : dims) {
+      if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes)) {
+        fail("the shape is larger than a 64-bit size");
+      }
+    }
+    return dims;
+  }
+
+  std::string_view text_;
+  const std::string& what_;
+  size_t at_ = 0;
+};
+
+/// Copies column-major `source` into row-major `target`.
+void copy_fortran(const char* source, Tensor& target) {
+  const std::vector<int64_t>& shape = target.shape();
+  const int64_t width = size_of(target.dtype());
+  std::vector<int64_t> stride(shape.size()), index(shape.size());
+  int64_t step = width;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    stride[d] = step;
+    step *= shape[d];
+  }
+  auto* out = static_cast<char*>(target.data());
+  for (int64_t i = 0, from = 0; i < target.numel(); ++i) {
+    std::memcpy(out + i * width, source + from, static_cast<size_t>(width));
+    for (size_t d = shape.size(); d-- > 0;) {
+      from += stride[d];
+      if (++index[d] < shape[d]) break;
+      from -= stride[d] * shape[d];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Tensor parse_npy(std::string_view bytes, const std::string& what) {
+  const auto fail = [&](const std::string& text) { throw UserError(what + ": " + text); };
+  if (!bytes.starts_with(kMagic)) fail("not a .npy file");
+  if (bytes.size() < kMagic.size() + 4) fail("cut off in the header");
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[kMagic.size() + i]); };
+  const int major = byte(0);
+  if (major < 1 || major > 3) fail("version " + std::to_string(major) + " of .npy is not read");
+  const size_t start = kMagic.size() + (major == 1 ? 4 : 6);
+  if (bytes.size() < start) fail("cut off in the header");
+  size_t length = byte(2) | static_cast<size_t>(byte(3)) << 8;
+  if (major > 1) length |= static_cast<size_t>(byte(4)) << 16 | static_cast<size_t>(byte(5)) << 24;
+  if (length > bytes.size() - start) fail("cut off in the header");
+  const NpyHeader header = HeaderParser(bytes.substr(start, length), what).parse();
+
+  const std::string_view data = bytes.substr(start + length);
+  const Tensor sized = Tensor::view(*header.dtype, *header.shape, nullptr);
+  if (sized.bytes() != static_cast<int64_t>(data.size())) {
+    fail("holds " + std::to_string(data.size()) + " bytes of data, but " + sized.str() + " takes " +
+         std::to_string(sized.bytes()));
+  }
+  if (sized.dtype() == DType::boolean &&
+      std::any_of(data.begin(), data.end(), [](char c) { return c != 0 && c != 1; })) {
+    fail("holds a bool that is neither 0 nor 1");
+  }
+  Tensor tensor(sized.dtype(), sized.shape());
+  if (*header.fortran) {
+    copy_fortran(data.data(), tensor);
+  } else if (!data.empty()) {
+    std::memcpy(tensor.data(), data.data(), data.size());
+  }
+  return tensor;
+}
+
+Tensor read_npy(const std::string& path) {
+  const MappedFile file(path);
+  return parse_npy(file.bytes(), path);
+}
+
+void write_npy(const std::string& path, const Tensor& tensor) {
+  std::string_view descr;
+  for (const auto& [dtype, name] : kDescrs) {
+    if (dtype == tensor.dtype()) descr = name;
+  }
+  if (descr.empty()) throw UserError(path + ": NumPy has no bf16; cast to f32 before saving");
+  std::string text = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
+  for (int64_t extent : tensor.shape()) text += std::to_string(extent) + ",";
+  if (tensor.shape().size() > 1) text.pop_back();
+  text += "), }";
+  const size_t prefix = kMagic.size() + 4;
+  text.resize((prefix + text.size() + kAlignment) / kAlignment * kAlignment - prefix - 1, ' ');
+  text += '\n';
+  const char version[] = {1, 0, static_cast<char>(text.size() & 0xff),
+                          static_cast<char>(text.size() >> 8)};
+  AtomicFile file(path);
+  file.write(kMagic);
+  file.write(std::string_view(version, sizeof version));
+  file.write(text);
+  file.write({static_cast<const std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  file.commit();
+}
+
+}  // namespace fluid

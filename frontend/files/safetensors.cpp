@@ -1,0 +1,134 @@
+#include "frontend/files/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "frontend/files/mapped_file.h"
+#include "frontend/files/safetensors_header.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr uint64_t kLengthBytes = 8;
+constexpr uint64_t kMaxHeader = 100'000'000;
+static_assert(std::endian::native == std::endian::little, "the file's bytes are the memory's");
+
+/// Bytes that the entry's shape takes; -1 when they do not fit 63 bits.
+int64_t bytes_of(const TensorEntry& entry) {
+  int64_t n = size_of(entry.dtype);
+  for (int64_t extent : entry.shape) {
+    if (__builtin_mul_overflow(n, extent, &n)) return -1;
+  }
+  return n;
+}
+
+void check_cover(const std::vector<TensorEntry>& entries, int64_t size, const std::string& what) {
+  int64_t at = 0;
+  for (const TensorEntry& e : entries) {
+    const std::string tensor = what + ": tensor '" + e.name + "' ";
+    if (e.begin > e.end) throw UserError(tensor + "ends before it begins");
+    if (e.begin > at) throw UserError(tensor + "leaves a hole before it");
+    if (e.begin < at) throw UserError(tensor + "overlaps the one before");
+    if (e.end > size) throw UserError(tensor + "reaches past the end of the file");
+    if (bytes_of(e) != e.end - e.begin) {
+      throw UserError(tensor + "has " + std::to_string(e.end - e.begin) +
+                      " bytes, which its shape does not take");
+    }
+    at = e.end;
+  }
+  if (at != size) {
+    throw UserError(what + ": " + std::to_string(size - at) + " bytes belong to no tensor");
+  }
+}
+
+void check_bools(const Tensor& tensor, const std::string& name, const std::string& what) {
+  const auto* bytes = static_cast<const uint8_t*>(tensor.data());
+  if (std::any_of(bytes, bytes + tensor.bytes(), [](uint8_t b) { return b > 1; })) {
+    throw UserError(what + ": tensor '" + name + "' holds a bool that is neither 0 nor 1");
+  }
+}
+
+}  // namespace
+
+const Tensor* TensorFile::find(std::string_view name) const {
+  for (const auto& [key, tensor] : tensors) {
+    if (key == name) return &tensor;
+  }
+  return nullptr;
+}
+
+TensorFile parse_safetensors(std::string_view bytes, const std::string& what) {
+  uint64_t length = 0;
+  if (bytes.size() < kLengthBytes) throw UserError(what + ": too short for a safetensors file");
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  if (length > kMaxHeader) throw UserError(what + ": not a safetensors file (header over 100 MB)");
+  if (length > bytes.size() - kLengthBytes) throw UserError(what + ": the header is cut off");
+  TensorHeader header = parse_tensor_header(bytes.substr(kLengthBytes, length), what);
+
+  const std::string_view data = bytes.substr(kLengthBytes + length);
+  std::stable_sort(header.entries.begin(), header.entries.end(),
+                   [](const TensorEntry& a, const TensorEntry& b) {
+                     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+                   });
+  check_cover(header.entries, static_cast<int64_t>(data.size()), what);
+  TensorFile file;
+  file.metadata = std::move(header.metadata);
+  for (TensorEntry& e : header.entries) {
+    Tensor tensor(e.dtype, e.shape);
+    std::memcpy(tensor.data(), data.data() + e.begin, static_cast<size_t>(tensor.bytes()));
+    if (e.dtype == DType::boolean) check_bools(tensor, e.name, what);
+    file.tensors.emplace_back(std::move(e.name), std::move(tensor));
+  }
+  return file;
+}
+
+TensorFile read_safetensors(const std::string& path) {
+  const MappedFile file(path);
+  return parse_safetensors(file.bytes(), path);
+}
+
+void write_safetensors(const std::string& path,
+                       const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::vector<const std::pair<std::string, Tensor>*> order;
+  for (const auto& entry : tensors) order.push_back(&entry);
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    const int64_t wide = size_of(a->second.dtype()), narrow = size_of(b->second.dtype());
+    return wide != narrow ? wide > narrow : a->first < b->first;
+  });
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  int64_t at = 0;
+  for (const auto* entry : order) {
+    const auto& [name, tensor] = *entry;
+    if (name == "__metadata__" || header.contains(name)) {
+      throw UserError(path + ": two tensors cannot both be named '" + name + "'");
+    }
+    header[name] = {{"dtype", safetensors_name(tensor.dtype())},
+                    {"shape", tensor.shape()},
+                    {"data_offsets", {at, at + tensor.bytes()}}};
+    at += tensor.bytes();
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw UserError(path + ": a tensor's name or a metadata entry is not UTF-8");
+  }
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  const uint64_t length = text.size();
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(text);
+  for (const auto* entry : order) {
+    const Tensor& tensor = entry->second;
+    file.write({static_cast<const std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  }
+  file.commit();
+}
+
+}  // namespace fluid
