@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/compile_report.h"
 #include "executor/outputs.h"
 #include "executor/place.h"
 #include "frontend/program.h"
@@ -33,6 +34,7 @@ struct Prepare {
   std::vector<int64_t> train;
   std::vector<int64_t> eval;
   std::vector<int64_t> predict;
+  std::vector<std::string> predict_feeds;   ///< the feeds that predict() will get; empty: all
 };
 
 /// Bytes of the one arena.
@@ -41,14 +43,6 @@ struct MemoryUse {
   int64_t state = 0;             ///< parameters, optimizer state, counters
   int64_t slots = 0;             ///< two slots for the feeds and outputs of a step
   int64_t transient = 0;         ///< the largest need of any prepared step
-};
-
-/// What building the steps took.
-struct CompileReport {
-  double passes_ms = 0;
-  double compile_ms = 0;
-  int kernels = 0;               ///< compiled by LLVM
-  int from_cache = 0;
 };
 
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once.

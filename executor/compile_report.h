@@ -1,0 +1,13 @@
+#pragma once
+
+namespace fluid {
+
+/// What building the steps took.
+struct CompileReport {
+  double passes_ms = 0;
+  double compile_ms = 0;
+  int kernels = 0;              ///< compiled by LLVM
+  int from_cache = 0;
+};
+
+}  // namespace fluid

@@ -1,0 +1,47 @@
+#include "executor/cpu/parallel.h"
+
+#include <omp.h>
+
+#include <algorithm>
+
+namespace fluid {
+namespace {
+
+struct BlockRange {
+  const CompiledKernel& kernel;
+  void* const* buffers;
+  int64_t batch;
+};
+
+}  // namespace
+
+int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
+
+void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t), void* context) {
+  const int team = static_cast<int>(std::min<int64_t>(threads, n));
+  if (team <= 1) {
+    if (n > 0) body(context, 0, n);
+    return;
+  }
+#pragma omp parallel num_threads(team)
+  {
+    // A nested or limited region may get fewer threads than asked for.
+    const int64_t size = omp_get_num_threads();
+    const int64_t rank = omp_get_thread_num();
+    body(context, n * rank / size, n * (rank + 1) / size);
+  }
+}
+
+void run_blocks(const CompiledKernel& kernel, void* const* buffers, int64_t batch, int64_t blocks,
+                int threads) {
+  BlockRange range{kernel, buffers, batch};
+  parallel_for(
+      blocks, threads,
+      [](void* context, int64_t begin, int64_t end) {
+        const auto& r = *static_cast<BlockRange*>(context);
+        r.kernel.body(r.buffers, r.batch, begin, end);
+      },
+      &range);
+}
+
+}  // namespace fluid

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/compiler.h"
+
+namespace fluid {
+
+/// Threads a computation may use: `wanted`, or OpenMP's own choice when it is 0.
+int thread_count(int wanted);
+
+/// Runs all blocks of a kernel, on `threads` threads by one static contiguous partition (1: in the
+/// caller). Does not run `finish`. Kernels give the same bits for any partition.
+void run_blocks(const CompiledKernel& kernel, void* const* buffers, int64_t batch, int64_t blocks,
+                int threads);
+
+/// Calls `body(context, begin, end)` over [0, n), split as run_blocks does.
+void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t begin, int64_t end),
+                  void* context);
+
+}  // namespace fluid

@@ -1,0 +1,121 @@
+#include "executor/feeds.h"
+
+#include <cstring>
+
+#include "executor/cpu/parallel.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kSerialElements = 32768;   // below it a copy is not worth a parallel region
+
+std::string listed(const Batch& batch) {
+  std::string text;
+  for (const auto& [name, tensor] : batch.columns) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text.empty() ? "no columns" : text;
+}
+
+bool fits(const Feed& feed, const Tensor& column, int64_t samples) {
+  const bool raw = column.dtype() == DType::u8 && is_float(feed.recorded);
+  if (column.dtype() != feed.recorded && !raw) return false;
+  const Shape& shape = feed.type.shape;
+  if (column.shape().size() != shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (column.shape()[d] != shape[d].at(samples)) return false;
+  }
+  return true;
+}
+
+struct Copy {
+  const void* from;
+  void* to;
+  double scale;
+  DType from_type;
+  DType to_type;
+};
+
+/// Calls `with` with a function that reads an element as a float or double.
+template <class To, class F>
+void with_reader(const Copy& c, F&& with) {
+  auto as = [&]<class T>(T) {
+    with([p = static_cast<const T*>(c.from)](int64_t i) { return static_cast<To>(p[i]); });
+  };
+  switch (c.from_type) {
+    case DType::u8: return as(uint8_t());
+    case DType::f32: return as(float());
+    case DType::f64: return as(double());
+    case DType::i64: return as(int64_t());
+    case DType::i32: return as(int32_t());
+    case DType::boolean: return as(uint8_t());
+    case DType::f16:
+    case DType::bf16:
+      return with([p = static_cast<const uint16_t*>(c.from), t = c.from_type](int64_t i) {
+        return static_cast<To>(half_to_float(p[i], t));
+      });
+  }
+}
+
+void convert(void* context, int64_t begin, int64_t end) {
+  const Copy& c = *static_cast<const Copy*>(context);
+  if (c.to_type == DType::f64) {
+    with_reader<double>(c, [&](auto read) {
+      auto* to = static_cast<double*>(c.to);
+      for (int64_t i = begin; i < end; ++i) to[i] = read(i) * c.scale;
+    });
+    return;
+  }
+  with_reader<float>(c, [&](auto read) {
+    const auto scale = static_cast<float>(c.scale);
+    if (is_half(c.to_type)) {
+      auto* to = static_cast<uint16_t*>(c.to);
+      for (int64_t i = begin; i < end; ++i) to[i] = float_to_half(read(i) * scale, c.to_type);
+    } else {
+      auto* to = static_cast<float*>(c.to);
+      for (int64_t i = begin; i < end; ++i) to[i] = read(i) * scale;
+    }
+  });
+}
+
+}  // namespace
+
+void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
+                 const std::vector<std::string>& known) {
+  for (const Feed& feed : feeds) {
+    const Tensor* column = batch.find(feed.name);
+    if (column == nullptr) {
+      throw UserError(feed.loc, "feed '" + feed.name + "' is missing: the batch has " +
+                                    listed(batch));
+    }
+    if (fits(feed, *column, batch.size)) continue;
+    Type wanted = feed.type;
+    wanted.dtype = feed.recorded;
+    wanted.layout.reset();
+    throw UserError(feed.loc, "feed '" + feed.name + "' is " + column->str() + " in a batch of " +
+                                  std::to_string(batch.size) + "; the program takes " +
+                                  wanted.str());
+  }
+  for (const auto& [name, column] : batch.columns) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw UserError("the program has no feed '" + name + "'" + did_you_mean(name, known));
+    }
+  }
+}
+
+void copy_feed(const Tensor& column, const Feed& feed, std::byte* to, int threads) {
+  Copy copy{column.data(), to, feed.scale, column.dtype(), feed.type.dtype};
+  const int64_t n = column.numel();
+  const int team = n < kSerialElements ? 1 : threads;
+  if (copy.from_type != copy.to_type || feed.scale != 1) {
+    return parallel_for(n, team, convert, &copy);
+  }
+  parallel_for(
+      column.bytes(), team,
+      [](void* context, int64_t begin, int64_t end) {
+        const Copy& c = *static_cast<const Copy*>(context);
+        std::memcpy(static_cast<std::byte*>(c.to) + begin,
+                    static_cast<const std::byte*>(c.from) + begin, static_cast<size_t>(end - begin));
+      },
+      &copy);
+}
+
+}  // namespace fluid

@@ -1,0 +1,31 @@
+#include "executor/variables.h"
+
+#include "ir/error.h"
+
+namespace fluid {
+
+void Variables::add(const std::string& name, const Type& type, bool parameter) {
+  if (const Variable* known = find(name)) {
+    check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
+                                   type.str() + " in two programs of a session");
+    return;
+  }
+  variables_.push_back({name, type, parameter, bytes_});
+  bytes_ += (type.bytes_at(1) + 63) / 64 * 64;
+}
+
+const Variable* Variables::find(std::string_view name) const {
+  for (const Variable& v : variables_) {
+    if (v.name == name) return &v;
+  }
+  return nullptr;
+}
+
+const Variable& Variables::named(std::string_view name) const {
+  if (const Variable* v = find(name)) return *v;
+  std::vector<std::string> names;
+  for (const Variable& v : variables_) names.push_back(v.name);
+  throw UserError("no variable '" + std::string(name) + "'" + did_you_mean(name, names));
+}
+
+}  // namespace fluid
