@@ -40,6 +40,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
+  virtual int threads() const = 0;   ///< of the host, for copies
   /// Compiles the main graph of a program that went through the whole pipeline. Both arguments must
   /// live as long as the result.
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,

@@ -1,0 +1,42 @@
+#include "executor/cpu/cpu_device.h"
+
+#include "executor/cpu/cpu_executable.h"
+#include "executor/cpu/cpu_target.h"
+#include "executor/cpu/parallel.h"
+
+namespace fluid {
+namespace {
+
+class CpuDevice : public Device {
+ public:
+  explicit CpuDevice(const CpuDeviceOptions& options)
+      : threads_(thread_count(options.threads)),
+        target_(describe_host(threads_)),
+        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {}
+
+  const Target& target() const override { return target_; }
+  int threads() const override { return threads_; }
+
+  std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
+                                    const Options& options) override {
+    return std::make_unique<CpuExecutable>(final_program, plan, options, compiler_, threads_);
+  }
+
+  CompileReport report() const override {
+    const CompileStats stats = compiler_.stats();
+    return {0, stats.ms, stats.compiled, stats.from_cache};
+  }
+
+ private:
+  int threads_;
+  CpuTarget target_;
+  Compiler compiler_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> cpu_device(const CpuDeviceOptions& options) {
+  return std::make_unique<CpuDevice>(options);
+}
+
+}  // namespace fluid

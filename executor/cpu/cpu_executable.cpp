@@ -1,0 +1,141 @@
+#include "executor/cpu/cpu_executable.h"
+
+#include <cstring>
+
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/parallel.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr double kParallelFlops = 60e3;   // below it, waking the pool costs more than it saves
+
+template <class T>
+bool lowers_to(const ir::Op& op) {
+  return std::holds_alternative<T>(*def_of(op).lower);
+}
+
+}  // namespace
+
+CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
+                             const Options& options, Compiler& compiler, int threads)
+    : plan_(plan), batch_(options.batch), threads_(threads) {
+  const ir::Graph& main = program.main();
+  add_kernels(main, compiler);
+  for (size_t i = 0; i < main.ops.size(); ++i) {
+    if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
+  }
+  if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
+}
+
+BufferRef CpuExecutable::ref(const Value& value) const {
+  const auto found = plan_.values.find(value);
+  check(found != plan_.values.end(), "'" + value.op()->name + "' has a result without memory");
+  const Range& range = found->second;
+  return {range.region, range.offset, range.region == Region::state ? range.name : ""};
+}
+
+void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
+  std::vector<kir::Kernel> kernels;
+  for (size_t i = 0; i < main.ops.size(); ++i) {
+    const ir::Op& op = *main.ops[i];
+    if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
+    check(lowers_to<Composite>(op), "op '" + op.name + "' reached the executor without a kernel");
+    kernels.push_back(kernel_of(op));
+    const kir::Kernel& kernel = kernels.back();
+    Step step;
+    step.op = &op;
+    step.position = static_cast<int>(i);
+    for (const Value& v : op.operands) step.refs.push_back(ref(v));
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      step.refs.push_back(ref({const_cast<ir::Op*>(&op), static_cast<int>(r)}));
+      step.updates |= step.refs.back().region == Region::state;
+    }
+    for (const int64_t offset : scratch_layout(kernel, batch_).offsets) {
+      step.refs.push_back({Region::transient, plan_.workspaces.at(&op).offset + offset, ""});
+    }
+    if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
+      step.refs.push_back({Region::transient, 0, "", static_cast<int>(error_words_.size())});
+      error_words_.push_back(0);
+      error_ops_.push_back(&op);
+    }
+    check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
+    step.blocks = kir::evaluate(kernel.blocks, batch_);
+    step.parallel = kernel.flops_per_block * static_cast<double>(step.blocks) > kParallelFlops;
+    steps_.push_back(std::move(step));
+  }
+  const std::vector<CompiledKernel> compiled = compiler.compile(kernels);
+  for (size_t i = 0; i < steps_.size(); ++i) steps_[i].kernel = compiled[i];
+}
+
+void CpuExecutable::add_store(const ir::Op& op, int position) {
+  const BufferRef from = ref(op.operands.at(0));
+  if (from.region == Region::state && from.variable == op.symbol) return;
+  Step step;
+  step.op = &op;
+  step.position = position;
+  step.copy_bytes = op.operands[0].type().bytes_at(batch_);
+  step.refs = {from, {Region::state, 0, op.symbol}};
+  step.updates = true;
+  steps_.push_back(std::move(step));
+}
+
+void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
+  for (Step& step : steps_) {
+    for (int slot = 0; slot < 2; ++slot) {
+      auto& buffers = step.buffers[static_cast<size_t>(slot)];
+      buffers.clear();
+      for (const BufferRef& ref : step.refs) {
+        std::byte* base = memory.transient;
+        if (ref.region == Region::slot) base = memory.slots[static_cast<size_t>(slot)];
+        if (ref.region == Region::state) {
+          buffers.push_back(memory.state + variables.named(ref.variable).offset);
+        } else if (ref.error_word >= 0) {
+          buffers.push_back(&error_words_[static_cast<size_t>(ref.error_word)]);
+        } else {
+          buffers.push_back(base + ref.offset);
+        }
+      }
+    }
+  }
+  if (guard_) guard_->bind(memory.transient);
+}
+
+Status CpuExecutable::error() const {
+  for (size_t i = 0; i < error_words_.size(); ++i) {
+    if (error_words_[i] != 0) return {error_ops_[i], error_words_[i] - 1};
+  }
+  return {};
+}
+
+void CpuExecutable::run_step(const Step& step, int slot) {
+  void* const* buffers = step.buffers[static_cast<size_t>(slot)].data();
+  if (step.copy_bytes > 0) {
+    std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
+    return;
+  }
+  run_blocks(step.kernel, buffers, batch_, step.blocks, step.parallel ? threads_ : 1);
+}
+
+Status CpuExecutable::run(int slot) {
+  std::fill(error_words_.begin(), error_words_.end(), 0);
+  if (guard_) guard_->start();
+  for (const Step& step : steps_) {
+    if (step.updates) {
+      if (const Status status = error(); !status.good()) return status;
+    }
+    run_step(step, slot);
+    if (step.kernel.finish != nullptr) {
+      // A reduction may feed an update in the same kernel.
+      if (step.updates) {
+        if (const Status status = error(); !status.good()) return status;
+      }
+      step.kernel.finish(step.buffers[static_cast<size_t>(slot)].data(), batch_, 0, 0);
+    }
+    if (guard_) guard_->after(step.position, *step.op);
+  }
+  return error();
+}
+
+}  // namespace fluid

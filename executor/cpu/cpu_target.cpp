@@ -1,0 +1,54 @@
+#include "executor/cpu/cpu_target.h"
+
+#include <algorithm>
+
+#include "executor/cpu/kernels.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr double kCallSeconds = 2e-6;          // one parallel region
+constexpr double kGeneratedEfficiency = 0.6;   // of the peak, in a register-tiled contraction
+
+std::vector<Type> types_of(const ir::Op& op, bool results) {
+  std::vector<Type> types;
+  if (results) {
+    for (const ir::Result& r : op.results) types.push_back(r.type);
+  } else {
+    for (const Value& v : op.operands) types.push_back(v.type());
+  }
+  return types;
+}
+
+}  // namespace
+
+std::vector<Claim> CpuTarget::claims(const ir::Op&, const Chain&) const { return {}; }
+
+double CpuTarget::generated_seconds(const ir::Op& op) const {
+  const std::vector<Type> in = types_of(op, false);
+  const std::vector<Type> out = types_of(op, true);
+  const Cost cost = (*def_of(op).cost)(CostCtx{in, out, op.attrs});
+  double bytes = cost.bytes;
+  int64_t widest = 1;
+  double touched = 0;
+  for (const auto* types : {&in, &out}) {
+    for (const Type& t : *types) {
+      touched += static_cast<double>(t.bytes_at(1));
+      if (is_float(t.dtype)) widest = std::max(widest, size_of(compute_dtype(t.dtype)));
+    }
+  }
+  if (bytes < 0) bytes = touched;
+  const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
+                            static_cast<double>(std::max<int64_t>(widest, 4)) *
+                            kGeneratedEfficiency;
+  const bool cached = touched < static_cast<double>(cpu_.l2_bytes) * cpu_.threads;
+  const double byte_rate = (cached ? cpu_.cache_gbs : cpu_.memory_gbs) * 1e9 * cpu_.threads;
+  return kCallSeconds + std::max(cost.flops / flops_rate, bytes / byte_rate);
+}
+
+int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
+  return scratch_layout(kernel_of(fused), batch).bytes;
+}
+
+}  // namespace fluid

@@ -1,0 +1,55 @@
+#include "executor/plan_guard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr int kPoison = 0xFF;   // a NaN in every float type
+
+}  // namespace
+
+PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), positions_(positions) {}
+
+void PlanGuard::start() {
+  std::memset(transient_, kPoison, static_cast<size_t>(plan_.transient));
+}
+
+std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
+  std::vector<Span> live;
+  auto add = [&](const Range& r) {
+    if (r.region == Region::transient && r.first <= position && position <= r.last) {
+      live.push_back({r.offset, r.offset + r.bytes});
+    }
+  };
+  for (const auto& [value, range] : plan_.values) add(range);
+  for (const auto& [op, range] : plan_.workspaces) add(range);
+  std::sort(live.begin(), live.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::vector<Span> dead;
+  int64_t end = 0;
+  for (const Span& s : live) {
+    if (s.begin > end) dead.push_back({end, s.begin});
+    end = std::max(end, s.end);
+  }
+  if (end < plan_.transient) dead.push_back({end, plan_.transient});
+  return dead;
+}
+
+void PlanGuard::after(int position, const ir::Op& op) {
+  for (const Span& s : dead_at(position)) {
+    for (int64_t i = s.begin; i < s.end; ++i) {
+      check(transient_[i] == std::byte{kPoison},
+            "op '" + op.name + "' wrote to byte " + std::to_string(i) +
+                " of the arena, where the plan has nothing");
+    }
+  }
+  if (position + 1 >= positions_) return;
+  for (const Span& s : dead_at(position + 1)) {
+    std::memset(transient_ + s.begin, kPoison, static_cast<size_t>(s.end - s.begin));
+  }
+}
+
+}  // namespace fluid
