@@ -32,6 +32,7 @@ template <class E>
 struct Required<std::vector<E>> {
   std::vector<E> value;
   Required(std::initializer_list<E> list) : value(list) {}
+  Required(std::vector<E> list) : value(std::move(list)) {}  // NOLINT: made by a helper
   const std::vector<E>& operator*() const { return value; }
   const std::vector<E>* operator->() const { return &value; }
 };
@@ -243,6 +244,9 @@ struct OpDef {
   Required<int> version;
   /// What the op becomes in eval and predict (dropout: its operand); absent: itself.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
+  /// The op takes attributes beyond `attrs`, which are then optional and get no defaults; whoever
+  /// reads them checks them (param: those of its initialiser, train: those of its optimizer).
+  bool open_attrs = false;
 };
 
 }  // namespace fluid

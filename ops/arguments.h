@@ -1,0 +1,25 @@
+#pragma once
+
+// Checks of an op's operands and attributes against its definition, shared by record() and verify_op().
+
+#include "ops/op_def.h"
+
+namespace fluid {
+
+std::vector<Type> operand_types(const std::vector<Value>& operands);
+std::vector<Type> result_types(const ir::Op& op);
+/// "(f32[2], i64[])".
+std::string text_of(const std::vector<Type>& types);
+
+/// Throws UserError unless `def` takes this many operands.
+void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc& loc);
+
+/// Throws UserError for an attribute that `def` does not have (unless it is open) or that is of
+/// another kind, and for a required one that is missing.
+void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc);
+
+/// `given` with defaults filled in, in the order of the definition, an int given for a float made
+/// one; then checked. Ops with open attributes get no defaults.
+Attrs complete_attrs(const OpDef& def, const Attrs& given, const Loc& loc);
+
+}  // namespace fluid

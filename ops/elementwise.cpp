@@ -1,0 +1,122 @@
+#include "ops/elementwise.h"
+
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+void require_dtype(const InferCtx& c, size_t i, bool holds, const std::string& wanted) {
+  if (holds) return;
+  c.fail((c.arity() == 1 ? "the operand" : "operand " + std::to_string(i)) + " must be a " + wanted +
+         " tensor, not " + c.in(i).str());
+}
+
+std::string all_types(const InferCtx& c) {
+  std::string s;
+  for (size_t i = 0; i < c.arity(); ++i) {
+    s += (i == 0 ? "" : i + 1 == c.arity() ? " and " : ", ") + c.in(i).str();
+  }
+  return s;
+}
+
+}  // namespace
+
+void require_float(const InferCtx& c, size_t i) {
+  require_dtype(c, i, is_float(c.in(i).dtype), "float");
+}
+
+void require_number(const InferCtx& c, size_t i) {
+  require_dtype(c, i, c.in(i).dtype != DType::boolean, "number");
+}
+
+void require_boolean(const InferCtx& c, size_t i) {
+  require_dtype(c, i, c.in(i).dtype == DType::boolean, "bool");
+}
+
+void require_one_dtype(const InferCtx& c, size_t first) {
+  for (size_t i = first + 1; i < c.arity(); ++i) {
+    c.require(c.in(i).dtype == c.in(first).dtype,
+              "operands of different dtypes, " + all_types(c) + ": cast one of them");
+  }
+}
+
+Shape broadcast_shape(const InferCtx& c) {
+  size_t rank = 0;
+  for (const Type& t : c.ins()) rank = std::max(rank, t.shape.size());
+  Shape shape(rank, Dim(1));
+  for (const Type& t : c.ins()) {
+    const size_t skip = rank - t.shape.size();
+    for (size_t d = 0; d < t.shape.size(); ++d) {
+      Dim& to = shape[skip + d];
+      if (to.is(1)) to = t.shape[d];
+      c.require(t.shape[d].is(1) || t.shape[d] == to,
+                "cannot broadcast " + all_types(c) + ": dimension " + std::to_string(skip + d) +
+                    " is both " + to.str() + " and " + t.shape[d].str());
+    }
+  }
+  return shape;
+}
+
+std::vector<Type> infer_float_unary(const InferCtx& c) {
+  require_float(c, 0);
+  return {c.in(0)};
+}
+
+std::vector<Type> infer_number_unary(const InferCtx& c) {
+  require_number(c, 0);
+  return {c.in(0)};
+}
+
+std::vector<Type> infer_number_broadcast(const InferCtx& c) {
+  for (size_t i = 0; i < c.arity(); ++i) require_number(c, i);
+  require_one_dtype(c);
+  return {{c.in(0).dtype, broadcast_shape(c)}};
+}
+
+std::vector<Type> infer_float_broadcast(const InferCtx& c) {
+  for (size_t i = 0; i < c.arity(); ++i) require_float(c, i);
+  return infer_number_broadcast(c);
+}
+
+std::vector<Type> infer_comparison(const InferCtx& c) {
+  require_one_dtype(c);
+  return {{DType::boolean, broadcast_shape(c)}};
+}
+
+std::vector<Type> infer_logical(const InferCtx& c) {
+  for (size_t i = 0; i < c.arity(); ++i) require_boolean(c, i);
+  return {{DType::boolean, broadcast_shape(c)}};
+}
+
+Map map_unary(std::function<Expr(const Expr&)> body) {
+  return Map{[body = std::move(body)](const LowerCtx& c) { return std::vector{body(c.in(0))}; }};
+}
+
+Map map_unary(Scalar function) {
+  return map_unary([function](const Expr& x) { return scalar::unary(function, x); });
+}
+
+Map map_binary(std::function<Expr(const Expr&, const Expr&)> body) {
+  return Map{[body = std::move(body)](const LowerCtx& c) {
+    return std::vector{body(c.in(0), c.in(1))};
+  }};
+}
+
+std::function<Cost(const CostCtx&)> cost_per_element(double flops) {
+  return [flops](const CostCtx& c) { return Cost{.flops = flops * c.numel_out()}; };
+}
+
+Value sum_to(Value x, const Shape& target) {
+  const Shape from = x.shape();
+  if (from == target) return x;
+  const size_t added = from.size() - target.size();
+  Ints axes;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool summed = d < added || (target[d - added].is(1) && !from[d].is(1));
+    if (summed) axes.push_back(static_cast<int64_t>(d));
+  }
+  const Value total = axes.empty() ? x : sum(x, {.axes = axes});
+  return reshape(total, target);
+}
+
+}  // namespace fluid

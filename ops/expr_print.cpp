@@ -1,0 +1,102 @@
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "ir/error.h"
+#include "ops/expr.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::array<std::string_view, 44> kNames = {
+    "constant", "i",     "batch", "read", "+",    "-",     "*",      "/",    "floordiv",
+    "mod",      "min",   "max",   "pow",  "-",    "abs",   "sqrt",   "rsqrt", "exp",
+    "expm1",    "log",   "log1p", "tanh", "erf",  "sigmoid", "floor", "sin", "cos",
+    "==",       "!=",    "<",     "<=",   ">",    ">=",    "&&",     "||",   "!",
+    "isfinite", "select", "cast", "load", "v",    "acc",   "lanes",  "philox"};
+static_assert(kNames.size() == static_cast<size_t>(Scalar::philox) + 1);
+
+/// How tightly an operator binds; 0: it is written as a call.
+int precedence(Scalar op) {
+  if (op == Scalar::logical_or) return 1;
+  if (op == Scalar::logical_and) return 2;
+  if (op >= Scalar::eq && op <= Scalar::ge) return 3;
+  if (op == Scalar::add || op == Scalar::sub) return 4;
+  if (op == Scalar::mul || op == Scalar::div) return 5;
+  if (op == Scalar::neg || op == Scalar::logical_not) return 6;
+  return 0;
+}
+
+std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  std::string s(text.data(), end);
+  return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
+}
+
+std::string constant_text(const ExprNode& n) {
+  if (n.dtype == DType::f32) return shortest(n.fvalue);
+  if (n.dtype == DType::f64) return shortest(n.fvalue) + "_f64";
+  if (n.dtype == DType::boolean) return n.ivalue != 0 ? "true" : "false";
+  std::string s = std::to_string(n.ivalue);
+  return n.dtype == DType::i64 ? s : s + "_" + std::string(name_of(n.dtype));
+}
+
+std::string print(const Expr& e, int outer);
+
+std::string list(const std::vector<Expr>& args, size_t count) {
+  std::string s;
+  for (size_t i = 0; i < count; ++i) s += (i ? ", " : "") + print(args[i], 0);
+  return s;
+}
+
+std::string indexed(const ExprNode& n) {
+  std::string s = std::string(kNames[static_cast<size_t>(n.op)]) + std::to_string(n.ivalue);
+  if (n.checked) s += "!";
+  if (n.op == Scalar::load && n.args.size() == 2) {
+    return s + "[" + print(n.args[0], 0) + " if " + print(n.args[1], 0) + " else " +
+           shortest(n.fvalue) + "]";
+  }
+  s += "[" + list(n.args, n.args.size());
+  return s + (n.guarded ? " else " + shortest(n.fvalue) : "") + "]";
+}
+
+std::string print(const Expr& e, int outer) {
+  check(static_cast<bool>(e), "printing a null expression");
+  const ExprNode& n = e.node();
+  const std::string name(kNames[static_cast<size_t>(n.op)]);
+  switch (n.op) {
+    case Scalar::constant:
+      return constant_text(n);
+    case Scalar::var:
+    case Scalar::let:
+      return name + std::to_string(n.ivalue);
+    case Scalar::batch:
+      return name;
+    case Scalar::read:
+    case Scalar::load:
+      return indexed(n);
+    case Scalar::acc:
+      return name + std::to_string(n.ivalue) + (n.dtype == DType::i64 ? "." : "") + "[" +
+             list(n.args, n.args.size()) + "]";
+    case Scalar::cast:
+      return std::string(name_of(n.dtype)) + "(" + print(n.args[0], 0) + ")";
+    default:
+      break;
+  }
+  const int inner = precedence(n.op);
+  if (inner == 0) return name + "(" + list(n.args, n.args.size()) + ")";
+  std::string s = n.args.size() == 1 ? name + print(n.args[0], inner)
+                                     : print(n.args[0], inner) + " " + name + " " +
+                                           print(n.args[1], inner + 1);
+  return inner < outer ? "(" + s + ")" : s;
+}
+
+}  // namespace
+
+std::string Expr::str() const { return print(*this, 0); }
+
+}  // namespace fluid

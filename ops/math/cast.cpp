@@ -1,0 +1,34 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef cast_op() {
+  return OpDef{
+      .name = "cast",
+      .doc = "x in another dtype: floats to integers towards zero, to bool by != 0, to halves to "
+             "the nearest, ties to even.",
+      .inputs = {{"x", "any tensor"}},
+      .attrs = {{"to", Type{}, "its dtype is the result's; its shape is not used", true}},
+      .outputs = {{"y", "x's shape"}},
+      .infer =
+          [](const InferCtx& c) {
+            return std::vector<Type>{{c.attr<Type>("to").dtype, c.in(0).shape}};
+          },
+      .grad = GradFn([](const GradCtx& c) {
+        const bool floats = is_float(c.in(0).dtype()) && is_float(c.out(0).dtype());
+        return Values{floats ? cast(c.dout(0), c.in(0).dtype()) : Value()};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(0),
+      .in_place = {{0, 0}},
+      .lower = Map{[](const LowerCtx& c) {
+        return std::vector{scalar::cast(c.in(0), c.out_type().dtype)};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

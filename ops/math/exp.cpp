@@ -1,0 +1,27 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef exp_op() {
+  return OpDef{
+      .name = "exp",
+      .doc = "e to the power of x.",
+      .inputs = {{"x", "float tensor"}},
+      .attrs = {},
+      .outputs = {{"y", "like x"}},
+      .infer = infer_float_unary,
+      .grad = GradFn([](const GradCtx& c) {
+        return Values{c.dout(0) * c.out(0)};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kF32,
+      .cost = cost_per_element(10),
+      .in_place = {{0, 0}},
+      .lower = map_unary(Scalar::exp),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

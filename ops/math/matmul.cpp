@@ -1,0 +1,95 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+/// Rows and columns of operand `i` after its transposition.
+std::pair<Dim, Dim> matrix_of(const Type& type, bool transpose) {
+  const size_t rank = type.shape.size();
+  const Dim rows = type.shape[rank - 2];
+  const Dim columns = type.shape[rank - 1];
+  return transpose ? std::pair(columns, rows) : std::pair(rows, columns);
+}
+
+Type batch_dims(const Type& type) {
+  return {type.dtype, Shape(type.shape.begin(), type.shape.end() - 2), {}};
+}
+
+std::vector<Type> infer_matmul(const InferCtx& c) {
+  for (size_t i = 0; i < 2; ++i) {
+    require_float(c, i);
+    c.require(c.in(i).shape.size() >= 2,
+              "operands must be matrices, of rank 2 or more: " + c.in(i).str());
+  }
+  require_one_dtype(c);
+  const auto [m, k] = matrix_of(c.in(0), c.attr<bool>("transpose_a"));
+  const auto [k_too, n] = matrix_of(c.in(1), c.attr<bool>("transpose_b"));
+  c.require(k == k_too, "cannot multiply " + c.in(0).str() + " by " + c.in(1).str() +
+                            ": the inner extents are " + k.str() + " and " + k_too.str());
+  const std::vector<Type> outer = {batch_dims(c.in(0)), batch_dims(c.in(1))};
+  Shape shape = broadcast_shape(InferCtx("matmul", outer, c.attrs(), c.loc()));
+  shape.push_back(m);
+  shape.push_back(n);
+  return {{c.in(0).dtype, shape}};
+}
+
+Values matmul_grad(const GradCtx& c) {
+  const Value a = c.in(0), b = c.in(1), dy = c.dout(0);
+  const bool ta = c.attr<bool>("transpose_a"), tb = c.attr<bool>("transpose_b");
+  const Value da = ta ? matmul(b, dy, {.transpose_a = tb, .transpose_b = true})
+                      : matmul(dy, b, {.transpose_b = !tb});
+  const Value db = tb ? matmul(dy, a, {.transpose_a = true, .transpose_b = ta})
+                      : matmul(a, dy, {.transpose_a = !ta});
+  return {sum_to(da, a.shape()), sum_to(db, b.shape())};
+}
+
+/// Operand `i` at the result's batch index (broadcast) and its own row and column.
+Expr element(const LowerCtx& c, size_t i, bool transpose, const Expr& row, const Expr& column) {
+  const Shape& shape = c.in_type(i).shape;
+  const size_t skip = c.out_type().shape.size() - shape.size();
+  std::vector<Expr> index;
+  for (size_t d = 0; d + 2 < shape.size(); ++d) {
+    index.push_back(shape[d].is(1) ? Expr::index(0) : c.out_var(skip + d));
+  }
+  index.push_back(transpose ? column : row);
+  index.push_back(transpose ? row : column);
+  return c.read(i, std::move(index));
+}
+
+ReduceBody matmul_body(const LowerCtx& c) {
+  const bool ta = c.attr<bool>("transpose_a"), tb = c.attr<bool>("transpose_b");
+  const size_t rank = c.out_type().shape.size();
+  const Expr k = c.reduce_var(0);
+  return {{matrix_of(c.in_type(0), ta).second},
+          element(c, 0, ta, c.out_var(rank - 2), k) * element(c, 1, tb, k, c.out_var(rank - 1))};
+}
+
+}  // namespace
+
+OpDef matmul_op() {
+  return OpDef{
+      .name = "matmul",
+      .doc = "The matrix product of the last two dimensions; those before broadcast.",
+      .inputs = {{"a", "float tensor [..., m, k]"}, {"b", "same dtype, [..., k, n]"}},
+      .attrs = {{"transpose_a", false, "a is [..., k, m]"},
+                {"transpose_b", false, "b is [..., n, k]"}},
+      .outputs = {{"y", "[..., m, n]"}},
+      .infer = infer_matmul,
+      .grad = GradFn(matmul_grad),
+      .effects = Pure{},
+      .amp = Amp::kHalf,
+      .cost =
+          [](const CostCtx& c) {
+            const bool ta = c.attrs.get<bool>("transpose_a");
+            const auto k = static_cast<double>(matrix_of(c.in[0], ta).second.size);
+            return Cost{.flops = 2 * k * c.numel_out()};
+          },
+      .in_place = {},
+      .lower = Reduce{Combine::sum, matmul_body},
+      .kernels = {{On::cpu, "onednn.matmul"}},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

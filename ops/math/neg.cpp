@@ -1,0 +1,27 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef neg_op() {
+  return OpDef{
+      .name = "neg",
+      .doc = "-x.",
+      .inputs = {{"x", "number tensor"}},
+      .attrs = {},
+      .outputs = {{"y", "like x"}},
+      .infer = infer_number_unary,
+      .grad = GradFn([](const GradCtx& c) {
+        return Values{-c.dout(0)};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {{0, 0}},
+      .lower = map_unary(Scalar::neg),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,43 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+std::vector<Type> infer_select(const InferCtx& c) {
+  require_boolean(c, 0);
+  require_one_dtype(c, 1);
+  return {{c.in(1).dtype, broadcast_shape(c)}};
+}
+
+Values select_grad(const GradCtx& c) {
+  const Value dy = c.dout(0);
+  const Value zero = scalar_like(dy, 0);
+  return {Value(), sum_to(select(c.in(0), dy, zero), c.in(1).shape()),
+          sum_to(select(c.in(0), zero, dy), c.in(2).shape())};
+}
+
+}  // namespace
+
+OpDef select_op() {
+  return OpDef{
+      .name = "select",
+      .doc = "a where the condition holds, else b.",
+      .inputs = {{"condition", "bool tensor"}, {"a", "any tensor"}, {"b", "same dtype as a"}},
+      .attrs = {},
+      .outputs = {{"y", "a's dtype, the shape that all three broadcast to"}},
+      .infer = infer_select,
+      .grad = GradFn(select_grad),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {{0, 1}, {0, 2}},
+      .lower = Map{[](const LowerCtx& c) {
+        return std::vector{scalar::select(c.in(0), c.in(1), c.in(2))};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,75 @@
+#include "ops/record.h"
+
+#include "ops/arguments.h"
+
+namespace fluid {
+namespace {
+
+void check_operands(const ir::Graph& graph, const OpDef& def, std::vector<Value>& operands,
+                    const Loc& loc) {
+  while (!operands.empty() && !operands.back()) operands.pop_back();
+  for (const Value& v : operands) {
+    if (!v) throw UserError(loc, *def.name + ": an operand is null");
+    if (v.op()->graph() != &graph) {
+      throw UserError(loc, *def.name + ": an operand belongs to another program");
+    }
+  }
+  check_arity(def, operands, loc);
+}
+
+}  // namespace
+
+Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
+              const Loc& loc) {
+  const OpDef& def = op_named(name, loc);
+  check_operands(graph, def, operands, loc);
+  attrs = complete_attrs(def, attrs, loc);
+  std::vector<Type> types =
+      (*def.infer)(InferCtx(name, operand_types(operands), attrs, loc));
+  ir::Op* op = graph.append(std::string(name), std::move(operands), std::move(attrs),
+                            std::move(types), loc);
+  if (std::holds_alternative<Random>(*def.effects) && op->attrs.get<int64_t>("stream") < 0) {
+    op->attrs.set("stream", op->id);
+  }
+  Values results;
+  for (size_t i = 0; i < op->results.size(); ++i) {
+    results.push_back(op->result(static_cast<int>(i)));
+  }
+  return results;
+}
+
+ir::Graph& graph_of(const Values& operands, std::string_view op, const Loc& loc) {
+  for (const Value& v : operands) {
+    if (!v) throw UserError(loc, std::string(op) + ": an operand is null");
+  }
+  if (operands.empty()) throw UserError(loc, std::string(op) + ": needs at least one operand");
+  return *operands.front().op()->graph();
+}
+
+void complete_op(ir::Op& op) {
+  op.attrs = complete_attrs(op_named(op.name, op.loc), op.attrs, op.loc);
+}
+
+Value record_source(ir::Graph& graph, std::string_view name, std::string symbol, Type type,
+                    Attrs attrs, const Loc& loc) {
+  const OpDef& def = op_named(name, loc);
+  check(std::holds_alternative<Source>(*def.lower), std::string(name) + " is not a source");
+  for (const auto& op : graph.ops) {
+    if (op->symbol == symbol && std::holds_alternative<Source>(*def_of(*op).lower)) {
+      throw UserError(loc, std::string(name) + ": the name '" + symbol + "' is taken by the " +
+                               op->name + (op->loc.known() ? " of " + op->loc.str() : ""));
+    }
+  }
+  attrs = complete_attrs(def, attrs, loc);
+  ir::Op* op = graph.append(std::string(name), {}, std::move(attrs), {std::move(type)}, loc);
+  op->symbol = std::move(symbol);
+  return op->result();
+}
+
+void record_store(ir::Graph& graph, std::string symbol, Value value, const Loc& loc) {
+  record(graph, "store", {value}, {}, loc);
+  graph.ops.back()->symbol = std::move(symbol);
+  graph.ops.back()->role = ir::Role::optimize;
+}
+
+}  // namespace fluid

@@ -1,0 +1,29 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+#include "ops/reduction.h"
+
+namespace fluid {
+
+OpDef sum_op() {
+  return OpDef{
+      .name = "sum",
+      .doc = "The sum along `axes`; 0 over none. Floats add in f32 or wider.",
+      .inputs = {{"x", "number tensor"}},
+      .attrs = reduction_attrs(),
+      .outputs = {{"y", "x's dtype"}},
+      .infer = infer_reduction,
+      .grad = GradFn([](const GradCtx& c) {
+        const Shape& shape = c.in(0).shape();
+        return Values{broadcast_to(restore_axes(c.dout(0), shape, c.attrs()), shape)};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kF32,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = reduce_along(Combine::sum, [](const Expr& x) { return x; }),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,82 @@
+#include "ops/reduction.h"
+
+#include <algorithm>
+
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+int64_t normal_axis(const InferCtx& c, int64_t axis, size_t rank) {
+  const auto n = static_cast<int64_t>(rank);
+  c.require(axis >= -n && axis < n, "axis " + std::to_string(axis) + " is out of range for " +
+                                        c.in(0).str() + " of rank " + std::to_string(n));
+  return axis < 0 ? axis + n : axis;
+}
+
+Ints normal_axes(const Ints& axes, size_t rank) {
+  Ints normal;
+  for (const int64_t a : axes) normal.push_back(a < 0 ? a + static_cast<int64_t>(rank) : a);
+  for (size_t d = 0; axes.empty() && d < rank; ++d) normal.push_back(static_cast<int64_t>(d));
+  std::sort(normal.begin(), normal.end());
+  return normal;
+}
+
+Ints normal_axes(const InferCtx& c, const Ints& axes, size_t rank) {
+  for (const int64_t a : axes) normal_axis(c, a, rank);
+  Ints normal = normal_axes(axes, rank);
+  c.require(std::adjacent_find(normal.begin(), normal.end()) == normal.end(),
+            "an axis is given twice");
+  return normal;
+}
+
+std::vector<AttrDef> reduction_attrs() {
+  return {{"axes", std::vector<int64_t>{}, "to reduce; negative ones count from the end; none: all"},
+          {"keep_dims", false, "reduced axes stay, with extent 1"}};
+}
+
+Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims) {
+  Shape reduced;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool gone = std::binary_search(axes.begin(), axes.end(), static_cast<int64_t>(d));
+    if (!gone) reduced.push_back(shape[d]);
+    if (gone && keep_dims) reduced.emplace_back(1);
+  }
+  return reduced;
+}
+
+std::vector<Type> infer_reduction(const InferCtx& c) {
+  require_number(c, 0);
+  const Shape& shape = c.in(0).shape;
+  const Ints axes = normal_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size());
+  return {{c.in(0).dtype, reduced_shape(shape, axes, c.attr<bool>("keep_dims"))}};
+}
+
+Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
+  return Reduce{combine, [body = std::move(body)](const LowerCtx& c) {
+                  const Shape& shape = c.in_type(0).shape;
+                  const Ints axes =
+                      normal_axes(c.attr<std::vector<int64_t>>("axes"), shape.size());
+                  ReduceBody result;
+                  std::vector<Expr> index;
+                  size_t kept = 0;
+                  for (size_t d = 0; d < shape.size(); ++d) {
+                    if (!std::binary_search(axes.begin(), axes.end(), static_cast<int64_t>(d))) {
+                      index.push_back(c.out_var(kept++));
+                      continue;
+                    }
+                    index.push_back(c.reduce_var(result.extents.size()));
+                    result.extents.push_back(shape[d]);
+                    kept += c.attr<bool>("keep_dims") ? 1 : 0;
+                  }
+                  result.body = body(c.read(0, index));
+                  return result;
+                }};
+}
+
+Value restore_axes(Value y, const Shape& from, const Attrs& attrs) {
+  const Ints axes = normal_axes(attrs.get<std::vector<int64_t>>("axes"), from.size());
+  return reshape(y, reduced_shape(from, axes, true));
+}
+
+}  // namespace fluid

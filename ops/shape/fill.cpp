@@ -1,0 +1,27 @@
+#include "ops/elementwise.h"
+
+namespace fluid {
+
+OpDef fill_op() {
+  return OpDef{
+      .name = "fill",
+      .doc = "A tensor of one constant.",
+      .inputs = {},
+      .attrs = {{"type", Type{}, "of the result", true}, {"value", 0.0, "of every element"}},
+      .outputs = {{"y", "of the given type"}},
+      .infer = [](const InferCtx& c) { return std::vector{c.attr<Type>("type")}; },
+      .grad = GradFn([](const GradCtx&) { return Values{}; }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(0),
+      .in_place = {},
+      .lower = Map{[](const LowerCtx& c) {
+        const DType dtype = compute_dtype(c.out_type().dtype);
+        return std::vector{Expr::constant(dtype, c.attr<double>("value"))};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

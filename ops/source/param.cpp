@@ -1,0 +1,25 @@
+#include "ops/op_def.h"
+
+namespace fluid {
+
+OpDef param_op() {
+  return OpDef{
+      .name = "param",
+      .doc = "A trainable variable, known by its symbol.",
+      .inputs = {},
+      .attrs = {{"init", std::string("zeros"), "the initialiser; its settings are attributes too"}},
+      .outputs = {{"value", "of the recorded type"}},
+      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },
+      .in_place = {},
+      .lower = Source{},
+      .kernels = {},
+      .version = 1,
+      .open_attrs = true,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,130 @@
+#include "ops/table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ops/arguments.h"
+
+namespace fluid {
+
+std::vector<OpDef> gather_ops();
+
+std::span<const OpDef> op_table() {
+  static const std::vector<OpDef> table = [] {
+    std::vector<OpDef> ops = gather_ops();
+    std::sort(ops.begin(), ops.end(),
+              [](const OpDef& a, const OpDef& b) { return *a.name < *b.name; });
+    return ops;
+  }();
+  return table;
+}
+
+const OpDef* find_op(std::string_view name) {
+  const auto table = op_table();
+  const auto at = std::lower_bound(table.begin(), table.end(), name,
+                                   [](const OpDef& d, std::string_view n) { return *d.name < n; });
+  return at != table.end() && *at->name == name ? &*at : nullptr;
+}
+
+const OpDef& op_named(std::string_view name, const Loc& loc) {
+  if (const OpDef* def = find_op(name)) return *def;
+  std::vector<std::string> names;
+  for (const OpDef& d : op_table()) names.push_back(*d.name);
+  throw UserError(loc, "no op '" + std::string(name) + "'" + did_you_mean(name, names));
+}
+
+const OpDef& def_of(const ir::Op& op) {
+  const OpDef* def = find_op(op.name);
+  check(def != nullptr, "op '" + op.name + "' is not in the table");
+  return *def;
+}
+
+std::vector<Type> infer_types(const ir::Op& op) {
+  const OpDef& def = op_named(op.name, op.loc);
+  if (std::holds_alternative<Source>(*def.lower) || std::holds_alternative<Composite>(*def.lower)) {
+    return result_types(op);
+  }
+  return (*def.infer)(InferCtx(op.name, operand_types(op.operands), op.attrs, op.loc));
+}
+
+void verify_op(const ir::Op& op) {
+  const OpDef& def = op_named(op.name, op.loc);
+  check_arity(def, op.operands, op.loc);
+  check_attrs(def, op.attrs, op.loc);
+  const std::vector<Type> inferred = infer_types(op);
+  std::vector<Type> given = result_types(op);
+  for (Type& t : given) t.layout.reset();
+  if (inferred == given) return;
+  throw UserError(op.loc, op.name + ": results are given as " + text_of(given) +
+                              " but its operands make them " + text_of(inferred));
+}
+
+namespace {
+
+void find_port_faults(const OpDef& def, std::vector<std::string>& faults) {
+  const std::string name = *def.name;
+  const std::vector<PortDef>& in = *def.inputs;
+  for (size_t i = 0; i + 1 < in.size(); ++i) {
+    if (in[i].variadic) faults.push_back(name + ": operand '" + in[i].name + "' repeats, not last");
+    if (in[i].optional && !in[i + 1].optional) {
+      faults.push_back(name + ": operand '" + in[i + 1].name + "' follows one that may be absent");
+    }
+  }
+  for (const InPlace& pair : *def.in_place) {
+    if (pair.out < 0 || pair.in < 0 || pair.out >= static_cast<int>(def.outputs->size()) ||
+        pair.in >= static_cast<int>(in.size())) {
+      faults.push_back(name + ": in-place pair out of range");
+    }
+  }
+  for (int operand : def.amp.f32_operands) {
+    if (operand < 0 || operand >= static_cast<int>(in.size())) {
+      faults.push_back(name + ": f32 operand out of range");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> table_faults(std::span<const OpDef> ops) {
+  std::vector<std::string> faults;
+  std::set<std::string> names;
+  for (const OpDef& def : ops) {
+    const std::string& name = *def.name;
+    if (!names.insert(name).second) faults.push_back(name + ": defined twice");
+    if (def.doc->empty()) faults.push_back(name + ": no doc");
+    if (*def.version < 1) faults.push_back(name + ": version below 1");
+    std::set<std::string> attrs;
+    for (const AttrDef& a : *def.attrs) {
+      if (!attrs.insert(a.name).second) faults.push_back(name + ": attribute twice: " + a.name);
+      if (a.doc.empty()) faults.push_back(name + ": attribute without doc: " + a.name);
+    }
+    if (std::holds_alternative<Random>(*def.effects) && !attrs.contains("stream")) {
+      faults.push_back(name + ": a random op without attribute 'stream'");
+    }
+    find_port_faults(def, faults);
+  }
+  return faults;
+}
+
+Lowered lower_op(const ir::Op& op) {
+  const OpDef& def = def_of(op);
+  const std::vector<Type> in = operand_types(op.operands);
+  const std::vector<Type> out = result_types(op);
+  const LowerCtx ctx(in, out, op.attrs);
+  Lowered lowered;
+  lowered.out = out.at(0).shape;
+  if (const Map* map = std::get_if<Map>(&*def.lower)) {
+    lowered.bodies = map->body(ctx);
+    check(lowered.bodies.size() == out.size(), op.name + ": one body a result");
+    return lowered;
+  }
+  const Reduce* reduce = std::get_if<Reduce>(&*def.lower);
+  check(reduce != nullptr, op.name + " lowers neither to a Map nor to a Reduce");
+  ReduceBody body = reduce->body(ctx);
+  lowered.reduce = std::move(body.extents);
+  lowered.combine = reduce->combine;
+  lowered.bodies = {std::move(body.body)};
+  return lowered;
+}
+
+}  // namespace fluid

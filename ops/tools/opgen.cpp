@@ -1,0 +1,270 @@
+// Writes ops/functions.h, ops/functions.cpp and ops/OPS.md from the op table into a directory:
+//   fluid_opgen DIR
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kNotice = "Generated from the op table by fluid_opgen.";
+
+std::string number_text(double value) {
+  std::array<char, 32> text;
+  std::string s(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
+  return s.find_first_of(".en") == std::string::npos ? s + ".0" : s;
+}
+
+/// How an attribute is spelled in C++: its type, and its default as an initialiser.
+struct Spelling {
+  std::string type;
+  std::string initial;
+};
+
+template <class List, class Text>
+std::string braced(const List& list, Text text) {
+  std::string s;
+  for (const auto& item : list) s += (s.empty() ? "" : ", ") + text(item);
+  return "{" + s + "}";
+}
+
+Spelling spelling_of(const Attr& attr) {
+  const auto quoted = [](const std::string& s) { return "\"" + s + "\""; };
+  const auto integer = [](int64_t i) { return std::to_string(i); };
+  switch (attr.index()) {
+    case 0:
+      return {"bool", std::get<bool>(attr) ? "true" : "false"};
+    case 1:
+      return {"int64_t", integer(std::get<int64_t>(attr))};
+    case 2:
+      return {"double", number_text(std::get<double>(attr))};
+    case 3:
+      return {"std::string", quoted(std::get<std::string>(attr))};
+    case 4:
+      return {"Type", "{}"};
+    case 5:
+      return {"GraphRef", "{}"};
+    case 6:
+      return {"Ints", braced(std::get<std::vector<int64_t>>(attr), integer)};
+    case 7:
+      return {"std::vector<double>", braced(std::get<std::vector<double>>(attr), number_text)};
+    default:
+      return {"std::vector<std::string>", braced(std::get<std::vector<std::string>>(attr), quoted)};
+  }
+}
+
+/// The default as OPS.md shows it.
+std::string default_text(const AttrDef& a) {
+  return a.required ? "required" : "`" + spelling_of(a.fallback).initial + "`";
+}
+
+bool has_function(const OpDef& def) {
+  return std::holds_alternative<Map>(*def.lower) || std::holds_alternative<Reduce>(*def.lower) ||
+         std::holds_alternative<Expand>(*def.lower) || std::holds_alternative<Alias>(*def.lower);
+}
+
+/// Attributes that the caller gives: a random op's stream is set when it is recorded.
+std::vector<AttrDef> shown_attrs(const OpDef& def) {
+  std::vector<AttrDef> shown;
+  for (const AttrDef& a : *def.attrs) {
+    if (a.name != "stream" || !std::holds_alternative<Random>(*def.effects)) shown.push_back(a);
+  }
+  return shown;
+}
+
+std::string camel(const std::string& name) {
+  std::string s;
+  bool up = true;
+  for (const char ch : name) {
+    if (ch != '_') s += up ? static_cast<char>(std::toupper(ch)) : ch;
+    up = ch == '_';
+  }
+  return s;
+}
+
+std::string signature(const OpDef& def, size_t operands, bool defaults) {
+  std::vector<std::string> parameters;
+  if (operands == 0) parameters.push_back("ir::Graph& graph");
+  for (size_t i = 0; i < operands; ++i) {
+    const PortDef& p = (*def.inputs)[i];
+    parameters.push_back((p.variadic ? "const Values& " : "Value ") + p.name);
+  }
+  if (!shown_attrs(def).empty()) {
+    bool required = false;
+    for (const AttrDef& a : shown_attrs(def)) required = required || a.required;
+    parameters.push_back("const " + camel(*def.name) + "Attrs& attrs" +
+                         (defaults && !required ? " = {}" : ""));
+  }
+  parameters.push_back(defaults ? "const Loc& loc = Loc::here()" : "const Loc& loc");
+  std::string s = (def.outputs->size() == 1 ? "Value " : "Values ") + *def.name + "(";
+  for (size_t i = 0; i < parameters.size(); ++i) s += (i ? ", " : "") + parameters[i];
+  return s + ")";
+}
+
+/// One function for each number of operands: those that may be absent are left out in some.
+std::vector<size_t> operand_counts(const OpDef& def) {
+  std::vector<size_t> counts;
+  size_t needed = 0;
+  for (const PortDef& p : *def.inputs) needed += p.optional ? 0 : 1;
+  for (size_t n = needed; n <= def.inputs->size(); ++n) counts.push_back(n);
+  return counts;
+}
+
+void write_header(std::ostream& out) {
+  out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n"
+      << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n\nnamespace fluid {\n";
+  for (const OpDef& def : op_table()) {
+    if (!has_function(def)) continue;
+    out << "\n";
+    if (!shown_attrs(def).empty()) {
+      out << "struct " << camel(*def.name) << "Attrs {\n";
+      for (const AttrDef& a : shown_attrs(def)) {
+        const Spelling s = spelling_of(a.fallback);
+        out << "  " << s.type << " " << a.name << " = " << s.initial << ";  ///< " << a.doc
+            << (a.required ? " (required)" : "") << "\n";
+      }
+      out << "};\n";
+    }
+    out << "/// " << *def.doc << "\n";
+    for (const PortDef& p : *def.inputs) out << "/// " << p.name << ": " << p.doc << ".\n";
+    for (const PortDef& p : *def.outputs) out << "/// Gives " << p.name << ": " << p.doc << ".\n";
+    for (const size_t n : operand_counts(def)) out << signature(def, n, true) << ";\n";
+  }
+  out << "\n}  // namespace fluid\n";
+}
+
+std::string attrs_text(const OpDef& def) {
+  std::string s;
+  for (const AttrDef& a : shown_attrs(def)) {
+    const bool ints = std::holds_alternative<std::vector<int64_t>>(a.fallback);
+    const std::string value = "attrs." + a.name;
+    s += (s.empty() ? "" : ", ") + std::string("{\"") + a.name + "\", " +
+         (ints ? "std::vector<int64_t>(" + value + ")" : value) + "}";
+  }
+  return "{" + s + "}";
+}
+
+void write_body(std::ostream& out, const OpDef& def, size_t operands) {
+  const std::string name = *def.name;
+  out << "\n" << signature(def, operands, false) << " {\n";
+  const bool variadic = operands > 0 && (*def.inputs)[operands - 1].variadic;
+  std::string fixed;
+  for (size_t i = 0; i < operands - (variadic ? 1 : 0); ++i) {
+    fixed += (fixed.empty() ? "" : ", ") + (*def.inputs)[i].name;
+  }
+  std::string values = "{" + fixed + "}";
+  if (variadic) {
+    const std::string& rest = (*def.inputs)[operands - 1].name;
+    out << "  Values operands = " << values << ";\n"
+        << "  operands.insert(operands.end(), " << rest << ".begin(), " << rest << ".end());\n";
+    values = "operands";
+  }
+  size_t needed = 0;
+  for (const PortDef& p : *def.inputs) needed += p.optional || p.variadic ? 0 : 1;
+  std::string first = variadic ? "operands" : needed == 0 ? values : "{";
+  for (size_t i = 0; !variadic && i < needed; ++i) {
+    first += (i ? ", " : "") + (*def.inputs)[i].name;
+  }
+  if (!variadic && needed > 0) first += "}";
+  const std::string graph =
+      operands == 0 ? "graph" : "graph_of(" + first + ", \"" + name + "\", loc)";
+  out << "  return record(" << graph << ", \"" << name << "\", " << values << ", "
+      << attrs_text(def) << ", loc)" << (def.outputs->size() == 1 ? ".at(0)" : "") << ";\n}\n";
+}
+
+void write_source(std::ostream& out) {
+  out << "// " << kNotice << "\n// clang-format off\n#include \"ops/functions.h\"\n\n"
+      << "namespace fluid {\n";
+  for (const OpDef& def : op_table()) {
+    if (!has_function(def)) continue;
+    for (const size_t n : operand_counts(def)) write_body(out, def, n);
+  }
+  out << "\n}  // namespace fluid\n";
+}
+
+std::string lower_text(const Lower& lower) {
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "map",    "reduction", "expands into other ops", "same bytes as its operand",
+      "source", "store",     "request to the passes",  "composite"};
+  return std::string(kNames.at(lower.index()));
+}
+
+std::string effects_text(const Effects& effects) {
+  static constexpr std::array<std::string_view, 5> kNames = {"pure", "random", "updates variables",
+                                                             "collective", "metric (sum, weight)"};
+  return std::string(kNames.at(effects.index()));
+}
+
+void write_ports(std::ostream& out, std::string_view title, const std::vector<PortDef>& ports) {
+  for (const PortDef& p : ports) {
+    out << "- " << title << " `" << p.name << (p.variadic ? "..." : p.optional ? "?" : "")
+        << "`: " << p.doc << "\n";
+  }
+}
+
+void write_markdown(std::ostream& out) {
+  out << "# Ops\n\n" << kNotice << " `?` marks an operand that may be absent, `...` one that "
+      << "repeats.\n";
+  for (const OpDef& def : op_table()) {
+    static constexpr std::array<std::string_view, 3> kAmp = {"half", "f32", "follows its operands"};
+    out << "\n## " << *def.name << "\n" << *def.doc << "\n\n";
+    write_ports(out, "operand", *def.inputs);
+    for (const AttrDef& a : *def.attrs) {
+      out << "- attribute `" << a.name << "` (" << kind_of(a.fallback) << ", " << default_text(a)
+          << "): " << a.doc << "\n";
+    }
+    write_ports(out, "result", *def.outputs);
+    out << "- " << lower_text(*def.lower) << "; " << effects_text(*def.effects) << "; "
+        << (std::holds_alternative<NoGrad>(*def.grad) ? "no gradient" : "differentiable")
+        << "; mixed precision: " << kAmp[def.amp.klass] << "; version " << *def.version;
+    for (const LibraryKernel& k : *def.kernels) out << "; `" << k.name << "`";
+    out << "\n";
+  }
+}
+
+/// Leaves a file of the same contents alone, so that nothing is rebuilt for it.
+void write_file(const std::string& path, const std::string& text) {
+  std::stringstream old;
+  old << std::ifstream(path).rdbuf();
+  if (old.str() == text) return;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw UserError("cannot write " + path);
+}
+
+void generate(const std::string& directory) {
+  std::stringstream header, source, markdown;
+  write_header(header);
+  write_source(source);
+  write_markdown(markdown);
+  write_file(directory + "/functions.h", header.str());
+  write_file(directory + "/functions.cpp", source.str());
+  write_file(directory + "/OPS.md", markdown.str());
+}
+
+}  // namespace
+}  // namespace fluid
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: fluid_opgen DIRECTORY\n", stderr);
+    return 1;
+  }
+  for (const std::string& fault : fluid::table_faults(fluid::op_table())) {
+    std::fprintf(stderr, "%s\n", fault.c_str());
+    return 2;
+  }
+  try {
+    fluid::generate(argv[1]);
+  } catch (const fluid::UserError& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,88 @@
+#include "ops/record.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+std::string error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+class Record : public ::testing::Test {
+ protected:
+  Value feed(const std::string& name, Type type) {
+    return record_source(program_.main(), "data", name, std::move(type), {}, Loc{"net.cpp", 7});
+  }
+  ir::Program program_{"p"};
+};
+
+TEST_F(Record, BuildsLinearLayer) {
+  const Value x = feed("x", {f32, {kBatch, 784}, {}});
+  const Value w = feed("w", {f32, {784, 10}, {}});
+  const Value y = relu(matmul(x, w) + 1.0);
+  EXPECT_EQ(y.type().str(), "f32[?, 10]");
+  EXPECT_EQ(sum(y, {.axes = -1}).type().str(), "f32[?]");
+  EXPECT_EQ(sum(y, {.axes = {0}, .keep_dims = true}).type().str(), "f32[1, 10]");
+  EXPECT_EQ(sum(y).type().str(), "f32[]");
+  EXPECT_EQ(reshape(y, {-1, 5, 2}).type().str(), "f32[?, 5, 2]");
+  EXPECT_EQ(reshape(reshape(y, {-1, 5}), {-1, 2, 5}).type().str(), "f32[?, 2, 5]");
+}
+
+TEST_F(Record, NamesTheMistakeAndTheLine) {
+  const Loc here{"net.cpp", 9};
+  const Value x = feed("x", {f32, {kBatch, 3}, {}});
+  const Value wide = feed("wide", {f32, {Dim::of_batch(256), 3}, {}});
+  const Value ints = feed("ints", {i64, {3}, {}});
+  EXPECT_EQ(error_of([&] { add(x, wide, here); }),
+            "net.cpp:9: add: cannot broadcast f32[?, 3] and f32[256?, 3]: dimension 0 is both ? "
+            "and 256?");
+  EXPECT_EQ(error_of([&] { add(x, ints, here); }),
+            "net.cpp:9: add: operands of different dtypes, f32[?, 3] and i64[3]: cast one of them");
+  EXPECT_EQ(error_of([&] { exp(ints, here); }),
+            "net.cpp:9: exp: the operand must be a float tensor, not i64[3]");
+  EXPECT_EQ(error_of([&] { sum(x, {.axes = 2}, here); }),
+            "net.cpp:9: sum: axis 2 is out of range for f32[?, 3] of rank 2");
+  EXPECT_EQ(error_of([&] { sum(x, {.axes = {0, -2}}, here); }),
+            "net.cpp:9: sum: an axis is given twice");
+  EXPECT_EQ(error_of([&] { add(x, Value(), here); }), "net.cpp:9: add: an operand is null");
+  EXPECT_EQ(error_of([&] { feed("x", {f32, {}, {}}); }),
+            "net.cpp:7: data: the name 'x' is taken by the data of net.cpp:7");
+  EXPECT_EQ(error_of([&] { record(program_.main(), "rellu", {x}, {}, here); }),
+            "net.cpp:9: no op 'rellu' (did you mean 'relu'?)");
+  EXPECT_EQ(error_of([&] { record(program_.main(), "relu", {x, x}, {}, here); }),
+            "net.cpp:9: relu: takes operands (x), not 2");
+  EXPECT_EQ(error_of([&] { record(program_.main(), "sum", {x}, {{"axis", int64_t{1}}}, here); }),
+            "net.cpp:9: sum: no attribute 'axis' (did you mean 'axes'?)");
+  EXPECT_EQ(error_of([&] { record(program_.main(), "sum", {x}, {{"axes", true}}, here); }),
+            "net.cpp:9: sum: attribute 'axes' must be of kind list of ints, not bool");
+  EXPECT_EQ(error_of([&] { record(program_.main(), "cast", {x}, {}, here); }),
+            "net.cpp:9: cast: needs attribute 'to' (its dtype is the result's; its shape is not "
+            "used)");
+  ir::Program other("q");
+  EXPECT_EQ(error_of([&] { record(other.main(), "relu", {x}, {}, here); }),
+            "net.cpp:9: relu: an operand belongs to another program");
+}
+
+TEST_F(Record, ChecksOpsThatCameFromAFile) {
+  const Value x = feed("x", {f32, {kBatch, 3}, {}});
+  const Value y = relu(x, Loc{"a.fir", 2});
+  verify_op(*y.op());
+  y.op()->results[0].type.shape = {3};
+  EXPECT_EQ(error_of([&] { verify_op(*y.op()); }),
+            "a.fir:2: relu: results are given as (f32[3]) but its operands make them (f32[?, 3])");
+}
+
+TEST(Table, HasNoFaults) {
+  for (const std::string& fault : table_faults(op_table())) ADD_FAILURE() << fault;
+}
+
+}  // namespace
+}  // namespace fluid
