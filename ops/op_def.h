@@ -43,6 +43,9 @@ struct PortDef {
   std::string doc;
   bool variadic = false;  ///< the last operand may repeat (concat)
   bool optional = false;  ///< trailing operands may be left out (a bias)
+  /// A result after the first that only gradients and metrics read (the place of a maximum, the
+  /// weight of an average): the function in functions.h gives the first result alone.
+  bool auxiliary = false;
 };
 
 /// An attribute: the alternative of `fallback` is its type; when not `required` it is its default.

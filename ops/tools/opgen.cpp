@@ -1,6 +1,7 @@
 // Writes ops/functions.h, ops/functions.cpp and ops/OPS.md from the op table into a directory:
 //   fluid_opgen DIR
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -87,6 +88,12 @@ std::string camel(const std::string& name) {
   return s;
 }
 
+/// Whether the function gives one Value: the op has one result, or the others are auxiliary.
+bool gives_one_value(const OpDef& def) {
+  return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
+                     [](const PortDef& p) { return p.auxiliary; });
+}
+
 std::string signature(const OpDef& def, size_t operands, bool defaults) {
   std::vector<std::string> parameters;
   if (operands == 0) parameters.push_back("ir::Graph& graph");
@@ -101,7 +108,7 @@ std::string signature(const OpDef& def, size_t operands, bool defaults) {
                          (defaults && !required ? " = {}" : ""));
   }
   parameters.push_back(defaults ? "const Loc& loc = Loc::here()" : "const Loc& loc");
-  std::string s = (def.outputs->size() == 1 ? "Value " : "Values ") + *def.name + "(";
+  std::string s = (gives_one_value(def) ? "Value " : "Values ") + *def.name + "(";
   for (size_t i = 0; i < parameters.size(); ++i) s += (i ? ", " : "") + parameters[i];
   return s + ")";
 }
@@ -174,7 +181,7 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
   const std::string graph =
       operands == 0 ? "graph" : "graph_of(" + first + ", \"" + name + "\", loc)";
   out << "  return record(" << graph << ", \"" << name << "\", " << values << ", "
-      << attrs_text(def) << ", loc)" << (def.outputs->size() == 1 ? ".at(0)" : "") << ";\n}\n";
+      << attrs_text(def) << ", loc)" << (gives_one_value(def) ? ".at(0)" : "") << ";\n}\n";
 }
 
 void write_source(std::ostream& out) {
