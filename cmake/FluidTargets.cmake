@@ -45,13 +45,14 @@ function(fluid_generate_op_table target)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# Compiles a FlatBuffers schema to generated/<name>_generated.h for `target`.
+# Compiles a FlatBuffers schema to generated/<name>_generated.h for `target`, with plain structs that
+# pack into tables.
 function(fluid_flatbuffers target schema)
   get_filename_component(stem ${schema} NAME_WE)
   set(out ${CMAKE_BINARY_DIR}/generated/${stem}_generated.h)
   add_custom_command(
     OUTPUT ${out}
-    COMMAND ${FLUID_FLATC} --cpp --scoped-enums -o ${CMAKE_BINARY_DIR}/generated ${CMAKE_SOURCE_DIR}/${schema}
+    COMMAND ${FLUID_FLATC} --cpp --scoped-enums --gen-object-api -o ${CMAKE_BINARY_DIR}/generated ${CMAKE_SOURCE_DIR}/${schema}
     DEPENDS ${CMAKE_SOURCE_DIR}/${schema} VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()

@@ -43,8 +43,8 @@ class Attrs {
     const Attr* attr = find(name);
     check(attr != nullptr, "missing attribute '" + std::string(name) + "'");
     const T* value = std::get_if<T>(attr);
-    check(value != nullptr, "attribute '" + std::string(name) + "' is a " +
-                                std::string(kind_of(*attr)));
+    check(value != nullptr,
+          "attribute '" + std::string(name) + "' is a " + std::string(kind_of(*attr)));
     return *value;
   }
   template <class T>

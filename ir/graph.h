@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/attr.h"
+#include "ir/limits.h"
 #include "ir/loc.h"
 #include "ir/type.h"
 
@@ -52,9 +53,6 @@ enum class Role : uint8_t { forward, backward, optimize, comm, metric };
 std::string_view name_of(Role role);
 std::optional<Role> role_named(std::string_view name);
 inline constexpr int kRoles = 5;
-
-/// Ids lie in [0, kMaxId].
-inline constexpr int64_t kMaxId = int64_t{1} << 62;
 
 struct Result {
   Type type;

@@ -221,6 +221,7 @@ Attrs Parser::attrs() {
     const size_t offset = token_.offset;
     const std::string name = name_of("an attribute's name");
     if (attrs.has(name)) lexer_.fail(offset, "attribute '" + name + "' is given twice");
+    if (attrs.size() == kMaxAttrs) lexer_.fail(offset, "the op has too many attributes");
     expect("=");
     attrs.set(name, attr());
   } while (accept(","));
@@ -329,6 +330,7 @@ void Parser::nested_graph(Program& program) {
   if (program.find(name) != nullptr) {
     lexer_.fail(offset, "there are two graphs named " + graph_text(name));
   }
+  if (program.graphs.size() == kMaxGraphs) lexer_.fail(offset, "the program has too many graphs");
   expect("{");
   Scope outer;
   outer.swap(scope_);

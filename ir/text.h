@@ -5,13 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "ir/limits.h"
 #include "ir/type.h"
 
 namespace fluid::ir {
 
 // The small pieces of the text form that the printer and the parser agree on.
-
-inline constexpr size_t kMaxNameLength = 255;  ///< of ops, attributes and values
 
 /// A letter or '_', then letters, digits, '_' and '.'; at most kMaxNameLength characters.
 bool is_identifier(std::string_view name);

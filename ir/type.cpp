@@ -45,6 +45,10 @@ bool is_float(DType dtype) { return dtype == DType::f64 || dtype == DType::f32 |
 bool is_integer(DType dtype) { return !is_float(dtype) && dtype != DType::boolean; }
 DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
+int64_t Dim::at(int64_t batch_size) const {
+  return batch ? checked_product(size, batch_size) : size;
+}
+
 std::string Dim::str() const {
   if (!batch) return std::to_string(size);
   return size == 1 ? "?" : std::to_string(size) + "?";
@@ -100,20 +104,26 @@ std::string Type::str() const {
   return std::string(name_of(dtype)) + shape.str() + (layout ? "{" + layout->str() + "}" : "");
 }
 
-int64_t Type::bytes_at(int64_t batch_size) const {
+std::optional<int64_t> Type::checked_bytes_at(int64_t batch_size) const {
   int64_t n = size_of(dtype);
   for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-    int64_t extent = shape[axis].at(batch_size);
+    const Dim& dim = shape[static_cast<size_t>(axis)];
     int64_t block = 1;
-    if (layout) {
-      for (const Layout::Block& b : layout->blocks) {
-        if (b.axis == axis) block *= b.size;
-      }
+    for (const Layout::Block& b : layout ? layout->blocks : std::vector<Layout::Block>{}) {
+      if (b.axis == axis && __builtin_mul_overflow(block, b.size, &block)) return std::nullopt;
     }
-    extent = (extent + block - 1) / block * block;
-    n = checked_product(n, extent);
+    int64_t extent = dim.size;
+    if (dim.batch && __builtin_mul_overflow(extent, batch_size, &extent)) return std::nullopt;
+    if (__builtin_add_overflow(extent, block - 1, &extent)) return std::nullopt;
+    if (__builtin_mul_overflow(n, extent / block * block, &n)) return std::nullopt;
   }
   return n;
+}
+
+int64_t Type::bytes_at(int64_t batch_size) const {
+  if (const auto bytes = checked_bytes_at(batch_size)) return *bytes;
+  throw UserError("the bytes of " + str() + " with batch " + std::to_string(batch_size) +
+                  " overflow a 64-bit integer");
 }
 
 }  // namespace fluid

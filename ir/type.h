@@ -36,7 +36,7 @@ struct Dim {
     d.batch = true;
     return d;
   }
-  int64_t at(int64_t batch_size) const { return batch ? size * batch_size : size; }
+  int64_t at(int64_t batch_size) const;  ///< throws UserError when the product overflows
   bool is(int64_t n) const { return !batch && size == n; }
   std::string str() const;  ///< "784", "?" (the batch), "256?" (256 times the batch)
   bool operator==(const Dim&) const = default;
@@ -84,8 +84,11 @@ struct Type {
   Shape shape;
   std::optional<Layout> layout;  ///< absent: plain row-major
 
-  std::string str() const;                     ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
-  int64_t bytes_at(int64_t batch_size) const;  ///< with the padding of the layout
+  std::string str() const;  ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
+  /// With the padding of the layout. Throws UserError when it overflows.
+  int64_t bytes_at(int64_t batch_size) const;
+  /// The same, absent when it overflows.
+  std::optional<int64_t> checked_bytes_at(int64_t batch_size) const;
   bool operator==(const Type&) const = default;
 };
 

@@ -1,0 +1,141 @@
+#include "ir/serialize.h"
+
+#include "program_generated.h"
+
+namespace fluid::ir {
+namespace {
+
+/// Gives each distinct string a number, in the order of first use.
+class Numbering {
+ public:
+  uint32_t of(const std::string& s) {
+    const auto [it, added] = numbers_.emplace(s, static_cast<uint32_t>(strings_.size()));
+    if (added) strings_.push_back(s);
+    return it->second;
+  }
+  const std::vector<std::string>& strings() const { return strings_; }
+
+ private:
+  std::map<std::string, uint32_t> numbers_;
+  std::vector<std::string> strings_;
+};
+
+template <class T>
+using Owned = std::unique_ptr<T>;
+
+Owned<fbs::TypeT> type_of(const Type& from) {
+  auto type = std::make_unique<fbs::TypeT>();
+  type->dtype = static_cast<fbs::DType>(from.dtype);
+  for (const Dim& d : from.shape) type->dims.emplace_back(d.size, d.batch);
+  if (from.layout) {
+    type->layout = std::make_unique<fbs::LayoutT>();
+    type->layout->order = from.layout->order;
+    for (const Layout::Block& b : from.layout->blocks) {
+      type->layout->blocks.emplace_back(b.axis, b.size);
+    }
+  }
+  return type;
+}
+
+/// Puts an attribute's value where its kind keeps it.
+struct PutValue {
+  fbs::AttrT& to;
+
+  void operator()(bool b) const { to.integers = {b}; }
+  void operator()(int64_t n) const { to.integers = {n}; }
+  void operator()(double x) const { to.reals = {x}; }
+  void operator()(const Type& t) const { to.type = type_of(t); }
+  void operator()(const GraphRef& g) const { (*this)(g.name); }
+  void operator()(const std::vector<int64_t>& list) const { to.integers = list; }
+  void operator()(const std::vector<double>& list) const { to.reals = list; }
+  void operator()(const std::vector<std::string>& list) const {
+    for (const std::string& s : list) (*this)(s);
+  }
+  void operator()(const std::string& s) const {
+    to.texts.push_back(std::make_unique<fbs::TextT>());
+    to.texts.back()->value = s;
+  }
+};
+
+Owned<fbs::AttrT> attr_of(const Attrs::Entry& from) {
+  auto attr = std::make_unique<fbs::AttrT>();
+  attr->name = from.first;
+  // The kinds of the schema are numbered as the alternatives of Attr.
+  attr->kind = static_cast<fbs::AttrKind>(from.second.index());
+  std::visit(PutValue{*attr}, from.second);
+  return attr;
+}
+
+class Writer {
+ public:
+  Owned<fbs::GraphT> graph(const Graph& from) {
+    auto graph = std::make_unique<fbs::GraphT>();
+    graph->name = from.name;
+    positions_.clear();
+    for (const auto& op : from.ops) {
+      graph->ops.push_back(op_of(*op));
+      positions_.emplace(op.get(), static_cast<uint32_t>(positions_.size()));
+    }
+    for (const Output& o : from.outputs) {
+      graph->outputs.push_back(std::make_unique<fbs::OutputT>());
+      graph->outputs.back()->name = o.name;
+      graph->outputs.back()->value = std::make_unique<fbs::Operand>(operand(o.value));
+    }
+    return graph;
+  }
+
+  const std::vector<std::string>& ops() const { return ops_.strings(); }
+  const std::vector<std::string>& files() const { return files_.strings(); }
+
+ private:
+  fbs::Operand operand(Value v) const {
+    return {positions_.at(v.op()), static_cast<uint32_t>(v.index())};
+  }
+
+  Owned<fbs::OpT> op_of(const Op& from) {
+    auto op = std::make_unique<fbs::OpT>();
+    op->kind = ops_.of(from.name);
+    op->symbol = from.symbol;
+    for (const Value& v : from.operands) op->operands.push_back(operand(v));
+    for (const Attrs::Entry& a : from.attrs) op->attrs.push_back(attr_of(a));
+    for (const Result& r : from.results) {
+      op->results.push_back(std::make_unique<fbs::ResultT>());
+      op->results.back()->type = type_of(r.type);
+      op->results.back()->name = r.name;
+    }
+    op->role = static_cast<fbs::Role>(from.role);
+    op->file = files_.of(Loc{from.loc.file, 0}.str());
+    op->line = from.loc.line;
+    op->param = from.param;
+    op->scope = from.scope;
+    op->id = from.id;
+    return op;
+  }
+
+  std::map<const Op*, uint32_t> positions_;
+  Numbering ops_;
+  Numbering files_;
+};
+
+}  // namespace
+
+std::string serialize(const Program& program, const OpVersion& version) {
+  fbs::ProgramT file;
+  file.format = kFileFormat;
+  file.name = program.name;
+  Writer writer;
+  for (const auto& g : program.graphs) file.graphs.push_back(writer.graph(*g));
+  file.files = writer.files();
+  for (const std::string& op : writer.ops()) {
+    const int known = version(op);
+    if (known < 1) throw UserError("cannot save the program: there is no op '" + op + "'");
+    file.kinds.push_back(std::make_unique<fbs::OpKindT>());
+    file.kinds.back()->name = op;
+    file.kinds.back()->version = static_cast<uint32_t>(known);
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  fbs::FinishProgramBuffer(builder, fbs::Program::Pack(builder, &file));
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+}  // namespace fluid::ir

@@ -1,0 +1,204 @@
+#include "ir/verify.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/text.h"
+
+namespace fluid::ir {
+namespace {
+
+using OpSet = std::unordered_set<const Op*>;
+using GraphNames = std::unordered_map<std::string_view, const Graph*>;
+
+[[noreturn]] void fail(const Op& op, const std::string& what) {
+  throw UserError(op.loc, describe(op) + ": " + what);
+}
+[[noreturn]] void fail(const Graph& graph, const std::string& what) {
+  throw UserError("graph " + graph_text(graph.name) + ": " + what);
+}
+void require(bool holds, const Op& op, const std::string& what) {
+  if (!holds) fail(op, what);
+}
+
+/// What is wrong with a type, or "".
+std::string fault_of(const Type& type) {
+  if (type.shape.rank() > kMaxRank) {
+    return "a tensor has more than " + std::to_string(kMaxRank) + " dimensions";
+  }
+  const auto batch_dims = std::ranges::count_if(type.shape, [](const Dim& d) { return d.batch; });
+  if (batch_dims > 1) return "shape " + type.shape.str() + " has two batch dimensions";
+  for (const Dim& d : type.shape) {
+    if (d.size < 0) return "shape " + type.shape.str() + " has a negative dimension";
+  }
+  if (!type.layout) return "";
+  std::vector<bool> seen(type.shape.size());
+  for (const int axis : type.layout->order) {
+    if (axis < 0 || axis >= type.shape.rank() || seen[static_cast<size_t>(axis)]) {
+      return "the layout names an axis that is not there, or one twice";
+    }
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  if (std::ranges::count(seen, false) > 0) return "the layout leaves out an axis";
+  for (const Layout::Block& b : type.layout->blocks) {
+    if (b.axis < 0 || b.axis >= type.shape.rank() || b.size < 1) {
+      return "the layout has a block that fits no axis";
+    }
+  }
+  return "";
+}
+
+/// With dims of 0 taken as 1, so that no part of the product overflows either.
+bool overflows(Type type) {
+  for (Dim& d : type.shape) d.size = std::max<int64_t>(d.size, 1);
+  return !type.checked_bytes_at(1);
+}
+
+void verify_type(const Op& op, const Type& type) {
+  const std::string fault = fault_of(type);
+  require(fault.empty(), op, fault);
+  require(!overflows(type), op, "the bytes of " + type.str() + " overflow a 64-bit integer");
+}
+
+void verify_value(const Graph& graph, const OpSet& before, Value v, const std::string& what,
+                  const std::function<void(const std::string&)>& complain) {
+  if (!v) return complain(what + " is no value");
+  if (!before.contains(v.op())) {
+    return complain(what + " is not a result of an earlier op of graph " + graph_text(graph.name));
+  }
+  if (v.index() < 0 || v.index() >= static_cast<int>(v.op()->results.size())) {
+    complain(what + " is result " + std::to_string(v.index()) + " of " + describe(*v.op()) +
+             ", which has " + std::to_string(v.op()->results.size()));
+  }
+}
+
+void verify_attrs(const GraphNames& graphs, const Op& op) {
+  require(op.attrs.size() <= kMaxAttrs, op, "too many attributes");
+  std::set<std::string_view> names;
+  for (const auto& [name, attr] : op.attrs) {
+    require(is_identifier(name), op, quoted(name) + " cannot name an attribute");
+    require(names.insert(name).second, op, "attribute '" + name + "' is given twice");
+    if (const auto* type = std::get_if<Type>(&attr)) verify_type(op, *type);
+    if (const auto* graph = std::get_if<GraphRef>(&attr)) {
+      require(graphs.contains(graph->name), op, "there is no graph " + graph_text(graph->name));
+    }
+  }
+}
+
+class GraphVerifier {
+ public:
+  GraphVerifier(const Graph& graph, const GraphNames& graphs) : graph_(graph), graphs_(graphs) {}
+
+  void run() {
+    for (const auto& op : graph_.ops) {
+      verify_op(*op);
+      before_.insert(op.get());
+    }
+    std::set<std::string_view> names;
+    for (const Output& o : graph_.outputs) {
+      if (o.name.empty()) fail(graph_, "an output has no name");
+      if (!names.insert(o.name).second) fail(graph_, "two outputs are named " + quoted(o.name));
+      verify_value(graph_, before_, o.value, "output " + quoted(o.name),
+                   [&](const std::string& what) { fail(graph_, what); });
+    }
+  }
+
+ private:
+  void verify_op(const Op& op) {
+    require(is_op_name(op.name), op, quoted(op.name) + " cannot name an op");
+    require(op.graph() == &graph_, op, "belongs to another graph");
+    require(op.id >= 0 && op.id <= kMaxId, op, "its id is out of range");
+    require(ids_.insert(op.id).second, op,
+            "another op of the graph has its id " + std::to_string(op.id));
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      verify_value(graph_, before_, op.operands[i], "operand " + std::to_string(i),
+                   [&](const std::string& what) { fail(op, what); });
+    }
+    for (const Result& r : op.results) verify_type(op, r.type);
+    verify_attrs(graphs_, op);
+    verify_symbol(op);
+  }
+
+  void verify_symbol(const Op& op) {
+    if (op.symbol.empty()) return;
+    const bool writes = op.results.empty();
+    require((writes ? written_ : declared_).insert(op.symbol).second, op,
+            "'" + op.symbol + "' is " + (writes ? "written" : "declared") + " twice");
+  }
+
+  const Graph& graph_;
+  const GraphNames& graphs_;
+  OpSet before_;
+  std::set<int64_t> ids_;
+  std::set<std::string_view> declared_;
+  std::set<std::string_view> written_;
+};
+
+/// The graphs that the ops of `graph` refer to.
+std::vector<const Graph*> inner_graphs(const Graph& graph, const GraphNames& graphs) {
+  std::vector<const Graph*> inner;
+  for (const auto& op : graph.ops) {
+    for (const auto& [name, attr] : op->attrs) {
+      const auto* ref = std::get_if<GraphRef>(&attr);
+      if (ref != nullptr) inner.push_back(graphs.at(ref->name));
+    }
+  }
+  return inner;
+}
+
+/// Removes graphs that nobody left refers to until none remains (Kahn, CACM 1962).
+void verify_nesting(const Program& program, const GraphNames& graphs) {
+  std::unordered_map<const Graph*, size_t> references;
+  for (const auto& g : program.graphs) {
+    for (const Graph* inner : inner_graphs(*g, graphs)) ++references[inner];
+  }
+  std::vector<const Graph*> free;
+  for (const auto& g : program.graphs) {
+    if (references[g.get()] == 0) free.push_back(g.get());
+  }
+  while (!free.empty()) {
+    const Graph* outer = free.back();
+    free.pop_back();
+    for (const Graph* inner : inner_graphs(*outer, graphs)) {
+      if (--references[inner] == 0) free.push_back(inner);
+    }
+  }
+  for (const auto& g : program.graphs) {
+    if (references[g.get()] != 0) fail(*g, "contains itself or is part of graphs that do");
+  }
+}
+
+}  // namespace
+
+std::string describe(const Op& op) {
+  std::string s = is_identifier(op.name) ? op.name : quoted(op.name);
+  if (!op.symbol.empty()) s += " " + quoted(op.symbol);
+  if (op.symbol.empty() && !op.results.empty() && is_identifier(op.results[0].name)) {
+    s += " %" + op.results[0].name;
+  }
+  if (op.graph() != nullptr && op.graph()->name != "main") {
+    s += " in graph " + graph_text(op.graph()->name);
+  }
+  return s;
+}
+
+void verify(const Program& program, const std::function<void(const Op&)>& check_op) {
+  if (program.graphs.empty() || program.main().name != "main") {
+    throw UserError("the first graph of program " + graph_text(program.name) + " is not main");
+  }
+  if (program.graphs.size() > kMaxGraphs) throw UserError("the program has too many graphs");
+  GraphNames graphs;
+  for (const auto& g : program.graphs) {
+    if (!graphs.emplace(g->name, g.get()).second) fail(*g, "another graph has the same name");
+  }
+  for (const auto& g : program.graphs) GraphVerifier(*g, graphs).run();
+  verify_nesting(program, graphs);
+  if (!check_op) return;
+  for (const auto& g : program.graphs) {
+    for (const auto& op : g->ops) check_op(*op);
+  }
+}
+
+}  // namespace fluid::ir
