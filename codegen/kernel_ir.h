@@ -23,6 +23,9 @@ struct Buffer {
   DType dtype = DType::f32;
   Dim elements;              ///< padded; may be a multiple of the batch
   Role role = Role::in;
+  /// Shares no memory with an output of the kernel: its reads may move across stores and go through
+  /// read-only caches. Leave it false where the memory plan may put a result in the operand's place.
+  bool exclusive = false;
 };
 
 struct Stmt;
@@ -90,7 +93,7 @@ struct Kernel {
   std::vector<Buffer> buffers;   ///< in argument order: operands, results, scratch, error word
   Expr blocks;                   ///< how many; may read Scalar::batch
   int64_t block_var = 0;         ///< the loop variable that holds the block's number in `body`
-  int64_t vector_width = 0;      ///< lanes of vector loops; 0: 64 bytes of the widest dtype in use
+  int64_t vector_width = 0;      ///< lanes of vector loops; 0: 64 bytes of the widest float in use
   Block body;
   Block finish;                  ///< empty: none
   double flops_per_block = 0;    ///< for the choice of serial or parallel execution
@@ -98,6 +101,9 @@ struct Kernel {
 
 /// Readable text of the whole kernel: for tests, dumps and the object cache's key.
 std::string print(const Kernel& kernel);
+
+/// Lanes of the kernel's vector loops on a CPU; a power of two. A GPU has one.
+int64_t lanes_of(const Kernel& kernel);
 
 /// `e`, which may read Scalar::batch, for a concrete batch.
 int64_t evaluate(const Expr& e, int64_t batch);

@@ -1,0 +1,182 @@
+#include "codegen/backend.h"
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <array>
+#include <charconv>
+#include <mutex>
+
+#include "codegen/emit.h"
+#include "ir/error.h"
+
+namespace fluid::emit {
+namespace {
+
+#if LLVM_VERSION_MAJOR >= 21
+llvm::Triple triple_of(const std::string& text) { return llvm::Triple(text); }
+#else
+const std::string& triple_of(const std::string& text) { return text; }
+#endif
+
+// The GPU architectures that a generated kernel is made for, and the first LLVM that knows them.
+struct GpuArch {
+  int number, llvm;
+};
+constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89, 0},
+                                  GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
+                                  GpuArch{120, 20}, GpuArch{121, 21}};
+
+void initialise_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+}  // namespace
+
+Machine host_machine() {
+  Machine machine;
+  machine.triple = llvm::sys::getProcessTriple();
+  machine.cpu = llvm::sys::getHostCPUName().str();
+  std::vector<std::string> features;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  }
+  std::sort(features.begin(), features.end());
+  for (const std::string& feature : features) {
+    machine.features += (machine.features.empty() ? "" : ",") + feature;
+  }
+  return machine;
+}
+
+Machine gpu_machine(const std::string& arch) {
+  int number = 0;
+  const char* end = arch.data() + arch.size();
+  const bool named = arch.starts_with("sm_");
+  auto parsed = std::from_chars(arch.data() + std::min<size_t>(3, arch.size()), end, number);
+  if (!named || parsed.ec != std::errc() || parsed.ptr != end || number < 80) {
+    throw UserError("no code for the GPU architecture '" + arch + "': give sm_80 or newer");
+  }
+  int best = 0;
+  for (const GpuArch& known : kGpuArchs) {
+    if (known.number <= number && LLVM_VERSION_MAJOR >= known.llvm) best = known.number;
+  }
+  return {"nvptx64-nvidia-cuda", "sm_" + std::to_string(best), "", true};
+}
+
+std::string code_version() {
+  return "llvm " LLVM_VERSION_STRING " emitter " + std::to_string(kEmitterVersion);
+}
+
+struct Backend::Impl {
+  Machine machine;
+  std::unique_ptr<llvm::TargetMachine> target;
+
+  explicit Impl(const Machine& m) : machine(m) {
+    initialise_targets();
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(
+#if LLVM_VERSION_MAJOR >= 22
+        triple_of(machine.triple), error);
+#else
+        machine.triple, error);
+#endif
+    check(found != nullptr, "LLVM has no target for " + machine.triple + ": " + error);
+    llvm::TargetOptions options;
+    target.reset(found->createTargetMachine(
+        triple_of(machine.triple), machine.cpu, machine.features, options, llvm::Reloc::PIC_,
+        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+    check(target != nullptr, "LLVM cannot make code for " + machine.cpu);
+  }
+
+  std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context,
+                                      std::span<const NamedKernel> kernels) {
+    auto module = std::make_unique<llvm::Module>("fluid", context);
+    module->setTargetTriple(triple_of(machine.triple));
+    module->setDataLayout(target->createDataLayout());
+    for (const NamedKernel& k : kernels) {
+      KernelEmitter(*module, *k.kernel, machine.gpu ? Device::gpu : Device::cpu).run(k.symbol);
+    }
+    for (llvm::Function& f : *module) {
+      if (f.isDeclaration()) continue;
+      f.addFnAttr("target-cpu", machine.cpu);
+      f.addFnAttr("target-features", machine.features);
+      f.addFnAttr("prefer-vector-width", "512");
+    }
+    return module;
+  }
+
+  /// Loops are vectorised and unrolled already: what is left is registers, common subexpressions
+  /// and invariant code.
+  void optimise(llvm::Module& module) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(target.get());
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                         /*UseMemorySSA=*/true));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::DSEPass());
+    for (llvm::Function& f : module) {
+      if (!f.isDeclaration()) passes.run(f, functions);
+    }
+  }
+};
+
+Backend::Backend(const Machine& machine) : impl_(std::make_unique<Impl>(machine)) {}
+Backend::~Backend() = default;
+
+std::string Backend::compile(std::span<const NamedKernel> kernels, Form form) {
+  llvm::LLVMContext context;
+  auto module = impl_->build(context, kernels);
+  impl_->optimise(*module);
+  if (form == Form::llvm) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream, nullptr);
+    return text;
+  }
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const auto type = form == Form::object ? llvm::CodeGenFileType::ObjectFile
+                                         : llvm::CodeGenFileType::AssemblyFile;
+  const bool refused = impl_->target->addPassesToEmitFile(passes, stream, nullptr, type);
+  check(!refused, "LLVM cannot emit this kind of file for " + impl_->machine.cpu);
+  passes.run(*module);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace fluid::emit

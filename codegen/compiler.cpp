@@ -1,0 +1,169 @@
+#include "codegen/compiler.h"
+
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "codegen/backend.h"
+#include "codegen/object_cache.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+using emit::Backend;
+
+/// The value, or an InternalError with LLVM's message.
+template <class T>
+T unwrap(llvm::Expected<T> value) {
+  if (!value) throw InternalError("linking a kernel: " + llvm::toString(value.takeError()));
+  return std::move(*value);
+}
+
+/// Kernels that differ in nothing but their name share code, so the name is left out of the key.
+std::string symbol_of(kir::Kernel kernel, const std::string& machine) {
+  kernel.name.clear();
+  return "k" + ObjectCache::key_of(machine + kir::print(kernel));
+}
+
+struct Job {
+  const kir::Kernel* kernel;
+  std::string symbol;
+  std::string object;
+  bool cached = false;
+};
+
+}  // namespace
+
+struct Compiler::Impl {
+  CompilerOptions options;
+  emit::Machine machine = emit::host_machine();
+  std::string machine_text;
+  ObjectCache cache;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::map<std::string, CompiledKernel> ready;
+  CompileStats stats;
+  std::mutex mutex;
+
+  explicit Impl(CompilerOptions o)
+      : options(std::move(o)), cache(options.cache_dir, options.cache_limit) {
+    machine_text = machine.triple + "\n" + machine.cpu + "\n" + machine.features + "\n" +
+                   emit::code_version() + "\n";
+  }
+
+  /// Objects of the jobs, from the cache or from LLVM, by several threads.
+  void make_objects(std::vector<Job>& jobs) {
+    std::atomic<size_t> next = 0;
+    std::mutex failure_mutex;
+    std::exception_ptr failure;
+    auto work = [&] {
+      std::unique_ptr<Backend> backend;
+      for (size_t i; (i = next++) < jobs.size();) {
+        Job& job = jobs[i];
+        if (auto object = cache.find(job.symbol)) {
+          job.object = std::move(*object);
+          job.cached = true;
+          continue;
+        }
+        if (!backend) backend = std::make_unique<Backend>(machine);
+        const emit::NamedKernel named{job.kernel, job.symbol};
+        job.object = backend->compile({&named, 1}, Backend::Form::object);
+        cache.put(job.symbol, job.object);
+      }
+    };
+    auto guarded_work = [&] {
+      try {
+        work();
+      } catch (...) {
+        std::lock_guard lock(failure_mutex);
+        failure = std::current_exception();
+      }
+    };
+    std::vector<std::thread> helpers;
+    const size_t count = std::min(jobs.size(), static_cast<size_t>(std::max(options.threads, 1)));
+    for (size_t i = 1; i < count; ++i) helpers.emplace_back(guarded_work);
+    guarded_work();
+    for (std::thread& helper : helpers) helper.join();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  void link(std::vector<Job>& jobs) {
+    if (!jit) {
+      emit::Backend initialise_llvm(machine);
+      jit = unwrap(llvm::orc::LLJITBuilder().create());
+    }
+    for (Job& job : jobs) {
+      auto buffer = llvm::MemoryBuffer::getMemBufferCopy(job.object, job.symbol);
+      if (llvm::Error error = jit->addObjectFile(std::move(buffer))) {
+        throw InternalError("linking a kernel: " + llvm::toString(std::move(error)));
+      }
+    }
+    for (Job& job : jobs) {
+      CompiledKernel& kernel = ready[job.symbol];
+      kernel.body = unwrap(jit->lookup(job.symbol)).toPtr<KernelFn>();
+      if (job.kernel->finish.empty()) continue;
+      kernel.finish = unwrap(jit->lookup(job.symbol + "_finish")).toPtr<KernelFn>();
+    }
+  }
+};
+
+Compiler::Compiler(CompilerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Compiler::~Compiler() = default;
+
+std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kernels) {
+  std::lock_guard lock(impl_->mutex);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::string> symbols;
+  std::vector<Job> jobs;
+  std::map<std::string, bool> queued;
+  for (const kir::Kernel& kernel : kernels) {
+    symbols.push_back(symbol_of(kernel, impl_->machine_text));
+    if (impl_->ready.contains(symbols.back()) || queued[symbols.back()]) continue;
+    queued[symbols.back()] = true;
+    jobs.push_back({&kernel, symbols.back(), "", false});
+  }
+  if (!jobs.empty()) {
+    impl_->make_objects(jobs);
+    impl_->link(jobs);
+  }
+  bool compiled = false;
+  for (const Job& job : jobs) {
+    ++(job.cached ? impl_->stats.from_cache : impl_->stats.compiled);
+    compiled = compiled || !job.cached;
+  }
+  if (compiled) impl_->cache.evict();
+  std::vector<CompiledKernel> result;
+  for (const std::string& symbol : symbols) result.push_back(impl_->ready.at(symbol));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  impl_->stats.ms += took.count();
+  return result;
+}
+
+CompileStats Compiler::stats() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->stats;
+}
+
+std::string emit_ptx(std::span<const kir::Kernel> kernels, const std::string& arch) {
+  std::vector<emit::NamedKernel> named;
+  for (const kir::Kernel& kernel : kernels) named.push_back({&kernel, kernel.name});
+  return Backend(emit::gpu_machine(arch)).compile(named, Backend::Form::assembly);
+}
+
+std::string emit_llvm(const kir::Kernel& kernel) {
+  const emit::NamedKernel named{&kernel, kernel.name};
+  return Backend(emit::host_machine()).compile({&named, 1}, Backend::Form::llvm);
+}
+
+std::string emit_assembly(const kir::Kernel& kernel) {
+  const emit::NamedKernel named{&kernel, kernel.name};
+  return Backend(emit::host_machine()).compile({&named, 1}, Backend::Form::assembly);
+}
+
+}  // namespace fluid

@@ -1,0 +1,144 @@
+#pragma once
+
+// The emitter: kernel IR to LLVM IR, one class for the host CPU and for NVIDIA GPUs. A value inside
+// a vector loop is uniform (an LLVM scalar) or varying (an LLVM vector of `lanes` elements); the
+// type of the LLVM value says which. A GPU has one lane, so everything is uniform there.
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/kernel_ir.h"
+#include "codegen/llvm_headers.h"
+
+namespace fluid::emit {
+
+enum class Device : uint8_t { cpu, gpu };
+
+/// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
+inline constexpr int kEmitterVersion = 1;
+
+class KernelEmitter {
+ public:
+  KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
+  /// Adds the functions `symbol` and, when the kernel has a finish, `symbol`_finish.
+  /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end), over blocks [begin, end).
+  /// GPU: the buffers by value, then batch, begin, end; threads stride over the blocks of the grid.
+  void run(const std::string& symbol);
+
+ private:
+  struct LetBinding {
+    llvm::Value* value;
+    Expr expr;
+  };
+  struct AccBinding {
+    const kir::Acc* decl;
+    llvm::AllocaInst* value;
+    llvm::AllocaInst* position;  // of argmax, else null
+    llvm::Type* type;            // of one element
+    bool varying;
+  };
+  struct VectorLoop {
+    int64_t var;
+    llvm::Value* base;    // of lane 0, i64
+    llvm::Value* values;  // one a lane
+    llvm::Value* mask;    // null: all lanes run
+  };
+  /// Bounds of an i64 value.
+  struct Range {
+    int64_t low, high;
+  };
+
+  // emit_kernel.cpp: functions and statements
+  void function(const std::string& symbol, const kir::Block& body, bool is_finish);
+  llvm::Function* declare(const std::string& symbol);
+  void block_loop(const kir::Block& body);
+  void block(const kir::Block& statements);
+  void emit(const kir::For& loop);
+  void emit(const kir::Let& let);
+  void emit(const kir::Acc& acc);
+  void emit(const kir::Accumulate& statement);
+  void emit(const kir::StoreTo& store);
+  void emit(const kir::If& statement);
+  void serial(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  void unrolled(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  void vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  void vector_body(const kir::For& loop, llvm::Value* base, llvm::Value* mask);
+  template <class Body>
+  void counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const Body& body);
+  llvm::Value* tail_mask(llvm::Value* remaining);
+  llvm::Value* constant_difference(const Expr& end, const Expr& begin);
+  llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index, bool position);
+  const AccBinding& acc_named(int64_t id) const;
+  llvm::Value* identity(DType dtype, Combine combine);
+  llvm::Value* combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
+  /// Whether the candidate (value, position) replaces the argmax so far.
+  llvm::Value* beats(DType dtype, llvm::Value* value, llvm::Value* position, llvm::Value* best,
+                     llvm::Value* best_position);
+  llvm::AllocaInst* allocate(llvm::Type* element, int64_t count);
+
+  // emit_scalar.cpp: expressions
+  llvm::Value* expr(const Expr& e);
+  llvm::Value* compute(const Expr& e);
+  llvm::Value* constant(const ExprNode& n);
+  llvm::Value* binary(const Expr& e);
+  llvm::Value* unary(const Expr& e);
+  llvm::Value* compare(Scalar op, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* minimum_maximum(bool maximum, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide(const Expr& e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* cast(llvm::Value* v, DType from, DType to);
+  llvm::Value* philox(const Expr& e);
+  llvm::Value* lanes_total(const Expr& e);
+  llvm::Value* splat(llvm::Value* v);
+  llvm::Value* like(llvm::Value* v, llvm::Value* shape);  // v, splat when `shape` is a vector
+  void unify(llvm::Value*& a, llvm::Value*& b);
+  llvm::Type* scalar_type(DType dtype);
+  llvm::Type* shaped(llvm::Type* scalar, llvm::Value* shape);
+  /// The value of `e` in lane 0, as a scalar.
+  llvm::Value* first_lane(const Expr& e);
+  bool uniform(const Expr& e);
+  /// By how much an i64 expression moves from lane to lane, when that is a constant.
+  std::optional<int64_t> stride(const Expr& e);
+  std::optional<Range> range(const Expr& e);
+
+  // emit_memory.cpp: loads and stores
+  llvm::Value* load(const Expr& e);
+  llvm::Value* scalar_load(const Expr& e, llvm::Value* guard);
+  llvm::Value* strided_load(const Expr& e, int64_t stride, llvm::Value* mask);
+  llvm::Value* gather(const Expr& e, llvm::Value* mask);
+  void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
+  llvm::Value* widen(llvm::Value* stored, DType dtype);
+  llvm::Value* narrow(llvm::Value* value, DType from, DType to);
+  llvm::Type* storage_type(DType dtype);
+  llvm::Value* address(int64_t buffer, llvm::Value* offset);
+  llvm::Value* lane_addresses(int64_t buffer, const Expr& offset);
+  llvm::Value* spread(llvm::Value* lanes, int64_t stride);
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // and of masks; null is true
+  template <class Access>
+  Access* tag(Access* access, int64_t buffer);
+  const kir::Buffer& buffer_named(int64_t id) const;
+
+  llvm::LLVMContext& context_;
+  llvm::Module& module_;
+  const kir::Kernel& kernel_;
+  const Device device_;
+  const int64_t lanes_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_ = nullptr;
+  std::vector<llvm::Value*> buffers_;
+  std::vector<llvm::MDNode*> own_scope_, foreign_scopes_;  // alias scopes, one list a buffer
+  llvm::Value* batch_ = nullptr;
+  llvm::Value* begin_ = nullptr;
+  llvm::Value* end_ = nullptr;
+  std::unordered_map<int64_t, llvm::Value*> vars_;
+  std::unordered_map<int64_t, Range> var_ranges_;
+  std::unordered_map<int64_t, LetBinding> lets_;
+  std::unordered_map<int64_t, AccBinding> accs_;
+  std::optional<VectorLoop> vector_;
+  bool in_first_lane_ = false;
+  // Values of the statement under way; nodes are shared between expressions.
+  std::unordered_map<const ExprNode*, llvm::Value*> values_, first_lane_values_;
+  std::unordered_map<const ExprNode*, bool> uniform_;
+};
+
+}  // namespace fluid::emit

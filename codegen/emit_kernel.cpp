@@ -1,0 +1,388 @@
+#include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <limits>
+
+#include "codegen/emit.h"
+#include "ir/error.h"
+
+namespace fluid::emit {
+namespace {
+
+// Vector loops of at most this many full vectors become straight-line code, so that masks that
+// compare the loop variable with constants become constants.
+constexpr int64_t kStraightLineVectors = 2;
+
+}  // namespace
+
+KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device)
+    : context_(module.getContext()),
+      module_(module),
+      kernel_(kernel),
+      device_(device),
+      lanes_(device == Device::gpu ? 1 : kir::lanes_of(kernel)),
+      b_(context_) {
+  llvm::FastMathFlags flags;
+  flags.setAllowContract();
+  b_.setFastMathFlags(flags);
+
+  // Results and scratch never share memory; an operand may share with a result unless exclusive.
+  llvm::MDBuilder md(context_);
+  llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
+  std::vector<llvm::Metadata*> scopes;
+  for (const kir::Buffer& buffer : kernel.buffers) {
+    scopes.push_back(md.createAnonymousAliasScope(domain, buffer.name));
+  }
+  auto is_input = [&](size_t i) { return kernel.buffers[i].role == kir::Buffer::Role::in; };
+  auto may_share = [&](size_t i, size_t j) {
+    if (is_input(i) == is_input(j)) return is_input(i);
+    return !kernel.buffers[is_input(i) ? i : j].exclusive;
+  };
+  for (size_t i = 0; i < scopes.size(); ++i) {
+    std::vector<llvm::Metadata*> foreign;
+    for (size_t j = 0; j < scopes.size(); ++j) {
+      if (i != j && !may_share(i, j)) foreign.push_back(scopes[j]);
+    }
+    own_scope_.push_back(llvm::MDNode::get(context_, {scopes[i]}));
+    foreign_scopes_.push_back(llvm::MDNode::get(context_, foreign));
+  }
+}
+
+void KernelEmitter::run(const std::string& symbol) {
+  function(symbol, kernel_.body, false);
+  if (!kernel_.finish.empty()) function(symbol + "_finish", kernel_.finish, true);
+}
+
+void KernelEmitter::function(const std::string& symbol, const kir::Block& body, bool is_finish) {
+  vars_.clear();
+  lets_.clear();
+  accs_.clear();
+  function_ = declare(symbol);
+  if (!is_finish) {
+    block_loop(body);
+  } else if (device_ == Device::cpu) {
+    block(body);
+  } else {  // one thread finishes, whatever the launch
+    var_ranges_.clear();
+    auto* once = llvm::BasicBlock::Create(context_, "once", function_);
+    auto* done = llvm::BasicBlock::Create(context_, "done", function_);
+    llvm::Value* first = b_.CreateICmpEQ(begin_, b_.getInt64(0));
+    b_.CreateCondBr(first, once, done);
+    b_.SetInsertPoint(once);
+    block(body);
+    b_.CreateBr(done);
+    b_.SetInsertPoint(done);
+  }
+  b_.CreateRetVoid();
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  check(!llvm::verifyFunction(*function_, &stream), "kernel " + kernel_.name + ": " + message);
+}
+
+llvm::Function* KernelEmitter::declare(const std::string& symbol) {
+  llvm::Type* i64 = b_.getInt64Ty();
+  std::vector<llvm::Type*> parameters;
+  if (device_ == Device::cpu) {
+    parameters.push_back(b_.getPtrTy());
+  } else {
+    parameters.assign(kernel_.buffers.size(), b_.getPtrTy());
+  }
+  parameters.insert(parameters.end(), 3, i64);
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), parameters, false);
+  auto* fn = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
+  fn->setDoesNotThrow();
+  fn->addFnAttr("no-trapping-math", "true");
+  b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
+
+  const auto first_scalar = static_cast<unsigned>(parameters.size() - 3);
+  batch_ = fn->getArg(first_scalar);
+  begin_ = fn->getArg(first_scalar + 1);
+  end_ = fn->getArg(first_scalar + 2);
+  buffers_.clear();
+  if (device_ == Device::gpu) {
+    fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
+    for (unsigned i = 0; i < first_scalar; ++i) buffers_.push_back(fn->getArg(i));
+    auto special = [&](llvm::Intrinsic::ID id) {
+      return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), i64);
+    };
+    llvm::Value* thread =
+        b_.CreateAdd(b_.CreateMul(special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
+                                  special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x)),
+                     special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x));
+    begin_ = b_.CreateAdd(begin_, thread);
+    return fn;
+  }
+  fn->addParamAttr(0, llvm::Attribute::NoUndef);
+  fn->addParamAttr(0, llvm::Attribute::ReadOnly);
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    auto* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), fn->getArg(0), i);
+    auto* pointer = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i].name);
+    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+    buffers_.push_back(pointer);
+  }
+  return fn;
+}
+
+void KernelEmitter::block_loop(const kir::Block& body) {
+  llvm::Value* step = b_.getInt64(1);
+  if (device_ == Device::gpu) {
+    auto special = [&](llvm::Intrinsic::ID id) {
+      return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), b_.getInt64Ty());
+    };
+    step = b_.CreateMul(special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x),
+                        special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x));
+  }
+  var_ranges_ = {{kernel_.block_var, {0, std::numeric_limits<int32_t>::max()}}};
+  if (is_constant(kernel_.blocks)) {
+    var_ranges_[kernel_.block_var].high = kernel_.blocks.node().ivalue - 1;
+  }
+  counted_loop(begin_, end_, step, [&](llvm::Value* i) {
+    vars_[kernel_.block_var] = i;
+    block(body);
+  });
+}
+
+/// for (i = begin; i < end; i += step) in rotated form, which loop-invariant code motion likes.
+template <class Body>
+void KernelEmitter::counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
+                                 const Body& body) {
+  auto* loop = llvm::BasicBlock::Create(context_, "loop", function_);
+  auto* exit = llvm::BasicBlock::Create(context_, "exit", function_);
+  auto* entry = b_.GetInsertBlock();
+  b_.CreateCondBr(b_.CreateICmpSLT(begin, end), loop, exit);
+  b_.SetInsertPoint(loop);
+  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+  i->addIncoming(begin, entry);
+  body(i);
+  llvm::Value* next = b_.CreateAdd(i, step, "", /*HasNUW=*/false, /*HasNSW=*/true);
+  i->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), loop, exit);
+  b_.SetInsertPoint(exit);
+}
+
+void KernelEmitter::block(const kir::Block& statements) {
+  for (const kir::Stmt& s : statements) {
+    values_.clear();
+    first_lane_values_.clear();
+    uniform_.clear();
+    std::visit([&](const auto& statement) { emit(statement); },
+               static_cast<const kir::Stmt::variant&>(s));
+  }
+}
+
+void KernelEmitter::emit(const kir::For& loop) {
+  llvm::Value* begin = expr(loop.begin);
+  llvm::Value* end = expr(loop.end);
+  check(!begin->getType()->isVectorTy() && !end->getType()->isVectorTy(),
+        "kernel " + kernel_.name + ": bounds differ from lane to lane");
+  auto low = range(loop.begin), high = range(loop.end);
+  if (low && high && high->high > low->low) {
+    var_ranges_[loop.var] = {low->low, high->high - 1};
+  } else {
+    var_ranges_.erase(loop.var);
+  }
+  if (loop.kind == kir::For::Kind::unroll) return unrolled(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return vector(loop, begin, end);
+  serial(loop, begin, end);
+}
+
+void KernelEmitter::serial(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+  counted_loop(begin, end, b_.getInt64(1), [&](llvm::Value* i) {
+    vars_[loop.var] = i;
+    block(*loop.body);
+  });
+}
+
+void KernelEmitter::unrolled(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+  auto* first = llvm::dyn_cast<llvm::ConstantInt>(begin);
+  auto* last = llvm::dyn_cast<llvm::ConstantInt>(end);
+  check(first && last, "kernel " + kernel_.name + ": unrolled bounds are not constants");
+  for (int64_t i = first->getSExtValue(); i < last->getSExtValue(); ++i) {
+    vars_[loop.var] = b_.getInt64(static_cast<uint64_t>(i));
+    var_ranges_[loop.var] = {i, i};
+    block(*loop.body);
+  }
+}
+
+llvm::Value* KernelEmitter::constant_difference(const Expr& end, const Expr& begin) {
+  auto last = as_affine(end), first = as_affine(begin);
+  if (!last || !first || last->terms != first->terms) return nullptr;
+  return b_.getInt64(static_cast<uint64_t>(last->offset - first->offset));
+}
+
+void KernelEmitter::vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+  check(!vector_, "kernel " + kernel_.name + ": vector loops nest");
+  llvm::Value* count = constant_difference(loop.end, loop.begin);
+  if (!count) count = b_.CreateSub(end, begin);
+  const auto width = static_cast<uint64_t>(lanes_);
+  if (auto* trip = llvm::dyn_cast<llvm::ConstantInt>(count)) {
+    const int64_t n = std::max<int64_t>(trip->getSExtValue(), 0), full = n / lanes_ * lanes_;
+    auto offset = [&](int64_t i) { return b_.CreateAdd(begin, b_.getInt64(i)); };
+    if (full <= kStraightLineVectors * lanes_) {
+      for (int64_t i = 0; i < full; i += lanes_) vector_body(loop, offset(i), nullptr);
+    } else {
+      counted_loop(begin, offset(full), b_.getInt64(width),
+                   [&](llvm::Value* i) { vector_body(loop, i, nullptr); });
+    }
+    if (n > full) vector_body(loop, offset(full), tail_mask(b_.getInt64(n - full)));
+    return;
+  }
+  llvm::Value* positive = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(0));
+  llvm::Value* full_end = b_.CreateAdd(begin, b_.CreateAnd(positive, ~(width - 1)));
+  counted_loop(begin, full_end, b_.getInt64(width),
+               [&](llvm::Value* i) { vector_body(loop, i, nullptr); });
+  auto* tail = llvm::BasicBlock::Create(context_, "tail", function_);
+  auto* done = llvm::BasicBlock::Create(context_, "done", function_);
+  b_.CreateCondBr(b_.CreateICmpSLT(full_end, end), tail, done);
+  b_.SetInsertPoint(tail);
+  vector_body(loop, full_end, tail_mask(b_.CreateSub(end, full_end)));
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+/// Lanes [0, remaining) are true.
+llvm::Value* KernelEmitter::tail_mask(llvm::Value* remaining) {
+  std::vector<uint32_t> lanes;
+  for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(i);
+  llvm::Value* iota = llvm::ConstantDataVector::get(context_, lanes);
+  llvm::Value* bound = splat(b_.CreateTrunc(remaining, b_.getInt32Ty()));
+  return b_.CreateICmpULT(iota, bound);
+}
+
+void KernelEmitter::vector_body(const kir::For& loop, llvm::Value* base, llvm::Value* mask) {
+  std::vector<uint64_t> lanes;
+  for (uint64_t i = 0; i < static_cast<uint64_t>(lanes_); ++i) lanes.push_back(i);
+  llvm::Value* iota = llvm::ConstantDataVector::get(context_, lanes);
+  vector_ = VectorLoop{loop.var, base, b_.CreateAdd(splat(base), iota), mask};
+  block(*loop.body);
+  vector_.reset();
+}
+
+void KernelEmitter::emit(const kir::Let& let) { lets_[let.id] = {expr(let.value), let.value}; }
+
+llvm::AllocaInst* KernelEmitter::allocate(llvm::Type* element, int64_t count) {
+  llvm::BasicBlock& entry = function_->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  llvm::Type* type = llvm::ArrayType::get(element, static_cast<uint64_t>(count));
+  return at_entry.CreateAlloca(type);
+}
+
+void KernelEmitter::emit(const kir::Acc& acc) {
+  int64_t count = 1;
+  for (int64_t d : acc.dims) count *= d;
+  const bool varying = lanes_ > 1 && (acc.lanes || vector_);
+  auto shape = [&](llvm::Type* type) -> llvm::Type* {
+    return varying ? llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)) : type;
+  };
+  AccBinding binding{&acc, nullptr, nullptr, shape(scalar_type(acc.dtype)), varying};
+  binding.value = allocate(binding.type, count);
+  llvm::Value* start = identity(acc.dtype, acc.combine);
+  llvm::Type* position_type = shape(b_.getInt64Ty());
+  if (acc.combine == Combine::argmax) binding.position = allocate(position_type, count);
+  for (int64_t i = 0; i < count; ++i) {
+    auto slot = [&](llvm::AllocaInst* memory) {
+      return b_.CreateConstInBoundsGEP2_64(memory->getAllocatedType(), memory, 0,
+                                           static_cast<uint64_t>(i));
+    };
+    b_.CreateStore(varying ? splat(start) : start, slot(binding.value));
+    if (binding.position) {
+      b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
+    }
+  }
+  accs_[acc.id] = binding;
+}
+
+const KernelEmitter::AccBinding& KernelEmitter::acc_named(int64_t id) const {
+  auto found = accs_.find(id);
+  check(found != accs_.end(), "kernel " + kernel_.name + ": accumulator is not declared");
+  return found->second;
+}
+
+llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector<Expr>& index,
+                                        bool position) {
+  check(index.size() == acc.decl->dims.size(),
+        "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
+  llvm::Value* flat = b_.getInt64(0);
+  for (size_t d = 0; d < index.size(); ++d) {
+    llvm::Value* extent = b_.getInt64(static_cast<uint64_t>(acc.decl->dims[d]));
+    flat = b_.CreateAdd(b_.CreateMul(flat, extent), expr(index[d]));
+  }
+  llvm::AllocaInst* memory = position ? acc.position : acc.value;
+  return b_.CreateInBoundsGEP(memory->getAllocatedType(), memory, {b_.getInt64(0), flat});
+}
+
+llvm::Value* KernelEmitter::identity(DType dtype, Combine combine) {
+  llvm::Type* type = scalar_type(dtype);
+  if (combine == Combine::sum) return llvm::Constant::getNullValue(type);
+  const bool lowest = combine != Combine::min;
+  if (is_float(dtype)) return llvm::ConstantFP::getInfinity(type, lowest);
+  const unsigned bits = type->getIntegerBitWidth();
+  const bool is_signed = dtype == DType::i64 || dtype == DType::i32;
+  llvm::APInt least = is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0);
+  llvm::APInt most =
+      is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getAllOnes(bits);
+  return llvm::ConstantInt::get(type, lowest ? least : most);
+}
+
+llvm::Value* KernelEmitter::combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b) {
+  if (kind != Combine::sum) return minimum_maximum(kind == Combine::max, dtype, a, b);
+  if (dtype == DType::boolean) return b_.CreateOr(a, b);
+  return is_float(dtype) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+}
+
+llvm::Value* KernelEmitter::beats(DType dtype, llvm::Value* value, llvm::Value* position,
+                                  llvm::Value* best, llvm::Value* best_position) {
+  llvm::Value* above = compare(Scalar::gt, dtype, value, best);
+  llvm::Value* level = compare(Scalar::eq, dtype, value, best);
+  if (is_float(dtype)) {
+    llvm::Value* is_nan = b_.CreateFCmpUNO(value, value);
+    llvm::Value* best_is_nan = b_.CreateFCmpUNO(best, best);
+    above = b_.CreateOr(above, b_.CreateAnd(is_nan, b_.CreateNot(best_is_nan)));
+    level = b_.CreateOr(level, b_.CreateAnd(is_nan, best_is_nan));
+  }
+  llvm::Value* earlier = b_.CreateICmpSLT(position, best_position);
+  return b_.CreateOr(above, b_.CreateAnd(level, earlier));
+}
+
+void KernelEmitter::emit(const kir::Accumulate& statement) {
+  const AccBinding& acc = acc_named(statement.acc);
+  const Combine kind = acc.decl->combine;
+  const DType dtype = acc.decl->dtype;
+  check(acc.varying == (vector_ && lanes_ > 1),
+        "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
+  check(statement.value.dtype() == dtype,
+        "kernel " + kernel_.name + ": a value of another dtype is accumulated");
+  llvm::Value* value = expr(statement.value);
+  if (acc.varying) value = splat(value);
+  llvm::Value* address = acc_address(acc, statement.index, false);
+  llvm::Value* old = b_.CreateLoad(acc.type, address);
+  llvm::Value* mask = acc.varying ? vector_->mask : nullptr;
+  if (kind == Combine::argmax) {
+    llvm::Value* position = expr(statement.position);
+    llvm::Value* position_address = acc_address(acc, statement.index, true);
+    if (acc.varying) position = splat(position);
+    llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
+    llvm::Value* better = both(beats(dtype, value, position, old, old_position), mask);
+    b_.CreateStore(b_.CreateSelect(better, value, old), address);
+    b_.CreateStore(b_.CreateSelect(better, position, old_position), position_address);
+    return;
+  }
+  llvm::Value* result = combine(kind, dtype, old, value);
+  b_.CreateStore(mask ? b_.CreateSelect(mask, result, old) : result, address);
+}
+
+void KernelEmitter::emit(const kir::If& statement) {
+  llvm::Value* condition = expr(statement.condition);
+  check(!condition->getType()->isVectorTy(),
+        "kernel " + kernel_.name + ": a condition differs from lane to lane");
+  auto* then = llvm::BasicBlock::Create(context_, "then", function_);
+  auto* done = llvm::BasicBlock::Create(context_, "done", function_);
+  b_.CreateCondBr(condition, then, done);
+  b_.SetInsertPoint(then);
+  block(*statement.body);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+}  // namespace fluid::emit

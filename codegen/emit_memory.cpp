@@ -1,0 +1,262 @@
+#include "codegen/emit.h"
+#include "ir/error.h"
+
+namespace fluid::emit {
+namespace {
+
+constexpr int64_t kMaxStride = 4;  // wider ones are gathered
+
+llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(size_of(dtype))); }
+
+bool is_false(llvm::Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  return c && c->isNullValue();
+}
+bool is_true(llvm::Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  return c && c->isAllOnesValue();
+}
+
+}  // namespace
+
+const kir::Buffer& KernelEmitter::buffer_named(int64_t id) const {
+  check(id >= 0 && id < static_cast<int64_t>(kernel_.buffers.size()),
+        "kernel " + kernel_.name + ": no such buffer");
+  return kernel_.buffers[static_cast<size_t>(id)];
+}
+
+/// Halves and bools travel as integers: every target can load and mask those.
+llvm::Type* KernelEmitter::storage_type(DType dtype) {
+  if (is_half(dtype)) return b_.getInt16Ty();
+  return dtype == DType::boolean ? b_.getInt8Ty() : scalar_type(dtype);
+}
+
+llvm::Value* KernelEmitter::widen(llvm::Value* stored, DType dtype) {
+  llvm::Type* f32 = shaped(b_.getFloatTy(), stored);
+  if (dtype == DType::f16) {
+    return b_.CreateFPExt(b_.CreateBitCast(stored, shaped(b_.getHalfTy(), stored)), f32);
+  }
+  if (dtype == DType::bf16) {
+    llvm::Value* bits = b_.CreateZExt(stored, shaped(b_.getInt32Ty(), stored));
+    return b_.CreateBitCast(b_.CreateShl(bits, 16), f32);
+  }
+  if (dtype != DType::boolean) return stored;
+  return b_.CreateICmpNE(stored, llvm::Constant::getNullValue(stored->getType()));
+}
+
+llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
+  value = cast(value, from, to);
+  if (to == DType::boolean) return b_.CreateZExt(value, shaped(b_.getInt8Ty(), value));
+  if (!is_half(to)) return value;
+  llvm::Type* i16 = shaped(b_.getInt16Ty(), value);
+  if (to == DType::f16) {
+    return b_.CreateBitCast(b_.CreateFPTrunc(value, shaped(b_.getHalfTy(), value)), i16);
+  }
+  // To nearest even on the bits: unlike the bf16 instructions of x86 it keeps denormals.
+  llvm::Value* bits = b_.CreateBitCast(value, shaped(b_.getInt32Ty(), value));
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), 1);
+  llvm::Value* half = llvm::ConstantInt::get(bits->getType(), 0x7fff);
+  llvm::Value* rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, half)), 16);
+  llvm::Value* quiet = b_.CreateOr(b_.CreateLShr(bits, 16), 0x40);
+  return b_.CreateTrunc(b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded), i16);
+}
+
+llvm::Value* KernelEmitter::both(llvm::Value* a, llvm::Value* b) {
+  if (!a || !b) return a ? a : b;
+  unify(a, b);
+  return b_.CreateAnd(a, b);
+}
+
+/// Tells alias analysis whose memory this is.
+template <class Access>
+Access* KernelEmitter::tag(Access* access, int64_t buffer) {
+  const auto i = static_cast<size_t>(buffer);
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, own_scope_[i]);
+  if (foreign_scopes_[i]->getNumOperands() > 0) {
+    access->setMetadata(llvm::LLVMContext::MD_noalias, foreign_scopes_[i]);
+  }
+  return access;
+}
+
+llvm::Value* KernelEmitter::address(int64_t buffer, llvm::Value* offset) {
+  llvm::Type* type = storage_type(buffer_named(buffer).dtype);
+  return b_.CreateGEP(type, buffers_[static_cast<size_t>(buffer)], offset);
+}
+
+llvm::Value* KernelEmitter::lane_addresses(int64_t buffer, const Expr& offset) {
+  llvm::Value* offsets = splat(expr(offset));
+  const Dim& elements = buffer_named(buffer).elements;
+  if (!elements.batch && elements.size <= INT32_MAX) {  // half as many index registers
+    offsets = b_.CreateTrunc(offsets, shaped(b_.getInt32Ty(), offsets));
+  }
+  return address(buffer, offsets);
+}
+
+/// Lane i moves to element i * stride of a vector that many times as wide; the rest is zero.
+llvm::Value* KernelEmitter::spread(llvm::Value* lanes, int64_t stride) {
+  std::vector<int> from(static_cast<size_t>(lanes_ * stride), static_cast<int>(lanes_));
+  for (int64_t i = 0; i < lanes_; ++i) from[static_cast<size_t>(i * stride)] = static_cast<int>(i);
+  return b_.CreateShuffleVector(lanes, llvm::Constant::getNullValue(lanes->getType()), from);
+}
+
+llvm::Value* KernelEmitter::load(const Expr& e) {
+  const ExprNode& n = e.node();
+  const kir::Buffer& buffer = buffer_named(n.ivalue);
+  llvm::Value* guard = n.args.size() > 1 ? expr(n.args[1]) : nullptr;
+  if (guard && is_true(guard)) guard = nullptr;
+  const bool in_lanes = vector_ && !in_first_lane_;
+  const bool uniform_place = !in_lanes || uniform(n.args[0]);
+  if (!guard && uniform_place) return scalar_load(e, nullptr);
+
+  llvm::Value* value = nullptr;
+  llvm::Value* fallback = llvm::ConstantFP::get(b_.getDoubleTy(), n.fvalue);
+  fallback = cast(fallback, DType::f64, buffer.dtype);
+  if (guard && is_false(guard)) return like(fallback, guard);
+  if (uniform_place) {
+    llvm::Value* any = guard->getType()->isVectorTy() ? b_.CreateOrReduce(guard) : guard;
+    value = scalar_load(e, any);
+    fallback = like(fallback, guard);
+    value = like(value, guard);
+  } else {
+    llvm::Value* mask = both(vector_->mask, guard);
+    if (mask) mask = splat(mask);
+    auto step = stride(n.args[0]);
+    const bool near = step && *step != 0 && std::abs(*step) <= kMaxStride && *step >= -1;
+    value = near ? strided_load(e, *step, mask) : gather(e, mask);
+    value = widen(value, buffer.dtype);
+    fallback = splat(fallback);
+  }
+  if (!guard || (n.fvalue == 0 && !uniform_place)) return value;  // masked lanes load zeros
+  return b_.CreateSelect(guard, value, fallback);
+}
+
+/// One element; where `guard` is false some readable bytes are loaded instead.
+llvm::Value* KernelEmitter::scalar_load(const Expr& e, llvm::Value* guard) {
+  const ExprNode& n = e.node();
+  const DType dtype = buffer_named(n.ivalue).dtype;
+  llvm::Value* place = address(n.ivalue, first_lane(n.args[0]));
+  if (guard) {
+    auto* zeros = llvm::cast<llvm::GlobalVariable>(
+        module_.getOrInsertGlobal("fluid_zero_element", b_.getInt64Ty()));
+    if (!zeros->hasInitializer()) {
+      zeros->setInitializer(b_.getInt64(0));
+      zeros->setLinkage(llvm::GlobalValue::PrivateLinkage);
+      zeros->setAlignment(llvm::Align(8));
+    }
+    place = b_.CreateSelect(guard, place, zeros);
+  }
+  auto* value = b_.CreateAlignedLoad(storage_type(dtype), place, alignment(dtype));
+  if (!guard) tag(value, n.ivalue);
+  if (!guard && buffer_named(n.ivalue).exclusive) {
+    value->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+  }
+  return widen(value, dtype);
+}
+
+/// Neighbouring lanes are `stride` elements apart: whole vectors are loaded and shuffled, never
+/// past the last element that a lane asks for.
+llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Value* mask) {
+  const ExprNode& n = e.node();
+  const DType dtype = buffer_named(n.ivalue).dtype;
+  llvm::Type* element = storage_type(dtype);
+  auto vector_of = [&](int64_t count) {
+    return llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
+  };
+  llvm::Value* offset = first_lane(n.args[0]);
+  if (stride == 1) {
+    llvm::Value* place = address(n.ivalue, offset);
+    if (!mask || is_true(mask)) {
+      return tag(b_.CreateAlignedLoad(vector_of(lanes_), place, alignment(dtype)), n.ivalue);
+    }
+    llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
+    return tag(b_.CreateMaskedLoad(vector_of(lanes_), place, alignment(dtype), mask, zeros),
+               n.ivalue);
+  }
+  if (stride == -1) {
+    llvm::Value* place = address(n.ivalue, b_.CreateSub(offset, b_.getInt64(lanes_ - 1)));
+    if (!mask) mask = splat(b_.getTrue());
+    llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
+    auto* value = b_.CreateMaskedLoad(vector_of(lanes_), place, alignment(dtype),
+                                      b_.CreateVectorReverse(mask), zeros);
+    return b_.CreateVectorReverse(tag(value, n.ivalue));
+  }
+  llvm::Value* wide_mask = spread(mask ? mask : splat(b_.getTrue()), stride);
+  if (!mask) {  // everything up to the last lane's element may be read, so whole vectors can be
+    std::vector<llvm::Constant*> upto;
+    for (int64_t i = 0; i < lanes_ * stride; ++i) {
+      upto.push_back(b_.getInt1(i <= (lanes_ - 1) * stride));
+    }
+    wide_mask = llvm::ConstantVector::get(upto);
+  }
+  llvm::Type* wide = vector_of(lanes_ * stride);
+  auto* loaded = tag(b_.CreateMaskedLoad(wide, address(n.ivalue, offset), alignment(dtype),
+                                         wide_mask, llvm::Constant::getNullValue(wide)),
+                     n.ivalue);
+  std::vector<int> pick;
+  for (int64_t i = 0; i < lanes_; ++i) pick.push_back(static_cast<int>(i * stride));
+  return b_.CreateShuffleVector(loaded, pick);
+}
+
+llvm::Value* KernelEmitter::gather(const Expr& e, llvm::Value* mask) {
+  const ExprNode& n = e.node();
+  const DType dtype = buffer_named(n.ivalue).dtype;
+  auto* type = llvm::FixedVectorType::get(storage_type(dtype), static_cast<unsigned>(lanes_));
+  if (!mask) mask = splat(b_.getTrue());
+  return tag(b_.CreateMaskedGather(type, lane_addresses(n.ivalue, n.args[0]), alignment(dtype),
+                                   mask, llvm::Constant::getNullValue(type)),
+             n.ivalue);
+}
+
+void KernelEmitter::emit(const kir::StoreTo& s) {
+  const kir::Buffer& buffer = buffer_named(s.buffer);
+  llvm::Value* mask = s.mask ? expr(s.mask) : nullptr;
+  if (mask && is_true(mask)) mask = nullptr;
+  if (mask && is_false(mask)) return;
+  llvm::Value* value = expr(s.value);
+  const bool one_place = !vector_ || uniform(s.offset);
+  const bool in_lanes = value->getType()->isVectorTy() || (mask && mask->getType()->isVectorTy());
+  value = narrow(value, s.value.dtype(), buffer.dtype);
+  if (one_place && !in_lanes) {
+    llvm::BasicBlock* done = nullptr;
+    if (mask) {
+      auto* then = llvm::BasicBlock::Create(context_, "store", function_);
+      done = llvm::BasicBlock::Create(context_, "stored", function_);
+      b_.CreateCondBr(mask, then, done);
+      b_.SetInsertPoint(then);
+      first_lane_values_.clear();  // what is computed in the branch stays there
+    }
+    llvm::Value* place = address(s.buffer, first_lane(s.offset));
+    tag(b_.CreateAlignedStore(value, place, alignment(buffer.dtype)), s.buffer);
+    if (done) {
+      b_.CreateBr(done);
+      b_.SetInsertPoint(done);
+    }
+    return;
+  }
+  mask = both(vector_->mask, mask);
+  if (mask) mask = splat(mask);
+  value = splat(value);
+  auto step = stride(s.offset);
+  if (step && *step >= 1 && *step <= kMaxStride) return strided_store(s, *step, value, mask);
+  // In lane order, so that the last of several lanes that write one place wins.
+  tag(b_.CreateMaskedScatter(value, lane_addresses(s.buffer, s.offset), alignment(buffer.dtype),
+                             mask ? mask : splat(b_.getTrue())),
+      s.buffer);
+}
+
+void KernelEmitter::strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
+                                  llvm::Value* mask) {
+  const llvm::Align align = alignment(buffer_named(s.buffer).dtype);
+  llvm::Value* place = address(s.buffer, first_lane(s.offset));
+  if (stride > 1) {
+    value = spread(value, stride);
+    mask = spread(mask ? mask : splat(b_.getTrue()), stride);
+  }
+  if (mask && !is_true(mask)) {
+    tag(b_.CreateMaskedStore(value, place, align, mask), s.buffer);
+  } else {
+    tag(b_.CreateAlignedStore(value, place, align), s.buffer);
+  }
+}
+
+}  // namespace fluid::emit

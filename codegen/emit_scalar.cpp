@@ -1,0 +1,448 @@
+#include <algorithm>
+
+#include "codegen/emit.h"
+#include "codegen/emit_math.h"
+#include "ir/error.h"
+
+namespace fluid::emit {
+namespace {
+
+bool is_signed(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
+
+}  // namespace
+
+llvm::Type* KernelEmitter::scalar_type(DType dtype) {
+  switch (compute_dtype(dtype)) {
+    case DType::f64:
+      return b_.getDoubleTy();
+    case DType::f32:
+      return b_.getFloatTy();
+    case DType::i64:
+      return b_.getInt64Ty();
+    case DType::i32:
+      return b_.getInt32Ty();
+    case DType::u8:
+      return b_.getInt8Ty();
+    default:
+      return b_.getInt1Ty();
+  }
+}
+
+llvm::Value* KernelEmitter::splat(llvm::Value* v) {
+  if (v->getType()->isVectorTy()) return v;
+  return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), v);
+}
+
+llvm::Value* KernelEmitter::like(llvm::Value* v, llvm::Value* shape) {
+  return shape->getType()->isVectorTy() ? splat(v) : v;
+}
+
+void KernelEmitter::unify(llvm::Value*& a, llvm::Value*& b) {
+  a = like(a, b);
+  b = like(b, a);
+}
+
+llvm::Type* KernelEmitter::shaped(llvm::Type* scalar, llvm::Value* shape) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
+  return vector ? llvm::FixedVectorType::get(scalar, vector->getNumElements()) : scalar;
+}
+
+llvm::Value* KernelEmitter::expr(const Expr& e) {
+  auto& values = in_first_lane_ ? first_lane_values_ : values_;
+  if (auto found = values.find(e.get()); found != values.end()) return found->second;
+  llvm::Value* value = compute(e);
+  values[e.get()] = value;
+  return value;
+}
+
+llvm::Value* KernelEmitter::first_lane(const Expr& e) {
+  if (!vector_ || in_first_lane_) return expr(e);
+  in_first_lane_ = true;
+  llvm::Value* value = expr(e);
+  in_first_lane_ = false;
+  return value;
+}
+
+llvm::Value* KernelEmitter::compute(const Expr& e) {
+  const ExprNode& n = e.node();
+  switch (n.op) {
+    case Scalar::constant:
+      return constant(n);
+    case Scalar::batch:
+      return batch_;
+    case Scalar::var: {
+      if (vector_ && n.ivalue == vector_->var) {
+        return in_first_lane_ ? vector_->base : vector_->values;
+      }
+      auto found = vars_.find(n.ivalue);
+      check(found != vars_.end(), "kernel " + kernel_.name + ": variable is not in scope");
+      return found->second;
+    }
+    case Scalar::let: {
+      auto found = lets_.find(n.ivalue);
+      check(found != lets_.end(), "kernel " + kernel_.name + ": name is not in scope");
+      const LetBinding& let = found->second;
+      return in_first_lane_ && let.value->getType()->isVectorTy() ? expr(let.expr) : let.value;
+    }
+    case Scalar::load:
+      return load(e);
+    case Scalar::acc: {
+      const AccBinding& acc = acc_named(n.ivalue);
+      check(!acc.varying || vector_, "kernel " + kernel_.name + ": lanes are read outside a loop");
+      const bool position = acc.position && n.dtype == DType::i64 && acc.decl->dtype != n.dtype;
+      llvm::Type* type =
+          position ? acc.position->getAllocatedType()->getArrayElementType() : acc.type;
+      return b_.CreateLoad(type, acc_address(acc, n.args, position));
+    }
+    case Scalar::lanes:
+      return lanes_total(e);
+    case Scalar::philox:
+      return philox(e);
+    case Scalar::select: {
+      llvm::Value* condition = expr(n.args[0]);
+      llvm::Value *a = expr(n.args[1]), *b = expr(n.args[2]);
+      unify(a, b);
+      if (condition->getType()->isVectorTy()) a = splat(a), b = splat(b);
+      return b_.CreateSelect(condition, a, b);
+    }
+    case Scalar::cast:
+      return cast(expr(n.args[0]), n.args[0].dtype(), n.dtype);
+    default:
+      return n.args.size() == 2 ? binary(e) : unary(e);
+  }
+}
+
+llvm::Value* KernelEmitter::constant(const ExprNode& n) {
+  llvm::Type* type = scalar_type(n.dtype);
+  if (is_float(n.dtype)) return llvm::ConstantFP::get(type, n.fvalue);
+  return llvm::ConstantInt::get(type, static_cast<uint64_t>(n.ivalue), true);
+}
+
+llvm::Value* KernelEmitter::binary(const Expr& e) {
+  const ExprNode& n = e.node();
+  llvm::Value *a = expr(n.args[0]), *b = expr(n.args[1]);
+  const DType dtype = n.args[0].dtype();
+  check(dtype == n.args[1].dtype(), "kernel " + kernel_.name + ": operands of two dtypes");
+  unify(a, b);
+  const bool floats = is_float(dtype);
+  switch (n.op) {
+    case Scalar::add:
+      return floats ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+    case Scalar::sub:
+      return floats ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
+    case Scalar::mul:
+      return floats ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    case Scalar::div:
+      return floats ? b_.CreateFDiv(a, b) : divide(e, a, b);
+    case Scalar::floordiv:
+    case Scalar::mod:
+      return divide(e, a, b);
+    case Scalar::min:
+      return minimum_maximum(false, dtype, a, b);
+    case Scalar::max:
+      return minimum_maximum(true, dtype, a, b);
+    case Scalar::pow:
+      return power(b_, a, b);
+    case Scalar::logical_and:
+      return b_.CreateAnd(a, b);
+    case Scalar::logical_or:
+      return b_.CreateOr(a, b);
+    default:
+      return compare(n.op, dtype, a, b);
+  }
+}
+
+llvm::Value* KernelEmitter::compare(Scalar op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  using P = llvm::CmpInst::Predicate;
+  struct Row {
+    Scalar op;
+    P floats, signed_ints, unsigned_ints;
+  };
+  static constexpr Row kRows[] = {
+      {Scalar::eq, P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},
+      {Scalar::ne, P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
+      {Scalar::lt, P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT},
+      {Scalar::le, P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
+      {Scalar::gt, P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT},
+      {Scalar::ge, P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
+  };
+  for (const Row& row : kRows) {
+    if (row.op != op) continue;
+    return b_.CreateCmp(is_float(dtype)    ? row.floats
+                        : is_signed(dtype) ? row.signed_ints
+                                           : row.unsigned_ints,
+                        a, b);
+  }
+  throw InternalError("kernel " + kernel_.name + ": a scalar that the emitter does not know");
+}
+
+llvm::Value* KernelEmitter::minimum_maximum(bool maximum, DType dtype, llvm::Value* a,
+                                            llvm::Value* b) {
+  // a > b ? a : b is NaN when b is; the other case needs a blend unless `a` is a known number.
+  if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
+  llvm::Value* wins = compare(maximum ? Scalar::gt : Scalar::lt, dtype, a, b);
+  llvm::Value* result = b_.CreateSelect(wins, a, b);
+  if (!is_float(dtype)) return result;
+  return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, result);
+}
+
+/// Division of integers, rounding down, or its remainder. By zero: 0 for both, without a trap.
+llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b) {
+  const bool modulo = e.op() == Scalar::mod;
+  check(!is_float(e.dtype()), "kernel " + kernel_.name + ": floordiv and mod are for integers");
+  auto bounds = range(e.args()[0]);
+  auto divisor = range(e.args()[1]);
+  if (divisor && divisor->low > 0 && bounds && bounds->low >= 0) {
+    const bool small = std::max(bounds->high, divisor->high) <= INT32_MAX;
+    llvm::Type* wide = a->getType();
+    llvm::Type* type = small ? shaped(b_.getInt32Ty(), a) : wide;
+    a = b_.CreateTrunc(a, type);
+    b = b_.CreateTrunc(b, type);
+    return b_.CreateZExt(modulo ? b_.CreateURem(a, b) : b_.CreateUDiv(a, b), wide);
+  }
+  llvm::Type* type = a->getType();
+  llvm::Value* zero = llvm::Constant::getNullValue(type);
+  llvm::Value* one = llvm::ConstantInt::get(type, 1);
+  llvm::Value* by_zero = b_.CreateICmpEQ(b, zero);
+  if (!is_signed(e.dtype())) {
+    llvm::Value* safe = b_.CreateSelect(by_zero, one, b);
+    llvm::Value* result = modulo ? b_.CreateURem(a, safe) : b_.CreateUDiv(a, safe);
+    return b_.CreateSelect(by_zero, zero, result);
+  }
+  // The most negative number over -1 traps: -1 is divided by as a negation.
+  llvm::Value* by_minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type));
+  llvm::Value* safe = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, b);
+  llvm::Value* quotient = b_.CreateSDiv(a, safe);
+  llvm::Value* remainder = b_.CreateSub(a, b_.CreateMul(quotient, safe));
+  llvm::Value* down = b_.CreateAnd(b_.CreateICmpNE(remainder, zero),
+                                   b_.CreateICmpSLT(b_.CreateXor(remainder, safe), zero));
+  if (modulo) {
+    llvm::Value* result = b_.CreateSelect(down, b_.CreateAdd(remainder, safe), remainder);
+    return b_.CreateSelect(by_zero, zero, result);
+  }
+  llvm::Value* result = b_.CreateSelect(down, b_.CreateSub(quotient, one), quotient);
+  result = b_.CreateSelect(by_minus_one, b_.CreateNeg(a), result);
+  return b_.CreateSelect(by_zero, zero, result);
+}
+
+llvm::Value* KernelEmitter::unary(const Expr& e) {
+  const Expr& arg = e.args().at(0);
+  llvm::Value* x = expr(arg);
+  const bool floats = is_float(arg.dtype());
+  auto number = [&](double v) { return llvm::ConstantFP::get(x->getType(), v); };
+  switch (e.op()) {
+    case Scalar::neg:
+      return floats ? b_.CreateFNeg(x) : b_.CreateNeg(x);
+    case Scalar::logical_not:
+      return b_.CreateNot(x);
+    case Scalar::abs:
+      if (floats) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+      if (!is_signed(arg.dtype())) return x;
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x, b_.getFalse());
+    case Scalar::sqrt:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+    case Scalar::rsqrt:
+      return b_.CreateFDiv(number(1), b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
+    case Scalar::floor:
+      return floats ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x) : x;
+    case Scalar::isfinite: {
+      if (!floats) return llvm::ConstantInt::getTrue(shaped(b_.getInt1Ty(), x));
+      llvm::Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+      return b_.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(x->getType()));
+    }
+    default:
+      return elementary(b_, e.op(), x);
+  }
+}
+
+llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
+  from = compute_dtype(from);
+  to = compute_dtype(to);
+  if (from == to) return v;
+  llvm::Type* type = shaped(scalar_type(to), v);
+  if (to == DType::boolean) {
+    llvm::Value* zero = llvm::Constant::getNullValue(v->getType());
+    return is_float(from) ? b_.CreateFCmpUNE(v, zero) : b_.CreateICmpNE(v, zero);
+  }
+  if (is_float(from) && is_float(to)) return b_.CreateFPCast(v, type);
+  if (is_float(from)) {  // saturating, NaN to 0: defined for every input
+    auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
+  }
+  if (is_float(to)) return is_signed(from) ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
+  return b_.CreateIntCast(v, type, is_signed(from));
+}
+
+/// Philox4x32-10 (Salmon et al., SC'11): word 0 of the counter {index low, index high, counter,
+/// stream} under the key `seed`. 32-bit words are kept in 64-bit lanes, whose products are exact.
+llvm::Value* KernelEmitter::philox(const Expr& e) {
+  constexpr int kRounds = 10;
+  llvm::Value* inputs[4];
+  for (size_t i = 0; i < 4; ++i) inputs[i] = expr(e.args().at(i));
+  for (llvm::Value*& v : inputs) {
+    for (llvm::Value* other : inputs) v = like(v, other);
+  }
+  auto [seed, counter, stream, index] = inputs;
+  auto word = [&](uint64_t v) { return llvm::ConstantInt::get(index->getType(), v); };
+  auto low = [&](llvm::Value* v) { return b_.CreateAnd(v, word(0xffffffff)); };
+  auto high = [&](llvm::Value* v) { return b_.CreateLShr(v, word(32)); };
+  llvm::Value *c0 = low(index), *c1 = high(index), *c2 = low(counter), *c3 = low(stream);
+  llvm::Value *k0 = low(seed), *k1 = high(seed);
+  for (int round = 0; round < kRounds; ++round) {
+    llvm::Value* p0 = b_.CreateMul(c0, word(0xD2511F53));
+    llvm::Value* p1 = b_.CreateMul(c2, word(0xCD9E8D57));
+    c0 = b_.CreateXor(b_.CreateXor(high(p1), c1), k0);
+    c2 = b_.CreateXor(b_.CreateXor(high(p0), c3), k1);
+    c1 = low(p1);
+    c3 = low(p0);
+    k0 = low(b_.CreateAdd(k0, word(0x9E3779B9)));
+    k1 = low(b_.CreateAdd(k1, word(0xBB67AE85)));
+  }
+  return c0;
+}
+
+/// All lanes of an accumulator combined: halves are combined lane by lane until one is left.
+llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
+  const Expr& source = e.args().at(0);
+  const AccBinding& acc = acc_named(source.node().ivalue);
+  const DType dtype = acc.decl->dtype;
+  const std::vector<Expr>& index = source.args();
+  llvm::Value* value = b_.CreateLoad(acc.type, acc_address(acc, index, false));
+  llvm::Value* position = nullptr;
+  if (acc.position) {
+    llvm::Type* type = acc.position->getAllocatedType()->getArrayElementType();
+    position = b_.CreateLoad(type, acc_address(acc, index, true));
+  }
+  const bool want_position = acc.position && e.dtype() == DType::i64 && dtype != DType::i64;
+  if (!acc.varying) return want_position ? position : value;
+  auto half = [&](llvm::Value* v, int64_t width, bool upper) {
+    std::vector<int> lanes;
+    for (int64_t i = 0; i < width; ++i) lanes.push_back(static_cast<int>(upper ? width + i : i));
+    return b_.CreateShuffleVector(v, lanes);
+  };
+  for (int64_t width = lanes_ / 2; width >= 1; width /= 2) {
+    llvm::Value *a = half(value, width, false), *b = half(value, width, true);
+    if (!position) {
+      value = combine(acc.decl->combine, dtype, a, b);
+      continue;
+    }
+    llvm::Value *pa = half(position, width, false), *pb = half(position, width, true);
+    llvm::Value* better = beats(dtype, b, pb, a, pa);
+    value = b_.CreateSelect(better, b, a);
+    position = b_.CreateSelect(better, pb, pa);
+  }
+  return b_.CreateExtractElement(want_position ? position : value, uint64_t{0});
+}
+
+bool KernelEmitter::uniform(const Expr& e) {
+  if (!vector_) return true;
+  if (auto found = uniform_.find(e.get()); found != uniform_.end()) return found->second;
+  const ExprNode& n = e.node();
+  bool result = true;
+  if (n.op == Scalar::var) result = n.ivalue != vector_->var;
+  if (n.op == Scalar::let) result = !lets_.at(n.ivalue).value->getType()->isVectorTy();
+  if (n.op == Scalar::acc) result = !acc_named(n.ivalue).varying;
+  if (n.op != Scalar::lanes) {
+    for (const Expr& arg : n.args) result = result && uniform(arg);
+  }
+  uniform_[e.get()] = result;
+  return result;
+}
+
+std::optional<int64_t> KernelEmitter::stride(const Expr& e) {
+  if (uniform(e)) return 0;
+  const ExprNode& n = e.node();
+  switch (n.op) {
+    case Scalar::var:
+      return 1;
+    case Scalar::let: {
+      // Only index arithmetic is evaluated again; memory may have changed since.
+      const Expr& value = lets_.at(n.ivalue).expr;
+      bool pure = true;
+      for_each_node(value, [&](const Expr& node) {
+        pure = pure && node.op() != Scalar::load && node.op() != Scalar::acc;
+      });
+      return pure ? stride(value) : std::nullopt;
+    }
+    case Scalar::neg: {
+      auto s = stride(n.args[0]);
+      return s ? std::optional(-*s) : std::nullopt;
+    }
+    case Scalar::add:
+    case Scalar::sub: {
+      auto s = stride(n.args[0]), t = stride(n.args[1]);
+      if (!s || !t) return std::nullopt;
+      return n.op == Scalar::add ? *s + *t : *s - *t;
+    }
+    case Scalar::mul:
+      for (int side : {0, 1}) {
+        auto factor = range(n.args[static_cast<size_t>(1 - side)]);
+        auto s = stride(n.args[static_cast<size_t>(side)]);
+        if (s && factor && factor->low == factor->high) return *s * factor->low;
+      }
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
+  if (e.dtype() != DType::i64) return std::nullopt;
+  const ExprNode& n = e.node();
+  auto pair = [&]() -> std::optional<std::pair<Range, Range>> {
+    auto a = range(n.args[0]), b = range(n.args[1]);
+    return a && b ? std::optional(std::pair(*a, *b)) : std::nullopt;
+  };
+  auto bounded = [](auto... corner) -> std::optional<Range> {
+    constexpr int64_t kLimit = int64_t{1} << 31;  // beyond it nothing is gained
+    Range r{std::min({corner...}), std::max({corner...})};
+    return r.low >= -kLimit && r.high <= kLimit ? std::optional(r) : std::nullopt;
+  };
+  switch (n.op) {
+    case Scalar::constant:
+      return bounded(n.ivalue);
+    case Scalar::var: {
+      auto found = var_ranges_.find(n.ivalue);
+      return found == var_ranges_.end() ? std::nullopt : std::optional(found->second);
+    }
+    case Scalar::let: {
+      auto found = lets_.find(n.ivalue);
+      return found == lets_.end() ? std::nullopt : range(found->second.expr);
+    }
+    case Scalar::add:
+      if (auto p = pair())
+        return bounded(p->first.low + p->second.low, p->first.high + p->second.high);
+      return std::nullopt;
+    case Scalar::sub:
+      if (auto p = pair())
+        return bounded(p->first.low - p->second.high, p->first.high - p->second.low);
+      return std::nullopt;
+    case Scalar::mul:
+      if (auto p = pair()) {
+        auto [a, b] = *p;
+        return bounded(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high);
+      }
+      return std::nullopt;
+    case Scalar::min:
+    case Scalar::max:
+      if (auto p = pair()) {
+        auto pick = [&](int64_t x, int64_t y) {
+          return n.op == Scalar::min ? std::min(x, y) : std::max(x, y);
+        };
+        return Range{pick(p->first.low, p->second.low), pick(p->first.high, p->second.high)};
+      }
+      return std::nullopt;
+    case Scalar::floordiv:
+      if (auto p = pair(); p && p->first.low >= 0 && p->second.low > 0) {
+        return Range{p->first.low / p->second.high, p->first.high / p->second.low};
+      }
+      return std::nullopt;
+    case Scalar::mod:
+      if (auto d = range(n.args[1]); d && d->low > 0) return Range{0, d->high - 1};
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace fluid::emit

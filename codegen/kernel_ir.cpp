@@ -1,0 +1,282 @@
+#include "codegen/kernel_ir.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "ir/error.h"
+
+namespace fluid::kir {
+namespace {
+
+constexpr std::array kScalarNames = {
+    "constant", "var",         "batch",      "read",        "add",      "sub",    "mul",  "div",
+    "floordiv", "mod",         "min",        "max",         "pow",      "neg",    "abs",  "sqrt",
+    "rsqrt",    "exp",         "expm1",      "log",         "log1p",    "tanh",   "erf",  "sigmoid",
+    "floor",    "sin",         "cos",        "eq",          "ne",       "lt",     "le",   "gt",
+    "ge",       "logical_and", "logical_or", "logical_not", "isfinite", "select", "cast", "load",
+    "let",      "acc",         "lanes",      "philox"};
+static_assert(kScalarNames.size() == static_cast<size_t>(Scalar::philox) + 1);
+
+std::string number(double value) {
+  std::array<char, 32> text;
+  auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+/// Prints expressions; nodes used more than once in a statement are named first, so that the text
+/// stays as small as the graph.
+class ExprPrinter {
+ public:
+  ExprPrinter(const Kernel& kernel, std::string& out, int& temporaries)
+      : kernel_(kernel), out_(out), temporaries_(temporaries) {}
+
+  void prepare(const Expr& e, const std::string& indent) {
+    if (!e) return;
+    count(e);
+    define_shared(e, indent);
+  }
+
+  std::string text(const Expr& e) const {
+    auto named = names_.find(e.get());
+    return named != names_.end() ? named->second : spell(e);
+  }
+
+ private:
+  static bool leaf(const Expr& e) { return e.args().empty(); }
+
+  void count(const Expr& e) {
+    if (leaf(e) || ++uses_[e.get()] > 1) return;
+    for (const Expr& arg : e.args()) count(arg);
+  }
+
+  void define_shared(const Expr& e, const std::string& indent) {
+    if (leaf(e) || !seen_.insert(e.get()).second) return;
+    for (const Expr& arg : e.args()) define_shared(arg, indent);
+    if (uses_[e.get()] < 2) return;
+    std::string name = "t" + std::to_string(temporaries_++);
+    out_ += indent + name + " = " + spell(e) + "\n";
+    names_[e.get()] = name;
+  }
+
+  std::string spell(const Expr& e) const {
+    const ExprNode& n = e.node();
+    switch (n.op) {
+      case Scalar::constant:
+        return is_float(n.dtype) ? number(n.fvalue) + ":" + std::string(name_of(n.dtype))
+                                 : std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype));
+      case Scalar::var:
+        return "i" + std::to_string(n.ivalue);
+      case Scalar::batch:
+        return "batch";
+      case Scalar::let:
+        return "v" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype));
+      case Scalar::load:
+        return load(e);
+      case Scalar::acc:
+        return "acc" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype)) +
+               (n.args.empty() ? "" : list(n.args, "[", "]"));
+      default:
+        break;
+    }
+    return std::string(kScalarNames[static_cast<size_t>(n.op)]) + ":" +
+           std::string(name_of(n.dtype)) + list(n.args, "(", ")");
+  }
+
+  std::string load(const Expr& e) const {
+    const ExprNode& n = e.node();
+    const std::string& buffer = kernel_.buffers.at(static_cast<size_t>(n.ivalue)).name;
+    std::string s = buffer + "[" + text(n.args.at(0)) + "]";
+    if (n.args.size() > 1) s = "(" + text(n.args[1]) + " ? " + s + " : " + number(n.fvalue) + ")";
+    return s;
+  }
+
+  std::string list(const std::vector<Expr>& args, const char* open, const char* close) const {
+    std::string s = open;
+    for (size_t i = 0; i < args.size(); ++i) s += (i ? ", " : "") + text(args[i]);
+    return s + close;
+  }
+
+  const Kernel& kernel_;
+  std::string& out_;
+  int& temporaries_;
+  std::map<const ExprNode*, int> uses_;
+  std::set<const ExprNode*> seen_;
+  std::map<const ExprNode*, std::string> names_;
+};
+
+std::string_view name_of(Combine combine) {
+  constexpr std::array<std::string_view, 4> names = {"sum", "max", "min", "argmax"};
+  return names.at(static_cast<size_t>(combine));
+}
+
+class Printer {
+ public:
+  explicit Printer(const Kernel& kernel) : kernel_(kernel) {}
+
+  std::string run() {
+    out_ = "kernel " + kernel_.name + "(";
+    constexpr std::array roles = {"in", "out", "scratch", "error"};
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const Buffer& b = kernel_.buffers[i];
+      out_ += (i ? ", " : "") + std::string(roles.at(static_cast<size_t>(b.role))) + " " + b.name +
+              ": " + std::string(fluid::name_of(b.dtype)) + "[" + b.elements.str() + "]" +
+              (b.exclusive ? " exclusive" : "");
+    }
+    out_ += ") lanes " + std::to_string(lanes_of(kernel_)) + "\n";
+    ExprPrinter blocks(kernel_, out_, temporaries_);
+    blocks.prepare(kernel_.blocks, "");
+    out_ +=
+        "blocks i" + std::to_string(kernel_.block_var) + " < " + blocks.text(kernel_.blocks) + "\n";
+    block(kernel_.body, "  ");
+    if (!kernel_.finish.empty()) {
+      out_ += "finish\n";
+      block(kernel_.finish, "  ");
+    }
+    return out_;
+  }
+
+ private:
+  void block(const Block& statements, const std::string& indent) {
+    for (const Stmt& s : statements) {
+      std::visit([&](const auto& statement) { print(statement, indent); },
+                 static_cast<const Stmt::variant&>(s));
+    }
+  }
+
+  void print(const For& f, const std::string& indent) {
+    constexpr std::array kinds = {"for", "unroll", "vector"};
+    ExprPrinter e(kernel_, out_, temporaries_);
+    e.prepare(f.begin, indent);
+    e.prepare(f.end, indent);
+    out_ += indent + kinds.at(static_cast<size_t>(f.kind)) + " i" + std::to_string(f.var) + " in " +
+            e.text(f.begin) + " .. " + e.text(f.end) + "\n";
+    block(*f.body, indent + "  ");
+  }
+
+  void print(const Let& let, const std::string& indent) {
+    ExprPrinter e(kernel_, out_, temporaries_);
+    e.prepare(let.value, indent);
+    out_ += indent + "v" + std::to_string(let.id) + " = " + e.text(let.value) + "\n";
+  }
+
+  void print(const Acc& a, const std::string& indent) {
+    out_ += indent + "acc" + std::to_string(a.id) + ": " + std::string(fluid::name_of(a.dtype));
+    for (int64_t d : a.dims) out_ += " x " + std::to_string(d);
+    out_ += " = " + std::string(name_of(a.combine)) + (a.lanes ? " lanes\n" : "\n");
+  }
+
+  void print(const Accumulate& a, const std::string& indent) {
+    ExprPrinter e(kernel_, out_, temporaries_);
+    for (const Expr& i : a.index) e.prepare(i, indent);
+    e.prepare(a.value, indent);
+    e.prepare(a.position, indent);
+    out_ += indent + "acc" + std::to_string(a.acc);
+    for (const Expr& i : a.index) out_ += "[" + e.text(i) + "]";
+    out_ += " <- " + e.text(a.value);
+    if (a.position) out_ += " at " + e.text(a.position);
+    out_ += "\n";
+  }
+
+  void print(const StoreTo& s, const std::string& indent) {
+    ExprPrinter e(kernel_, out_, temporaries_);
+    e.prepare(s.offset, indent);
+    e.prepare(s.value, indent);
+    e.prepare(s.mask, indent);
+    out_ += indent + kernel_.buffers.at(static_cast<size_t>(s.buffer)).name + "[" +
+            e.text(s.offset) + "] = " + e.text(s.value);
+    if (s.mask) out_ += " where " + e.text(s.mask);
+    out_ += "\n";
+  }
+
+  void print(const If& i, const std::string& indent) {
+    ExprPrinter e(kernel_, out_, temporaries_);
+    e.prepare(i.condition, indent);
+    out_ += indent + "if " + e.text(i.condition) + "\n";
+    block(*i.body, indent + "  ");
+  }
+
+  const Kernel& kernel_;
+  std::string out_;
+  int temporaries_ = 0;
+};
+
+/// Calls `visit` with every expression that a block evaluates.
+void for_each_expr(const Block& block, const std::function<void(const Expr&)>& visit) {
+  auto each = [&](const Expr& e) {
+    if (e) visit(e);
+  };
+  for (const Stmt& s : block) {
+    if (auto* f = std::get_if<For>(&s)) {
+      for_each_expr(*f->body, visit);
+    } else if (auto* i = std::get_if<If>(&s)) {
+      for_each_expr(*i->body, visit);
+    } else if (auto* let = std::get_if<Let>(&s)) {
+      each(let->value);
+    } else if (auto* a = std::get_if<Accumulate>(&s)) {
+      each(a->value);
+    } else if (auto* store = std::get_if<StoreTo>(&s)) {
+      each(store->value);
+    }
+  }
+}
+
+}  // namespace
+
+std::string print(const Kernel& kernel) { return Printer(kernel).run(); }
+
+int64_t lanes_of(const Kernel& kernel) {
+  if (kernel.vector_width > 0) {
+    check(std::has_single_bit(static_cast<uint64_t>(kernel.vector_width)),
+          "vector width of " + kernel.name + " is not a power of two");
+    return kernel.vector_width;
+  }
+  int64_t widest_float = 0, widest = 4;
+  auto see = [&](DType dtype) {
+    DType compute = compute_dtype(dtype);
+    int64_t& slot = is_float(compute) ? widest_float : widest;
+    slot = std::max(slot, size_of(compute));
+  };
+  for (const Buffer& b : kernel.buffers) {
+    if (b.role != Buffer::Role::error) see(b.dtype);
+  }
+  for (const Block* block : {&kernel.body, &kernel.finish}) {
+    for_each_expr(*block, [&](const Expr& e) { see(e.dtype()); });
+  }
+  return 64 / (widest_float ? widest_float : widest);
+}
+
+int64_t evaluate(const Expr& e, int64_t batch) {
+  const ExprNode& n = e.node();
+  auto arg = [&](size_t i) { return evaluate(n.args.at(i), batch); };
+  auto floordiv = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); };
+  switch (n.op) {
+    case Scalar::constant:
+      return n.ivalue;
+    case Scalar::batch:
+      return batch;
+    case Scalar::add:
+      return arg(0) + arg(1);
+    case Scalar::sub:
+      return arg(0) - arg(1);
+    case Scalar::mul:
+      return arg(0) * arg(1);
+    case Scalar::floordiv:
+      return floordiv(arg(0), arg(1));
+    case Scalar::mod:
+      return arg(0) - floordiv(arg(0), arg(1)) * arg(1);
+    case Scalar::min:
+      return std::min(arg(0), arg(1));
+    case Scalar::max:
+      return std::max(arg(0), arg(1));
+    case Scalar::neg:
+      return -arg(0);
+    default:
+      throw InternalError("not an extent: " + std::string(kScalarNames[static_cast<size_t>(n.op)]));
+  }
+}
+
+}  // namespace fluid::kir

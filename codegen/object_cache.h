@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace fluid {
+
+/// Compiled objects on disk, by key. Any number of threads and processes may share a directory:
+/// entries appear by rename and carry a checksum. Trouble with the disk never fails a compile: what
+/// cannot be read is compiled again, what cannot be written is not kept.
+class ObjectCache {
+ public:
+  /// An empty directory name switches the cache off. `limit` is in bytes.
+  ObjectCache(std::string directory, int64_t limit);
+  /// Nothing when there is no entry, or one that is damaged (which is removed).
+  std::optional<std::string> find(const std::string& key) const;
+  void put(const std::string& key, const std::string& object) const;
+  /// Removes the entries unused for longest until the limit holds.
+  void evict() const;
+
+  /// 128 bits of XXH3 as 32 hexadecimal digits.
+  static std::string key_of(const std::string& text);
+
+ private:
+  std::string directory_;
+  int64_t limit_;
+};
+
+}  // namespace fluid

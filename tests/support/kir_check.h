@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "codegen/kernel_ir.h"
+#include "ir/tensor.h"
+
+namespace fluid::testing {
+
+/// Compiles the kernel for the host, runs it block by block on copies of `inputs` (one tensor for
+/// every buffer, in order) and expects what the interpreter gives: equal values, or within `ulps`
+/// units in the last place for floats. Guards around every buffer must survive.
+void expect_as_interpreted(const kir::Kernel& kernel, const std::vector<Tensor>& buffers,
+                           int64_t batch = 1, double ulps = 0);
+
+/// Values that are easy to get wrong among ordinary ones, of any dtype.
+Tensor sample(DType dtype, int64_t elements, uint64_t seed = 1);
+
+}  // namespace fluid::testing

@@ -1,0 +1,443 @@
+#include "tests/support/kir_interpreter.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "ir/error.h"
+#include "ir/tensor.h"
+#include "ops/random/philox.h"
+
+namespace fluid::testing {
+namespace {
+
+using kir::Block;
+
+/// A scalar of any dtype: floats in `f`, rounded to their dtype; integers and bools in `i`.
+struct Number {
+  double f = 0;
+  int64_t i = 0;
+};
+
+Number real(DType dtype, double v) {
+  return {dtype == DType::f64 ? v : static_cast<double>(static_cast<float>(v)), 0};
+}
+
+Number integer(DType dtype, int64_t v) {
+  switch (dtype) {
+    case DType::i32:
+      return {0, static_cast<int32_t>(v)};
+    case DType::u8:
+      return {0, static_cast<uint8_t>(v)};
+    case DType::boolean:
+      return {0, v != 0};
+    default:
+      return {0, v};
+  }
+}
+
+int64_t saturate(DType dtype, double v) {
+  if (std::isnan(v)) return 0;
+  auto clamp = [&](double low, double high, int64_t least, int64_t most) {
+    return v <= low ? least : v >= high ? most : static_cast<int64_t>(v);
+  };
+  if (dtype == DType::u8) return clamp(0, 255, 0, 255);
+  if (dtype == DType::i32) return clamp(-0x1p31, 0x1p31, INT32_MIN, INT32_MAX);
+  return clamp(-0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
+}
+
+Number cast(Number v, DType from, DType to) {
+  from = compute_dtype(from);
+  to = compute_dtype(to);
+  if (to == DType::boolean) return {0, is_float(from) ? v.f != 0 : v.i != 0};
+  if (is_float(to)) return real(to, is_float(from) ? v.f : static_cast<double>(v.i));
+  return integer(to, is_float(from) ? saturate(to, v.f) : v.i);
+}
+
+Number read(const void* data, DType dtype, int64_t at) {
+  auto get = [&]<class T>(T) { return static_cast<const T*>(data)[at]; };
+  switch (dtype) {
+    case DType::f64:
+      return {get(double{}), 0};
+    case DType::f32:
+      return {get(float{}), 0};
+    case DType::f16:
+    case DType::bf16:
+      return {half_to_float(get(uint16_t{}), dtype), 0};
+    case DType::i64:
+      return {0, get(int64_t{})};
+    case DType::i32:
+      return {0, get(int32_t{})};
+    case DType::u8:
+      return {0, get(uint8_t{})};
+    default:
+      return {0, get(uint8_t{}) != 0};
+  }
+}
+
+void write(void* data, DType dtype, int64_t at, Number v) {
+  auto put = [&](auto x) { std::memcpy(static_cast<char*>(data) + at * sizeof x, &x, sizeof x); };
+  switch (dtype) {
+    case DType::f64:
+      return put(v.f);
+    case DType::f32:
+      return put(static_cast<float>(v.f));
+    case DType::f16:
+    case DType::bf16:
+      return put(float_to_half(static_cast<float>(v.f), dtype));
+    case DType::i64:
+      return put(v.i);
+    case DType::i32:
+      return put(static_cast<int32_t>(v.i));
+    default:
+      return put(static_cast<uint8_t>(v.i));
+  }
+}
+
+double elementary(Scalar op, double x) {
+  switch (op) {
+    case Scalar::sqrt:
+      return std::sqrt(x);
+    case Scalar::rsqrt:
+      return 1 / std::sqrt(x);
+    case Scalar::exp:
+      return std::exp(x);
+    case Scalar::expm1:
+      return std::expm1(x);
+    case Scalar::log:
+      return std::log(x);
+    case Scalar::log1p:
+      return std::log1p(x);
+    case Scalar::tanh:
+      return std::tanh(x);
+    case Scalar::erf:
+      return std::erf(x);
+    case Scalar::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Scalar::floor:
+      return std::floor(x);
+    case Scalar::sin:
+      return std::sin(x);
+    case Scalar::cos:
+      return std::cos(x);
+    default:
+      throw InternalError("not an elementary function");
+  }
+}
+
+double arithmetic(Scalar op, double a, double b) {
+  switch (op) {
+    case Scalar::add:
+      return a + b;
+    case Scalar::sub:
+      return a - b;
+    case Scalar::mul:
+      return a * b;
+    case Scalar::div:
+      return a / b;
+    case Scalar::pow:
+      return std::pow(a, b);
+    case Scalar::min:
+      return std::isnan(a) ? a : std::isnan(b) ? b : a < b ? a : b;
+    case Scalar::max:
+      return std::isnan(a) ? a : std::isnan(b) ? b : a > b ? a : b;
+    default:
+      throw InternalError("not arithmetic");
+  }
+}
+
+int64_t arithmetic(Scalar op, int64_t a, int64_t b) {
+  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+  switch (op) {
+    case Scalar::add:
+      return static_cast<int64_t>(x + y);
+    case Scalar::sub:
+      return static_cast<int64_t>(x - y);
+    case Scalar::mul:
+      return static_cast<int64_t>(x * y);
+    case Scalar::min:
+      return a < b ? a : b;
+    case Scalar::max:
+      return a > b ? a : b;
+    case Scalar::div:
+    case Scalar::floordiv:
+    case Scalar::mod: {
+      if (b == 0) return 0;
+      if (b == -1) return op == Scalar::mod ? 0 : static_cast<int64_t>(0 - x);
+      const int64_t down = a % b != 0 && (a < 0) != (b < 0);
+      return op == Scalar::mod ? a % b + down * b : a / b - down;
+    }
+    default:
+      throw InternalError("not arithmetic");
+  }
+}
+
+template <class T>
+bool compare(Scalar op, T a, T b) {
+  switch (op) {
+    case Scalar::eq:
+      return a == b;
+    case Scalar::ne:
+      return a != b;
+    case Scalar::lt:
+      return a < b;
+    case Scalar::le:
+      return a <= b;
+    case Scalar::gt:
+      return a > b;
+    default:
+      return a >= b;
+  }
+}
+
+struct Accumulator {
+  const kir::Acc* decl;
+  std::vector<Number> values;  // [lane][element]
+  std::vector<int64_t> positions;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const kir::Kernel& kernel, std::span<void* const> buffers, int64_t batch)
+      : kernel_(kernel), buffers_(buffers), batch_(batch), lanes_(kir::lanes_of(kernel)) {}
+
+  void run() {
+    const int64_t blocks = kir::evaluate(kernel_.blocks, batch_);
+    for (int64_t i = 0; i < blocks; ++i) {
+      vars_[kernel_.block_var] = i;
+      block(kernel_.body);
+    }
+    block(kernel_.finish);
+  }
+
+ private:
+  void block(const Block& statements) {
+    for (const kir::Stmt& s : statements) {
+      std::visit([&](const auto& statement) { run(statement); },
+                 static_cast<const kir::Stmt::variant&>(s));
+    }
+  }
+
+  void run(const kir::For& loop) {
+    const int64_t begin = value(loop.begin).i, end = value(loop.end).i;
+    for (int64_t i = begin; i < end; ++i) {
+      vars_[loop.var] = i;
+      if (loop.kind == kir::For::Kind::vector) lane_ = (i - begin) % lanes_;
+      block(*loop.body);
+    }
+    if (loop.kind == kir::For::Kind::vector) lane_ = 0;
+  }
+
+  void run(const kir::Let& let) { lets_[let.id] = value(let.value); }
+
+  void run(const kir::Acc& acc) {
+    int64_t count = acc.lanes ? lanes_ : 1;
+    for (int64_t d : acc.dims) count *= d;
+    Number start;
+    const double infinity = std::numeric_limits<double>::infinity();
+    if (acc.combine != Combine::sum) {
+      const bool least = acc.combine != Combine::min;
+      start = is_float(acc.dtype) ? Number{least ? -infinity : infinity, 0}
+                                  : integer(acc.dtype, extreme(acc.dtype, least));
+    }
+    const auto n = static_cast<size_t>(count);
+    accs_[acc.id] = {&acc, std::vector<Number>(n, start), std::vector<int64_t>(n, 0)};
+  }
+
+  static int64_t extreme(DType dtype, bool least) {
+    switch (dtype) {
+      case DType::u8:
+        return least ? 0 : 255;
+      case DType::boolean:
+        return !least;
+      case DType::i32:
+        return least ? INT32_MIN : INT32_MAX;
+      default:
+        return least ? INT64_MIN : INT64_MAX;
+    }
+  }
+
+  size_t place(const Accumulator& acc, const std::vector<Expr>& index, int64_t lane) {
+    int64_t flat = acc.decl->lanes ? lane : 0;
+    for (size_t d = 0; d < index.size(); ++d) flat = flat * acc.decl->dims[d] + value(index[d]).i;
+    return static_cast<size_t>(flat);
+  }
+
+  static bool above(DType dtype, Number a, Number b) {
+    if (!is_float(dtype)) return a.i > b.i;
+    return a.f > b.f || (std::isnan(a.f) && !std::isnan(b.f));
+  }
+
+  void combine(const Accumulator& acc, Number& value, int64_t& position, Number other,
+               int64_t other_position) {
+    const DType dtype = acc.decl->dtype;
+    switch (acc.decl->combine) {
+      case Combine::sum:
+        value = is_float(dtype) ? real(dtype, value.f + other.f)
+                                : integer(dtype, arithmetic(Scalar::add, value.i, other.i));
+        return;
+      case Combine::argmax: {
+        const bool tie = !above(dtype, value, other) && !above(dtype, other, value);
+        if (above(dtype, other, value) || (tie && other_position < position)) {
+          value = other;
+          position = other_position;
+        }
+        return;
+      }
+      default: {
+        const Scalar op = acc.decl->combine == Combine::max ? Scalar::max : Scalar::min;
+        value = is_float(dtype) ? Number{arithmetic(op, value.f, other.f), 0}
+                                : Number{0, arithmetic(op, value.i, other.i)};
+      }
+    }
+  }
+
+  void run(const kir::Accumulate& statement) {
+    Accumulator& acc = accs_.at(statement.acc);
+    const size_t at = place(acc, statement.index, lane_);
+    const int64_t position = statement.position ? value(statement.position).i : 0;
+    combine(acc, acc.values.at(at), acc.positions.at(at), value(statement.value), position);
+  }
+
+  void run(const kir::StoreTo& store) {
+    if (store.mask && !value(store.mask).i) return;
+    const kir::Buffer& buffer = kernel_.buffers.at(static_cast<size_t>(store.buffer));
+    const Number v = cast(value(store.value), store.value.dtype(), buffer.dtype);
+    write(memory(store.buffer), buffer.dtype, inside(buffer, value(store.offset).i), v);
+  }
+
+  void run(const kir::If& statement) {
+    if (value(statement.condition).i) block(*statement.body);
+  }
+
+  void* memory(int64_t buffer) const { return buffers_[static_cast<size_t>(buffer)]; }
+
+  int64_t inside(const kir::Buffer& buffer, int64_t offset) const {
+    check(offset >= 0 && offset < buffer.elements.at(batch_), "kernel " + kernel_.name +
+                                                                  " leaves buffer " + buffer.name +
+                                                                  " at " + std::to_string(offset));
+    return offset;
+  }
+
+  Number load(const ExprNode& n) {
+    const kir::Buffer& buffer = kernel_.buffers.at(static_cast<size_t>(n.ivalue));
+    if (n.args.size() > 1 && !value(n.args[1]).i) {
+      return cast({n.fvalue, 0}, DType::f64, buffer.dtype);
+    }
+    return read(memory(n.ivalue), buffer.dtype, inside(buffer, value(n.args[0]).i));
+  }
+
+  Number accumulated(const ExprNode& n, DType dtype, int64_t lane) {
+    const Accumulator& acc = accs_.at(n.ivalue);
+    const size_t at = place(acc, n.args, lane);
+    const bool position = acc.decl->combine == Combine::argmax && dtype != acc.decl->dtype;
+    return position ? Number{0, acc.positions.at(at)} : acc.values.at(at);
+  }
+
+  /// Halves combined lane by lane, as the contract of Scalar::lanes says.
+  Number lanes_total(const ExprNode& n, DType dtype) {
+    Accumulator& acc = accs_.at(n.ivalue);
+    if (!acc.decl->lanes) return accumulated(n, dtype, 0);
+    std::vector<Number> values;
+    std::vector<int64_t> positions;
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const size_t at = place(acc, n.args, lane);
+      values.push_back(acc.values.at(at));
+      positions.push_back(acc.positions.at(at));
+    }
+    for (size_t width = values.size() / 2; width >= 1; width /= 2) {
+      for (size_t i = 0; i < width; ++i) {
+        combine(acc, values[i], positions[i], values[i + width], positions[i + width]);
+      }
+    }
+    const bool position = acc.decl->combine == Combine::argmax && dtype != acc.decl->dtype;
+    return position ? Number{0, positions[0]} : values[0];
+  }
+
+  Number value(const Expr& e) {
+    const ExprNode& n = e.node();
+    switch (n.op) {
+      case Scalar::constant:
+        return is_float(n.dtype) ? real(n.dtype, n.fvalue) : Number{0, n.ivalue};
+      case Scalar::var:
+        return {0, vars_.at(n.ivalue)};
+      case Scalar::batch:
+        return {0, batch_};
+      case Scalar::let:
+        return lets_.at(n.ivalue);
+      case Scalar::load:
+        return load(n);
+      case Scalar::acc:
+        return accumulated(n, n.dtype, lane_);
+      case Scalar::lanes:
+        return lanes_total(n.args[0].node(), n.dtype);
+      case Scalar::select:
+        return value(n.args[value(n.args[0]).i ? 1 : 2]);
+      case Scalar::cast:
+        return cast(value(n.args[0]), n.args[0].dtype(), n.dtype);
+      case Scalar::philox: {
+        int64_t in[4];
+        for (size_t i = 0; i < 4; ++i) in[i] = value(n.args[i]).i;
+        return {0, philox_bits(in[0], in[1], in[2], in[3])};
+      }
+      default:
+        return n.args.size() == 1 ? unary(e) : binary(e);
+    }
+  }
+
+  Number unary(const Expr& e) {
+    const DType dtype = e.args()[0].dtype();
+    const Number x = value(e.args()[0]);
+    switch (e.op()) {
+      case Scalar::neg:
+        return is_float(dtype) ? Number{-x.f, 0} : integer(dtype, -x.i);
+      case Scalar::abs:
+        return is_float(dtype) ? Number{std::fabs(x.f), 0} : integer(dtype, x.i < 0 ? -x.i : x.i);
+      case Scalar::logical_not:
+        return {0, !x.i};
+      case Scalar::isfinite:
+        return {0, !is_float(dtype) || std::isfinite(x.f)};
+      default:
+        return is_float(dtype) ? real(dtype, elementary(e.op(), x.f)) : x;
+    }
+  }
+
+  Number binary(const Expr& e) {
+    const DType dtype = e.args()[0].dtype();
+    const Number a = value(e.args()[0]), b = value(e.args()[1]);
+    switch (e.op()) {
+      case Scalar::logical_and:
+        return {0, a.i && b.i};
+      case Scalar::logical_or:
+        return {0, a.i || b.i};
+      case Scalar::eq:
+      case Scalar::ne:
+      case Scalar::lt:
+      case Scalar::le:
+      case Scalar::gt:
+      case Scalar::ge:
+        return {0, is_float(dtype) ? compare(e.op(), a.f, b.f) : compare(e.op(), a.i, b.i)};
+      default:
+        break;
+    }
+    if (is_float(dtype)) return real(dtype, arithmetic(e.op(), a.f, b.f));
+    return integer(dtype, arithmetic(e.op(), a.i, b.i));
+  }
+
+  const kir::Kernel& kernel_;
+  std::span<void* const> buffers_;
+  const int64_t batch_, lanes_;
+  int64_t lane_ = 0;
+  std::map<int64_t, int64_t> vars_;
+  std::map<int64_t, Number> lets_;
+  std::map<int64_t, Accumulator> accs_;
+};
+
+}  // namespace
+
+void interpret(const kir::Kernel& kernel, std::span<void* const> buffers, int64_t batch) {
+  Interpreter(kernel, buffers, batch).run();
+}
+
+}  // namespace fluid::testing
