@@ -1,0 +1,79 @@
+#include "codegen/schedule.h"
+
+#include <list>
+
+#include "codegen/schedule_finish.h"
+
+namespace fluid {
+namespace {
+
+/// The error word comes last, after scratch: gives its stores the final number.
+void number_error_word(kir::Block& block, int64_t buffer) {
+  for (kir::Stmt& s : block) {
+    if (auto* store = std::get_if<kir::StoreTo>(&s)) {
+      if (store->buffer == kErrorBuffer) store->buffer = buffer;
+    } else if (auto* loop = std::get_if<kir::For>(&s)) {
+      number_error_word(*loop->body, buffer);
+    } else if (auto* branch = std::get_if<kir::If>(&s)) {
+      number_error_word(*branch->body, buffer);
+    }
+  }
+}
+
+void emit_parts(KernelBuilder& b, std::list<Sweep>& sweeps) {
+  const Expr block = b.new_var();
+  b.kernel.block_var = block.node().ivalue;
+  if (sweeps.size() == 1) {
+    b.kernel.blocks = sweeps.front().blocks();
+    sweeps.front().emit(block, b.kernel.body);
+    return;
+  }
+  Expr first = Expr::index(0);
+  for (Sweep& sweep : sweeps) {
+    const Expr end = first + sweep.blocks();
+    const Expr mine = scalar::logical_and(scalar::compare(Scalar::ge, block, first),
+                                          scalar::compare(Scalar::lt, block, end));
+    const Expr number = b.new_var();
+    kir::Block& branch = add_if(b.kernel.body, mine);
+    sweep.emit(number, bind(branch, number.node().ivalue, block - first));
+    first = end;
+  }
+  b.kernel.blocks = first;
+}
+
+}  // namespace
+
+kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
+  KernelBuilder b(analyze_body(body), name);
+  std::list<Sweep> sweeps;
+  for (const GroupPart& part : b.group.parts) sweeps.emplace_back(b, part);
+  emit_parts(b, sweeps);
+  Finish finish(b);
+  auto part = b.group.parts.begin();
+  double blocks = 0;
+  for (const Sweep& sweep : sweeps) {
+    finish.emit(*part++, sweep);
+    const auto n = static_cast<double>(kir::evaluate(sweep.blocks(), kNominalBatch));
+    b.kernel.flops_per_block += n * sweep.operations_per_block();
+    blocks += n;
+  }
+  b.kernel.flops_per_block /= std::max(blocks, 1.0);
+  if (b.checks) {
+    const auto error = static_cast<int64_t>(b.kernel.buffers.size());
+    b.kernel.buffers.push_back({"error", i64, 2, kir::Buffer::Role::error});
+    number_error_word(b.kernel.body, error);
+    number_error_word(b.kernel.finish, error);
+  }
+  return std::move(b.kernel);
+}
+
+int64_t scratch_bytes(const kir::Kernel& kernel, int64_t batch) {
+  int64_t bytes = 0;
+  for (const kir::Buffer& buffer : kernel.buffers) {
+    if (buffer.role != kir::Buffer::Role::scratch) continue;
+    bytes += (buffer.elements.at(batch) * size_of(buffer.dtype) + 63) / 64 * 64;
+  }
+  return bytes;
+}
+
+}  // namespace fluid

@@ -1,0 +1,270 @@
+#include "codegen/schedule_flat.h"
+
+#include <algorithm>
+
+#include "ops/intern.h"
+
+namespace fluid {
+namespace {
+
+Vars real(const Vars& vars) {
+  Vars kept;
+  std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
+  return kept;
+}
+
+Expr index_of(int64_t var) { return var < 0 ? Expr::index(0) : Expr::var(var); }
+
+/// Row-major position over `vars`, given by their ids (-1: extent 1).
+Expr position_over(const KernelBuilder& builder, const Vars& vars) {
+  Expr position = Expr::index(0);
+  for (int64_t v : real(vars)) position = position * extent_expr(builder.extent(v)) + Expr::var(v);
+  return position;
+}
+
+DType accumulator(const GroupSink& sink) {
+  const DType body = sink.body.dtype();
+  if (body == f64 || body == f32) return body;
+  return i64;
+}
+
+/// A read whose index comes from data, clamped.
+std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatSink& sink) {
+  std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
+  const bool masked = read.args().size() > index.size();
+  for (size_t d = 0; d < index.size(); ++d) {
+    const Expr end = extent_expr(type.shape[d]);
+    const std::optional<Affine> affine = as_affine(index[d]);
+    if (affine) continue;
+    Expr bad = scalar::logical_or(scalar::compare(Scalar::lt, index[d], Expr::index(0)),
+                                  scalar::compare(Scalar::ge, index[d], end));
+    if (masked) bad = scalar::logical_and(bad, read.args().back());
+    sink.checks.push_back({bad, index[d], input});
+    index[d] = scalar::max(scalar::min(index[d], end - Expr::index(1)), Expr::index(0));
+  }
+  return index;
+}
+
+/// Whether every index expression below `e` sees `a` and `b` only as a * size + b.
+bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
+                   std::map<const ExprNode*, bool>& memo) {
+  if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
+  bool good = true;
+  const std::optional<Affine> affine = e.dtype() == i64 ? as_affine(e) : std::nullopt;
+  if (affine) {
+    good = affine->coefficient(a) == affine->coefficient(b) * size;
+  } else {
+    for (const Expr& arg : e.args()) good = good && only_together(arg, a, b, size, memo);
+  }
+  return memo[e.get()] = good;
+}
+
+std::vector<Expr> expressions(const FlatSink& sink) {
+  std::vector<Expr> all = {sink.body};
+  for (const Expr& e : {sink.position, sink.kept}) {
+    if (e) all.push_back(e);
+  }
+  for (const auto& [result, offset] : sink.stores) all.push_back(offset);
+  for (const IndexCheck& c : sink.checks) {
+    all.push_back(c.bad);
+    all.push_back(c.index);
+  }
+  return all;
+}
+
+bool has(const Vars& vars, int64_t v) { return std::ranges::find(vars, v) != vars.end(); }
+
+bool collapsible(const KernelBuilder& builder, const std::vector<FlatSink>& sinks, int64_t a,
+                 int64_t b) {
+  const Dim& size = builder.extent(b);
+  if (size.batch) return false;
+  std::map<const ExprNode*, bool> memo;
+  for (const FlatSink& sink : sinks) {
+    if (has(sink.out, a) != has(sink.out, b) || has(sink.reduce, a) != has(sink.reduce, b)) {
+      return false;
+    }
+    for (const Expr& e : expressions(sink)) {
+      if (!only_together(e, a, b, size.size, memo)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+KernelBuilder::KernelBuilder(Group analyzed, std::string name)
+    : group(std::move(analyzed)), extents(group.extents) {
+  kernel.name = std::move(name);
+  auto add = [&](const Value& v, kir::Buffer::Role role, const std::string& stem, size_t i) {
+    Dim elements = 1;
+    const Type& type = v.type();
+    if (!type.layout) {
+      elements = type.shape.numel();
+    } else {
+      elements = Dim(type.bytes_at(1) / size_of(type.dtype));
+      elements.batch = type.shape.has_batch();
+    }
+    kernel.buffers.push_back({stem + std::to_string(i), type.dtype, elements, role});
+  };
+  for (size_t i = 0; i < group.inputs.size(); ++i) {
+    add(group.inputs[i], kir::Buffer::Role::in, "in", i);
+  }
+  for (size_t i = 0; i < group.outputs.size(); ++i) {
+    add(group.outputs[i], kir::Buffer::Role::out, "out", i);
+  }
+  std::map<int64_t, Expr> fresh;  // the finish has its own variables: the sweep may change its own
+  auto renamed = [&](int64_t v) {
+    if (v < 0) return v;
+    if (!fresh.contains(v)) {
+      fresh[v] = Expr::var(static_cast<int64_t>(extents.size()));
+      extents.push_back(extents[static_cast<size_t>(v)]);
+    }
+    return fresh[v].node().ivalue;
+  };
+  for (GroupSink& sink : group.sinks) {
+    if (!sink.finish) continue;
+    for (int64_t& v : sink.out) v = renamed(v);
+    for (int64_t& v : sink.reduce) v = renamed(v);
+    sink.body = rewrite(sink.body, [&](const Expr& e) {
+      return e.op() == Scalar::var ? Expr::var(renamed(e.node().ivalue)) : Expr();
+    });
+  }
+  next_var = static_cast<int64_t>(extents.size());
+  next_let = 2 * static_cast<int64_t>(group.sinks.size());
+}
+
+int64_t KernelBuilder::scratch(DType dtype, Dim elements) {
+  kernel.buffers.push_back({"scratch" + std::to_string(kernel.buffers.size()), dtype, elements,
+                            kir::Buffer::Role::scratch});
+  return static_cast<int64_t>(kernel.buffers.size()) - 1;
+}
+
+Expr offset_of(const Type& type, const std::vector<Expr>& index) {
+  std::vector<Expr> outer = index;
+  std::vector<Dim> sizes(type.shape.begin(), type.shape.end());
+  std::vector<std::pair<Expr, int64_t>> inner;  // index within a block, block size; innermost last
+  std::vector<size_t> order(index.size());
+  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
+  if (type.layout) {
+    order.assign(type.layout->order.begin(), type.layout->order.end());
+    for (auto block = type.layout->blocks.rbegin(); block != type.layout->blocks.rend(); ++block) {
+      const auto axis = static_cast<size_t>(block->axis);
+      const Expr size = Expr::index(block->size);
+      inner.insert(inner.begin(), {scalar::mod(outer[axis], size), block->size});
+      outer[axis] = scalar::floordiv(outer[axis], size);
+      sizes[axis].size = (sizes[axis].size + block->size - 1) / block->size;
+    }
+  }
+  Expr offset = Expr::index(0);
+  for (size_t d : order) offset = offset * extent_expr(sizes[d]) + outer[d];
+  for (const auto& [e, size] : inner) offset = offset * Expr::index(size) + e;
+  return offset;
+}
+
+Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask, double fallback) {
+  ExprNode n{.op = Scalar::load, .dtype = compute_dtype(dtype), .args = {offset}};
+  n.ivalue = buffer;
+  if (mask) {
+    n.args.push_back(mask);
+    n.fvalue = fallback;
+  }
+  return Expr(std::make_shared<const ExprNode>(std::move(n)));
+}
+
+FlatSink flatten(KernelBuilder& builder, int id,
+                 const std::function<Expr(const Expr& let)>& resolve) {
+  const GroupSink& source = builder.group.sinks[static_cast<size_t>(id)];
+  FlatSink sink;
+  sink.source = &source;
+  sink.id = id;
+  sink.out = real(source.out);
+  sink.reduce = real(source.reduce);
+  sink.acc = accumulator(source);
+  Interner intern;
+  sink.body = intern(rewrite(source.body, [&](const Expr& e) -> Expr {
+    if (e.op() == Scalar::let) return resolve(e);
+    if (e.op() != Scalar::read) return {};
+    const int64_t input = e.node().ivalue;
+    const Type& type = builder.group.inputs[static_cast<size_t>(input)].type();
+    std::vector<Expr> index(e.args().begin(), e.args().begin() + type.shape.rank());
+    if (e.node().checked) index = clamp(type, e, input, sink);
+    const bool masked = e.args().size() > index.size();
+    return load(input, type.dtype, offset_of(type, index), masked ? e.args().back() : Expr(),
+                e.node().fvalue);
+  }));
+  builder.checks = builder.checks || !sink.checks.empty();
+  std::vector<Expr> index;
+  for (int64_t v : source.out) index.push_back(index_of(v));
+  for (size_t r = 0; r < source.outputs.size(); ++r) {
+    const int slot = source.outputs[r];
+    if (slot < 0) continue;
+    const Type& type = builder.group.outputs[static_cast<size_t>(slot)].type();
+    sink.stores.push_back({static_cast<int>(r), offset_of(type, index)});
+    sink.buffers.push_back(static_cast<int64_t>(builder.group.inputs.size()) + slot);
+  }
+  if (sink.is_reduction()) {
+    sink.kept = position_over(builder, source.out);
+    Shape shape;
+    for (int64_t v : sink.out) shape.push_back(builder.extent(v));
+    sink.kept_size = shape.numel();
+    sink.body = scalar::cast(sink.body, sink.acc);
+  }
+  if (source.combine == Combine::argmax) sink.position = position_over(builder, source.reduce);
+  return sink;
+}
+
+void rename(FlatSink& sink, int64_t var, const Expr& by) {
+  auto apply = [&](Expr& e) {
+    if (!e) return;
+    e = rewrite(e, [&](const Expr& n) {
+      return n.op() == Scalar::var && n.node().ivalue == var ? by : Expr();
+    });
+  };
+  apply(sink.body);
+  apply(sink.position);
+  apply(sink.kept);
+  for (auto& [result, offset] : sink.stores) apply(offset);
+  for (IndexCheck& c : sink.checks) {
+    apply(c.bad);
+    apply(c.index);
+  }
+  for (Vars* vars : {&sink.out, &sink.reduce}) {
+    if (by.op() == Scalar::var) {
+      std::ranges::replace(*vars, var, by.node().ivalue);
+    } else {
+      std::erase(*vars, var);
+    }
+  }
+}
+
+void collapse(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows) {
+  Vars vars;
+  for (const FlatSink& sink : sinks) {
+    for (const Vars* list : {&sink.out, &sink.reduce}) {
+      for (int64_t v : *list) {
+        if (!has(vars, v)) vars.push_back(v);
+      }
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int64_t a : vars) {
+      const auto b = std::ranges::find_if(
+          vars, [&](int64_t v) { return v != a && collapsible(builder, sinks, a, v); });
+      if (b == vars.end()) continue;
+      Dim& size = builder.extents[static_cast<size_t>(*b)];
+      const Dim& outer = builder.extent(a);
+      size = Dim(size.size * outer.size);
+      size.batch = outer.batch;
+      for (FlatSink& sink : sinks) rename(sink, a, Expr::index(0));
+      std::erase(rows, a);
+      std::erase(vars, a);
+      changed = true;
+      break;
+    }
+  }
+  Interner intern;
+  for (FlatSink& sink : sinks) sink.body = intern(sink.body);
+}
+
+}  // namespace fluid

@@ -1,0 +1,73 @@
+#pragma once
+
+// A group with reads and stores as offsets into flat buffers: what all schedules start from.
+
+#include <vector>
+
+#include "codegen/kernel_ir.h"
+#include "ops/group.h"
+
+namespace fluid {
+
+using Vars = std::vector<int64_t>;
+
+/// An index that came from data: when `bad`, the read was clamped and the error word must be set.
+struct IndexCheck {
+  Expr bad;
+  Expr index;
+  int64_t input;   ///< which input was read
+};
+
+struct FlatSink {
+  const GroupSink* source = nullptr;
+  int id = 0;                       ///< position in Group::sinks
+  Vars out, reduce;                 ///< variables of extent other than 1
+  Expr body;                        ///< loads; row-local reductions are `let` 2 * sink + result
+  DType acc = DType::f32;           ///< dtype of a reduction's accumulator
+  Expr position;                    ///< argmax: of the reduced element, row-major
+  std::vector<std::pair<int, Expr>> stores;  ///< (result, offset) with `buffers` alongside
+  std::vector<int64_t> buffers;     ///< output buffer of each store
+  std::vector<IndexCheck> checks;
+  Expr kept;                        ///< a reduction's element, row-major over its result
+  Dim kept_size;                    ///< how many there are
+  bool is_reduction() const { return source->combine.has_value(); }
+};
+
+/// Shared by the parts of a kernel while it is made.
+struct KernelBuilder {
+  Group group;
+  kir::Kernel kernel;               ///< buffers: inputs, outputs, then scratch as it is asked for
+  int64_t next_var = 0;
+  int64_t next_let = 0;             ///< ids from 2 * sinks on; those below are reductions' results
+  int64_t next_acc = 0;
+  bool checks = false;              ///< some index comes from data
+
+  KernelBuilder(Group analyzed, std::string name);
+  Expr new_var() { return Expr::var(next_var++); }
+  int64_t scratch(DType dtype, Dim elements);  ///< a new buffer
+  /// The dims of a variable.
+  const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
+  std::vector<Dim> extents;         ///< of the variables; grows by collapsing
+};
+
+/// Row-major or laid-out offset of `index` in a buffer of `type`.
+Expr offset_of(const Type& type, const std::vector<Expr>& index);
+
+/// Stands for the error word's buffer until all scratch buffers are known.
+inline constexpr int64_t kErrorBuffer = -1;
+
+/// Element `offset` of `buffer`; a null mask is true.
+Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {},
+          double fallback = 0);
+
+/// The sink in flat form. `resolve` says what stands for a reduction's result read at an index.
+FlatSink flatten(KernelBuilder& builder, int sink,
+                 const std::function<Expr(const Expr& let)>& resolve);
+
+/// Merges pairs of variables that always occur as a * extent(b) + b into one; `rows` too.
+void collapse(KernelBuilder& builder, std::vector<FlatSink>& sinks, Vars& rows);
+
+/// Substitutes variables everywhere in the sink.
+void rename(FlatSink& sink, int64_t var, const Expr& by);
+
+}  // namespace fluid

@@ -1,0 +1,207 @@
+#include "codegen/schedule_loops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace fluid {
+namespace {
+
+bool worth_keeping(Scalar op) {
+  return op == Scalar::load || op == Scalar::div || op == Scalar::pow || op == Scalar::philox ||
+         (op >= Scalar::sqrt && op <= Scalar::cos);
+}
+
+double stride_value(const Expr& offset, int64_t var) {
+  if (!depends(offset, [&](const Expr& e) {
+        return e.op() == Scalar::var && e.node().ivalue == var;
+      })) {
+    return 0.6;
+  }
+  const std::optional<Affine> affine = as_affine(offset);
+  if (!affine) return 0.1;
+  const int64_t stride = std::abs(affine->coefficient(var));
+  return stride == 1 ? 1 : (stride <= 4 ? 0.5 : 0.1);
+}
+
+}  // namespace
+
+kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Expr& end,
+                     kir::For::Kind kind) {
+  auto body = std::make_shared<kir::Block>();
+  block.push_back({kir::For{var, begin, end, kind, body}});
+  return *body;
+}
+
+kir::Block& bind(kir::Block& block, int64_t var, const Expr& value) {
+  return add_loop(block, var, value, value + Expr::index(1));
+}
+
+kir::Block& add_if(kir::Block& block, const Expr& condition) {
+  auto body = std::make_shared<kir::Block>();
+  block.push_back({kir::If{condition, body}});
+  return *body;
+}
+
+bool depends(const Expr& e, const std::function<bool(const Expr& leaf)>& leaf) {
+  bool found = false;
+  for_each_node(e, [&](const Expr& n) { found = found || (n.args().empty() && leaf(n)); });
+  return found;
+}
+
+Expr let_node(int64_t id, DType dtype) {
+  ExprNode n{.op = Scalar::let, .dtype = dtype, .args = {}};
+  n.ivalue = id;
+  return Expr(std::make_shared<const ExprNode>(std::move(n)));
+}
+
+Expr name_value(KernelBuilder& builder, const Expr& e, kir::Block& block) {
+  if (e.op() == Scalar::let || is_constant(e)) return e;
+  const int64_t id = builder.next_let++;
+  block.push_back({kir::Let{id, e}});
+  return let_node(id, e.dtype());
+}
+
+void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& block) {
+  std::map<const ExprNode*, int> uses;
+  std::map<const ExprNode*, bool> costly;
+  for (const Expr* root : exprs) {
+    ++uses[root->get()];
+    for_each_node(*root, [&](const Expr& e) {
+      if (costly.contains(e.get())) return;
+      bool any = worth_keeping(e.op());
+      for (const Expr& arg : e.args()) {
+        ++uses[arg.get()];
+        any = any || costly[arg.get()];
+      }
+      costly[e.get()] = any;
+    });
+  }
+  std::map<const ExprNode*, Expr> done;
+  std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
+    if (e.args().empty() || !costly[e.get()]) return e;
+    if (auto it = done.find(e.get()); it != done.end()) return it->second;
+    ExprNode n = e.node();
+    for (Expr& arg : n.args) arg = replace(arg);
+    Expr result(std::make_shared<const ExprNode>(std::move(n)));
+    if (uses[e.get()] > 1) result = name_value(builder, result, block);
+    return done[e.get()] = result;
+  };
+  for (Expr* root : exprs) {
+    const Expr kept = *root;  // its nodes are the keys
+    *root = replace(kept);
+  }
+}
+
+void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
+           const std::function<bool(const Expr& leaf)>& known, kir::Block& block) {
+  std::map<const ExprNode*, bool> fixed;
+  std::map<const ExprNode*, bool> costly;
+  for (const Expr* root : exprs) {
+    for_each_node(*root, [&](const Expr& e) {
+      const bool leaf = e.op() == Scalar::var || e.op() == Scalar::let;
+      bool all = !leaf || known(e);
+      bool any = worth_keeping(e.op());
+      for (const Expr& arg : e.args()) {
+        all = all && fixed[arg.get()];
+        any = any || costly[arg.get()];
+      }
+      fixed[e.get()] = all && e.op() != Scalar::acc && e.op() != Scalar::lanes;
+      costly[e.get()] = any;
+    });
+  }
+  std::map<const ExprNode*, Expr> lets;
+  std::function<Expr(const Expr&)> replace = [&](const Expr& e) -> Expr {
+    if (auto it = lets.find(e.get()); it != lets.end()) return it->second;
+    Expr result = e;
+    if (fixed[e.get()] && costly[e.get()]) {
+      result = name_value(builder, e, block);
+    } else if (!e.args().empty() && costly[e.get()]) {
+      ExprNode n = e.node();
+      for (Expr& arg : n.args) arg = replace(arg);
+      result = Expr(std::make_shared<const ExprNode>(std::move(n)));
+    }
+    lets[e.get()] = result;
+    return result;
+  };
+  for (Expr* root : exprs) {
+    const Expr kept = *root;  // its nodes are the keys
+    *root = replace(kept);
+  }
+}
+
+void emit_checks(const FlatSink& sink, kir::Block& block) {
+  for (const IndexCheck& c : sink.checks) {
+    block.push_back({kir::StoreTo{kErrorBuffer, Expr::index(0), Expr::index(c.input + 1), c.bad}});
+    block.push_back({kir::StoreTo{kErrorBuffer, Expr::index(1), scalar::cast(c.index, i64), c.bad}});
+  }
+}
+
+Fit vector_fit(const FlatSink& sink, int64_t var) {
+  Fit fit;
+  auto add = [&](const Expr& offset, double weight) {
+    fit.good += weight * stride_value(offset, var);
+    fit.all += weight;
+  };
+  for_each_node(sink.body, [&](const Expr& e) {
+    if (e.op() == Scalar::load) add(e.args()[0], 1);
+  });
+  for (const auto& [result, offset] : sink.stores) {
+    if (!sink.is_reduction()) add(offset, 1.5);
+  }
+  return fit;
+}
+
+double nominal(const Dim& extent) {
+  return static_cast<double>(std::max<int64_t>(extent.at(kNominalBatch), 1));
+}
+
+double lane_use(const Dim& extent) {
+  const double n = nominal(extent);
+  return n / (std::ceil(n / 16) * 16);
+}
+
+double nominal_points(const KernelBuilder& builder, const Vars& vars) {
+  double n = 1;
+  for (int64_t v : vars) n *= nominal(builder.extent(v));
+  return n;
+}
+
+double operations(const FlatSink& sink) {
+  double n = 1;
+  for_each_node(sink.body, [&](const Expr& e) {
+    if (e.op() >= Scalar::sqrt && e.op() <= Scalar::cos) n += 10;
+    if (is_float(e.dtype()) && e.op() > Scalar::read) n += 1;
+  });
+  return n;
+}
+
+bool contains(const Vars& vars, int64_t v) { return std::ranges::find(vars, v) != vars.end(); }
+
+Vars without(const Vars& vars, const Vars& removed) {
+  Vars kept;
+  std::ranges::copy_if(vars, std::back_inserter(kept),
+                       [&](int64_t v) { return !contains(removed, v); });
+  return kept;
+}
+
+Expr min_index(const Expr& a, const Expr& b) { return scalar::min(a, b); }
+
+Expr ceil_div(const Expr& a, int64_t n) {
+  return scalar::floordiv(a + Expr::index(n - 1), Expr::index(n));
+}
+
+Expr points(const KernelBuilder& builder, const Vars& vars) {
+  Expr n = Expr::index(1);
+  for (int64_t v : vars) n = n * extent_expr(builder.extent(v));
+  return n;
+}
+
+Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes) {
+  ExprNode n{.op = Scalar::acc, .dtype = dtype, .args = index};
+  n.ivalue = acc;
+  const Expr one(std::make_shared<const ExprNode>(std::move(n)));
+  return lanes ? Expr::make(Scalar::lanes, dtype, {one}) : one;
+}
+
+}  // namespace fluid

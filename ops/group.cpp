@@ -1,0 +1,279 @@
+#include "ops/group.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/group_sinks.h"
+
+namespace fluid {
+namespace {
+
+using Vars = std::vector<int64_t>;
+
+bool contains(const Vars& vars, int64_t v) { return std::ranges::find(vars, v) != vars.end(); }
+
+Vars intersection(const Vars& a, const Vars& b) {
+  Vars both;
+  std::ranges::copy_if(a, std::back_inserter(both), [&](int64_t v) { return contains(b, v); });
+  return both;
+}
+
+bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
+
+Vars real(const Vars& vars) {  // without dims of extent 1
+  Vars kept;
+  std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
+  return kept;
+}
+
+Vars all_vars(const GroupSink& sink) {
+  Vars all = real(sink.out);
+  for (int64_t v : real(sink.reduce)) all.push_back(v);
+  return all;
+}
+
+std::vector<Expr> lets_of(const Expr& body) {
+  std::vector<Expr> lets;
+  for_each_node(body, [&](const Expr& e) {
+    if (e.op() == Scalar::let) lets.push_back(e);
+  });
+  return lets;
+}
+
+class UnionFind {
+ public:
+  explicit UnionFind(size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0); }
+  size_t find(size_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  void merge(size_t a, size_t b) {
+    a = find(a);
+    b = find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<size_t> parent_;
+};
+
+/// Finds out which variables of different sinks are one.
+class Ties {
+ public:
+  explicit Ties(Group& group) : group_(group), classes_(group.extents.size()) {}
+
+  /// A reduction is read at plain variables: these are its own. False when it is read otherwise.
+  bool tie_reductions() {
+    for (const GroupSink& sink : group_.sinks) {
+      for (const Expr& let : lets_of(sink.body)) {
+        const GroupSink& source = group_.sinks[static_cast<size_t>(reduction_of(let).sink)];
+        if (!tie(source.out, let.args())) return false;
+      }
+    }
+    return consistent(classes_);
+  }
+
+  /// Variables that index the same dim of the same place are one, where nothing speaks against it.
+  void tie_reads(const std::vector<SinkBuilder::Anchor>& anchors) {
+    for (const SinkBuilder::Anchor& anchor : anchors) {
+      for (const std::vector<Expr>& read : anchor.reads) tie_read(anchor.reads.front(), read);
+    }
+  }
+
+  void apply() {
+    auto root = [&](int64_t v) {
+      return v < 0 ? v : static_cast<int64_t>(classes_.find(static_cast<size_t>(v)));
+    };
+    Interner intern;
+    for (GroupSink& sink : group_.sinks) {
+      for (int64_t& v : sink.out) v = root(v);
+      for (int64_t& v : sink.reduce) v = root(v);
+      sink.body = intern(rewrite(sink.body, [&](const Expr& e) {
+        return e.op() == Scalar::var ? Expr::var(root(e.node().ivalue)) : Expr();
+      }));
+    }
+  }
+
+ private:
+  bool tie(const Vars& vars, const std::vector<Expr>& index) {
+    for (size_t d = 0; d < vars.size(); ++d) {
+      if (vars[d] < 0) continue;  // extent 1: the index can only be 0
+      if (index[d].op() != Scalar::var) return false;
+      classes_.merge(static_cast<size_t>(vars[d]), static_cast<size_t>(index[d].node().ivalue));
+    }
+    return true;
+  }
+
+  void tie_read(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    UnionFind trial = classes_;
+    for (size_t d = 0; d < std::min(a.size(), b.size()); ++d) {
+      if (a[d].op() != Scalar::var || b[d].op() != Scalar::var) continue;
+      trial.merge(static_cast<size_t>(a[d].node().ivalue), static_cast<size_t>(b[d].node().ivalue));
+    }
+    if (consistent(trial)) classes_ = trial;
+  }
+
+  /// Variables of one class have one extent, and no sink has two of them.
+  bool consistent(const UnionFind& classes) const {
+    for (size_t v = 0; v < group_.extents.size(); ++v) {
+      if (group_.extents[v] != group_.extents[classes.find(v)]) return false;
+    }
+    for (const GroupSink& sink : group_.sinks) {
+      Vars roots;
+      for (int64_t v : all_vars(sink)) {
+        const auto root = static_cast<int64_t>(classes.find(static_cast<size_t>(v)));
+        if (contains(roots, root)) return false;
+        roots.push_back(root);
+      }
+    }
+    return true;
+  }
+
+  Group& group_;
+  UnionFind classes_;
+};
+
+/// Sinks that share a variable or depend on each other make a part.
+void make_parts(Group& group) {
+  const size_t n = group.sinks.size();
+  UnionFind parts(n);
+  for (size_t i = 0; i < n; ++i) {
+    for (const Expr& let : lets_of(group.sinks[i].body)) {
+      parts.merge(i, static_cast<size_t>(reduction_of(let).sink));
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (!intersection(all_vars(group.sinks[i]), all_vars(group.sinks[j])).empty()) {
+        parts.merge(i, j);
+      }
+    }
+  }
+  for (size_t root = 0; root < n; ++root) {
+    if (parts.find(root) != root) continue;
+    GroupPart part;
+    for (size_t i = root; i < n; ++i) {
+      if (parts.find(i) == root) part.sinks.push_back(static_cast<int>(i));
+    }
+    group.parts.push_back(std::move(part));
+  }
+}
+
+/// Chooses the rows of one part, and what waits for the finish.
+class RowChoice {
+ public:
+  RowChoice(Group& group, GroupPart& part) : group_(group), part_(part) {}
+
+  bool run() {
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      if (!choose()) return false;
+      const bool stable = !mark();
+      if (stable) return legal();
+    }
+    return false;
+  }
+
+ private:
+  GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
+
+  /// The variables that all sinks of the sweep have; those they keep, where there are any.
+  bool choose() {
+    std::optional<Vars> rows;
+    std::optional<Vars> kept;
+    for (int i : part_.sinks) {
+      const GroupSink& s = sink(i);
+      if (s.finish) continue;
+      const Vars outs = real(s.out);
+      const Vars narrow = rows ? intersection(*rows, outs) : outs;
+      const bool whole = s.combine && (!s.consumed || narrow.empty());
+      const Vars mine = whole ? all_vars(s) : outs;
+      rows = rows ? intersection(*rows, mine) : mine;
+      kept = kept ? intersection(*kept, outs) : outs;
+      if (rows->empty() && !mine.empty()) return false;
+    }
+    if (!rows) return false;
+    part_.rows = kept->empty() ? *rows : intersection(*rows, *kept);
+    return true;
+  }
+
+  /// Sets across, finish and stage for these rows; true when the finish has grown.
+  bool mark() {
+    bool grown = false;
+    for (int i : part_.sinks) {
+      GroupSink& s = sink(i);
+      s.stage = 0;
+      s.across = !s.finish && !intersection(part_.rows, s.reduce).empty();
+      bool waits = s.finish;
+      for (const Expr& let : lets_of(s.body)) {
+        const GroupSink& source = sink(reduction_of(let).sink);
+        waits = waits || source.finish || source.across;
+        s.stage = std::max(s.stage, source.stage + 1);
+      }
+      grown = grown || (waits && !s.finish);
+      s.finish = waits;
+      s.across = s.across && !waits;
+    }
+    return grown;
+  }
+
+  bool legal() {
+    for (int i : part_.sinks) {
+      const GroupSink& s = sink(i);
+      if (s.finish) continue;
+      const Vars outs = real(s.out);
+      if (!subset(part_.rows, s.across ? s.reduce : outs)) return false;
+      const bool row_local = s.combine && !s.across;
+      if (row_local && s.consumed && !subset(outs, part_.rows)) return false;
+    }
+    return true;
+  }
+
+  Group& group_;
+  GroupPart& part_;
+};
+
+}  // namespace
+
+ReductionRead reduction_of(const Expr& let) {
+  return {static_cast<int>(let.node().ivalue / 2), static_cast<int>(let.node().ivalue % 2)};
+}
+
+Expr extent_expr(const Dim& dim) {
+  const Expr size = Expr::index(dim.size);
+  return dim.batch ? Expr::make(Scalar::batch, i64, {}) * size : size;
+}
+
+std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
+                                   std::span<const Value> outputs, std::span<const Value> inputs) {
+  SinkBuilder builder(ops, outputs, inputs);
+  if (!builder.build()) return std::nullopt;
+  Group group = std::move(builder.group);
+  Ties ties(group);
+  if (!ties.tie_reductions()) return std::nullopt;
+  ties.tie_reads(builder.anchors);
+  ties.apply();
+  make_parts(group);
+  for (GroupPart& part : group.parts) {
+    if (!RowChoice(group, part).run()) return std::nullopt;
+  }
+  return group;
+}
+
+Group analyze_body(const ir::Graph& body) {
+  std::vector<const ir::Op*> ops;
+  Values inputs;
+  for (const auto& op : body.ops) {
+    if (op->name != "arg") {
+      ops.push_back(op.get());
+      continue;
+    }
+    const auto index = static_cast<size_t>(op->attrs.get<int64_t>("index"));
+    if (inputs.size() <= index) inputs.resize(index + 1);
+    inputs[index] = op->result();
+  }
+  Values outputs;
+  for (const ir::Output& o : body.outputs) outputs.push_back(o.value);
+  std::optional<Group> group = analyze_group(ops, outputs, inputs);
+  check(group.has_value(), "the body of fused group '" + body.name + "' does not fit one kernel");
+  return *std::move(group);
+}
+
+}  // namespace fluid

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "ops/group.h"
+#include "ops/intern.h"
+
+namespace fluid {
+
+/// Turns the ops of a group into sinks with bodies, each over variables of its own.
+class SinkBuilder {
+ public:
+  SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
+              std::span<const Value> inputs);
+
+  /// False when a read inside the group cannot be expressed (an index that comes from data).
+  bool build();
+
+  /// Places that were read, by key, with the indices of each read: a hint which variables of
+  /// different sinks run over the same thing.
+  struct Anchor {
+    Value place;
+    std::vector<std::vector<Expr>> reads;
+  };
+
+  Group group;
+  std::vector<Anchor> anchors;  ///< in order of appearance
+
+ private:
+  struct Domain {
+    std::vector<int64_t> out, reduce;
+    std::vector<Expr> index;  ///< out, then reduce
+  };
+  Domain new_domain(const Lowered& lowered);
+  int64_t new_var(const Dim& extent);
+  const Lowered& lowered(const ir::Op* op);
+  void add_map(const Value& output, int slot);
+  int reduction(const ir::Op* op);
+  Expr expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index,
+              const Expr& mask);
+  Expr read(const ir::Op* op, const Expr& e, const Expr& mask);
+  Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
+  Expr in_range(const Expr& index, const Dim& extent) const;
+  Expr input_read(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
+  int input(const Value& v);
+  void note_read(const Value& place, const std::vector<Expr>& index);
+
+  std::set<const ir::Op*> members_;
+  std::map<const ir::Op*, Lowered> lowered_;
+  std::map<const ir::Op*, int> reductions_;
+  std::map<const ir::Op*, Domain> map_domains_;
+  std::map<std::vector<const void*>, Expr> inlined_;
+  Interner intern_;
+  bool possible_ = true;
+};
+
+}  // namespace fluid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "ops/expr.h"
+
+namespace fluid {
+
+/// Gives structurally equal expressions one node, so that pointers can stand for them.
+class Interner {
+ public:
+  Expr operator()(const Expr& e);
+
+ private:
+  using Key = std::tuple<Scalar, DType, int64_t, uint64_t, bool, bool,
+                         std::vector<const ExprNode*>>;
+  Expr node(const Expr& e);
+
+  std::map<Key, Expr> nodes_;
+  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;  ///< the first keeps it alive
+};
+
+}  // namespace fluid
