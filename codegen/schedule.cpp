@@ -35,7 +35,7 @@ void emit_parts(KernelBuilder& b, std::list<Sweep>& sweeps) {
                                           scalar::compare(Scalar::lt, block, end));
     const Expr number = b.new_var();
     kir::Block& branch = add_if(b.kernel.body, mine);
-    sweep.emit(number, bind(branch, number.node().ivalue, block - first));
+    sweep.emit(number, give(branch, number.node().ivalue, block - first));
     first = end;
   }
   b.kernel.blocks = first;

@@ -33,7 +33,7 @@ kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Ex
   return *body;
 }
 
-kir::Block& bind(kir::Block& block, int64_t var, const Expr& value) {
+kir::Block& give(kir::Block& block, int64_t var, const Expr& value) {
   return add_loop(block, var, value, value + Expr::index(1));
 }
 

@@ -10,7 +10,7 @@ namespace fluid {
 kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Expr& end,
                      kir::For::Kind kind = kir::For::Kind::serial);
 /// A loop of one iteration: gives `var` a value.
-kir::Block& bind(kir::Block& block, int64_t var, const Expr& value);
+kir::Block& give(kir::Block& block, int64_t var, const Expr& value);
 kir::Block& add_if(kir::Block& block, const Expr& condition);
 
 /// Variables, and lets, that the expression depends on.

@@ -311,13 +311,13 @@ kir::Block& Sweep::row_loops(const Expr& number, kir::Block& out) {
     if (chunk_ > 0) {
       const Expr chunks = ceil_div(extent_expr(b_.extent(row_vector_)), chunk_);
       const Expr c = b_.new_var();
-      at = &bind(*at, c.node().ivalue, scalar::mod(rest, chunks));
+      at = &give(*at, c.node().ivalue, scalar::mod(rest, chunks));
       chunk = c * Expr::index(chunk_);
       rest = scalar::floordiv(rest, chunks);
     }
     for (size_t i = prefix_.size(); i-- > 0;) {
       const Expr size = extent_expr(b_.extent(prefix_[i]));
-      at = &bind(*at, prefix_[i], i == 0 ? rest : scalar::mod(rest, size));
+      at = &give(*at, prefix_[i], i == 0 ? rest : scalar::mod(rest, size));
       rest = scalar::floordiv(rest, size);
     }
   }
