@@ -45,10 +45,15 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
   return nullptr;
 }
 
+/// What passes note on ops of any kind: where results lie, who computes them.
+bool is_stage_attribute(std::string_view name) {
+  return name == "arena" || name == "workspace" || name == "kernel";
+}
+
 void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
   const AttrDef* attr = find_attr(def, given.first);
   if (attr == nullptr) {
-    if (def.open_attrs) return;
+    if (def.open_attrs || is_stage_attribute(given.first)) return;
     std::vector<std::string> names;
     for (const AttrDef& a : *def.attrs) names.push_back(a.name);
     throw UserError(loc, *def.name + ": no attribute '" + given.first + "'" +

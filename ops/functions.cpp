@@ -16,6 +16,10 @@ Value cast(Value x, const CastAttrs& attrs, const Loc& loc) {
   return record(graph_of({x}, "cast", loc), "cast", {x}, {{"to", attrs.to}}, loc).at(0);
 }
 
+Value copy(Value x, const Loc& loc) {
+  return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0);
+}
+
 Value div(Value a, Value b, const Loc& loc) {
   return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0);
 }

@@ -29,6 +29,11 @@ struct CastAttrs {
 /// Gives y: x's shape.
 Value cast(Value x, const CastAttrs& attrs, const Loc& loc = Loc::here());
 
+/// x's elements in memory of their own.
+/// x: any tensor.
+/// Gives y: like x.
+Value copy(Value x, const Loc& loc = Loc::here());
+
 /// a / b.
 /// a: float tensor.
 /// b: same dtype, broadcasts with a.

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/op_def.h"
 #include "passes/options.h"
 #include "passes/target.h"
 
 namespace fluid {
 
-/// The arena's parts. `slot` exists twice, at equal offsets: feeds and outputs of even and odd steps.
+/// The arena's parts. `slot` exists twice, at equal offsets: feeds and outputs of even and odd
+/// steps.
 enum class Region : uint8_t { state, slot, transient };
 
 /// What a range holds, for `plan` and `summary`.
@@ -22,30 +24,44 @@ std::string_view name_of(Holds holds);
 struct Range {
   Region region = Region::transient;
   Holds holds = Holds::activation;
-  int64_t offset = 0;   ///< in its region, a multiple of 64
+  int64_t offset = 0;  ///< in its region, a multiple of 64
   int64_t bytes = 0;
-  int first = 0;        ///< position in main's ops of the first op that touches it
-  int last = 0;         ///< and of the last; state and slots live all the time
-  std::string name;     ///< the variable's, feed's or output's; else the value's or op's
+  int first = 0;     ///< position in main's ops of the first op that touches it
+  int last = 0;      ///< and of the last; state and slots live all the time
+  std::string name;  ///< the variable's, feed's or output's; else the value's or op's
 };
 
 /// Where everything of a final program's main graph lies.
 ///
 /// Every result of main has a range but the stores (none) and what only `predict` dropped. Results
 /// of Alias ops share their operand's range; a result stored directly into a variable, or computed
-/// in place, has the range of what it overwrites. State ranges are known by name, so an executor may
-/// place variables by a table of its own, common to several programs.
+/// in place, has the range of what it overwrites. State ranges are known by name, so an executor
+/// may place variables by a table of its own, common to several programs.
 struct MemoryPlan {
   std::map<Value, Range> values;
-  std::map<const ir::Op*, Range> workspaces;   ///< scratch of fused ops, workspace of library kernels
-  int64_t state = 0;      ///< bytes of each region
+  std::map<const ir::Op*, Range>
+      workspaces;     ///< scratch of fused ops, workspace of library kernels
+  int64_t state = 0;  ///< bytes of each region
   int64_t slot = 0;
   int64_t transient = 0;
-  std::string peak;       ///< the op at which most of `transient` is in use
+  std::string peak;                  ///< the op at which most of `transient` is in use
+  std::map<Holds, int64_t> at_peak;  ///< bytes in use there, slots and state included
   int64_t total() const { return state + 2 * slot + transient; }
 };
 
 /// The plan that the pass plan_memory left in the attributes of `final_program`.
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options);
+
+/// Throws InternalError unless the plan is safe. Judged from the program alone, without the
+/// planner's reasoning: values in use at the same time do not overlap, but for results that their
+/// op may write over an operand; nothing reaches over the end of its region; no variable is
+/// overwritten before its last reader.
+void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options);
+
+/// The value whose bytes `v` is: follows Alias ops to what computes or holds it.
+Value root_of(Value v);
+
+/// (result, operand) pairs of `op` that may share memory. A fused op is asked for its body's.
+std::vector<InPlace> in_place_pairs(const ir::Op& op);
 
 }  // namespace fluid

@@ -20,12 +20,12 @@ enum class Mode : uint8_t {
 /// Everything a pass may depend on besides the program and the target.
 struct Options {
   Mode mode = Mode::train;
-  int64_t batch = 1;                  ///< samples a step; > 0
-  std::optional<DType> dtype;         ///< f64: the whole program in f64
-  std::set<std::string> feeds;        ///< predict: the feeds that will be given; empty: all
+  int64_t batch = 1;            ///< samples a step; > 0
+  std::optional<DType> dtype;   ///< f64: the whole program in f64
+  std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
-  bool libraries = true;              ///< let library kernels claim ops
-  bool guard_plan = false;            ///< --verify-plan: guards between ranges, dead ranges poisoned
+  bool libraries = true;    ///< let library kernels claim ops
+  bool guard_plan = false;  ///< --verify-plan: guards between ranges, dead ranges poisoned
 };
 
 }  // namespace fluid

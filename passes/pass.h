@@ -9,12 +9,13 @@
 
 namespace fluid {
 
-/// One rewrite of the program. One file a pass, one line in pipeline.cpp, one .fir test of its name.
+/// One rewrite of the program. One file a pass, one line in pipeline.cpp, one .fir test of its
+/// name.
 struct Pass {
-  std::string name;                   ///< "append_backward"
-  std::string doc;                    ///< one sentence
-  std::vector<std::string> needs;     ///< facts that must hold before: "typed"
-  std::vector<std::string> gives;     ///< facts that hold after
+  std::string name;                ///< "append_backward"
+  std::string doc;                 ///< one sentence
+  std::vector<std::string> needs;  ///< facts that must hold before: "typed"
+  std::vector<std::string> gives;  ///< facts that hold after
   bool (*run)(ir::Program&, const Options&, const Target&);  ///< whether it changed anything
 };
 
@@ -28,12 +29,11 @@ struct PassReport {
   std::string pass;
   bool changed = false;
   double ms = 0;
-  std::string dump;                   ///< the changed part, when asked for
+  std::string dump;  ///< the changed part, when asked for
 };
 
 /// Runs `passes` in order: checks needs, verifies after each, times, dumps on request.
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
-                                   const Options& options, const Target& target,
-                                   bool dump = false);
+                                   const Options& options, const Target& target, bool dump = false);
 
 }  // namespace fluid

@@ -10,9 +10,9 @@ namespace fluid {
 
 /// How a library kernel would run an op on a target.
 struct Claim {
-  std::string kernel;                          ///< "onednn.conv"
-  double seconds = 0;                          ///< predicted
-  int64_t workspace = 0;                       ///< bytes it needs while it runs
+  std::string kernel;     ///< "onednn.conv"
+  double seconds = 0;     ///< predicted
+  int64_t workspace = 0;  ///< bytes it needs while it runs
   /// Wanted layouts, one an operand and one a result; an empty optional is plain.
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;
@@ -26,7 +26,7 @@ using Chain = std::vector<const ir::Op*>;
 class Target {
  public:
   virtual ~Target() = default;
-  virtual std::string name() const = 0;        ///< "cpu"
+  virtual std::string name() const = 0;  ///< "cpu"
   virtual int threads() const = 0;
   /// Library kernels that may run `op` followed by `epilogue`, best first; empty when none can.
   virtual std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const = 0;

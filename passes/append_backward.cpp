@@ -1,0 +1,133 @@
+#include "ops/functions.h"
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Reverse-mode differentiation of one scalar with respect to the parameters it depends on.
+class Backward {
+ public:
+  Backward(ir::Graph& graph, Value loss) : graph_(graph), loss_(loss), count_(graph.ops.size()) {}
+
+  /// One gradient a parameter, in the order in which the parameters were recorded.
+  std::vector<std::pair<ir::Op*, Value>> run() {
+    mark_what_leads_to_parameters();
+    seed();
+    for (size_t i = count_; i-- > 0;) differentiate(*graph_.ops[i]);
+    std::vector<std::pair<ir::Op*, Value>> result;
+    for (ir::Op* param : params_) {
+      if (auto it = gradients_.find(param->result()); it != gradients_.end()) {
+        result.emplace_back(param, it->second);
+      }
+    }
+    return result;
+  }
+
+ private:
+  static bool is_parameter(const ir::Op& op) {
+    return source_kind(op) == SourceKind::parameter && op.attrs.get_or<bool>("trainable", true);
+  }
+
+  void mark_what_leads_to_parameters() {
+    const std::set<const ir::Op*> needed = ancestors({loss_});
+    for (size_t i = 0; i < count_; ++i) {
+      ir::Op& op = *graph_.ops[i];
+      if (!needed.contains(&op)) continue;
+      if (is_parameter(op)) params_.push_back(&op);
+      const bool leads = is_parameter(op) || std::ranges::any_of(op.operands, [&](Value v) {
+                           return wanted_.contains(v);
+                         });
+      for (size_t r = 0; leads && r < op.results.size(); ++r) {
+        if (is_float(op.results[r].type.dtype)) wanted_.insert(op.result(static_cast<int>(r)));
+      }
+    }
+  }
+
+  void seed() {
+    ir::RecordAs as(graph_, {ir::Role::backward, loss_.op()->loc, loss_.op()->scope, ""});
+    gradients_[loss_] = fill(graph_, {.type = loss_.type(), .value = 1.0});
+  }
+
+  void differentiate(ir::Op& op) {
+    Values dout;
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      auto it = gradients_.find(op.result(static_cast<int>(r)));
+      dout.push_back(it == gradients_.end() ? Value() : it->second);
+    }
+    const bool reached = std::ranges::any_of(dout, [](Value v) { return static_cast<bool>(v); });
+    const bool leads =
+        std::ranges::any_of(op.operands, [&](Value v) { return wanted_.contains(v); });
+    if (!reached || !leads) return;
+    const auto* grad = std::get_if<GradFn>(&*def_of(op).grad);
+    if (grad == nullptr) {
+      throw UserError(op.loc, op.name +
+                                  " has no gradient, but a parameter reaches the loss "
+                                  "through it");
+    }
+    ir::RecordAs as(graph_, {ir::Role::backward, op.loc, op.scope, ""});
+    const Values din = (*grad)(GradCtx(op, dout));
+    check(din.size() == op.operands.size(), op.name + ": the gradient has one value an operand");
+    for (size_t i = 0; i < din.size(); ++i) {
+      if (din[i] && wanted_.contains(op.operands[i])) accumulate(op, i, din[i]);
+    }
+  }
+
+  void accumulate(const ir::Op& op, size_t operand, Value gradient) {
+    const Value of = op.operands[operand];
+    check(gradient.type() == of.type(), op.name + ": the gradient of operand " +
+                                            std::to_string(operand) + " is " +
+                                            gradient.type().str() + ", not " + of.type().str());
+    auto [it, first] = gradients_.try_emplace(of, gradient);
+    if (!first) it->second = add(it->second, gradient);
+  }
+
+  ir::Graph& graph_;
+  Value loss_;
+  size_t count_;  ///< of the forward ops
+  std::vector<ir::Op*> params_;
+  std::set<Value> wanted_;  ///< values whose gradient some parameter needs
+  std::map<Value, Value> gradients_;
+};
+
+bool run(ir::Program& program, const Options&, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* train = find_directive(graph);
+  if (train == nullptr) return false;
+  const Value loss = train->operands.at(0);
+  if (loss.shape().rank() != 0 || !is_float(loss.dtype())) {
+    throw UserError(train->loc, "cannot minimize a " + loss.type().str() +
+                                    ": the loss must be one float; take its mean or sum");
+  }
+  const auto gradients = Backward(graph, loss).run();
+  if (gradients.empty()) {
+    throw UserError(train->loc, "the loss does not depend on any parameter: nothing to train");
+  }
+  std::vector<std::string> names;
+  for (const auto& [param, gradient] : gradients) {
+    names.push_back(param->symbol);
+    train->operands.push_back(gradient);
+    if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
+  }
+  train->attrs.set("parameters", names);
+  std::rotate(std::ranges::find(graph.ops, train, &std::unique_ptr<ir::Op>::get),
+              std::ranges::find(graph.ops, train, &std::unique_ptr<ir::Op>::get) + 1,
+              graph.ops.end());
+  return true;
+}
+
+}  // namespace
+
+Pass append_backward_pass() {
+  return {.name = "append_backward",
+          .doc =
+              "Adds the ops that compute the gradient of the loss for every parameter, and makes "
+              "them operands of the train directive.",
+          .needs = {"typed"},
+          .gives = {"gradients"},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,63 @@
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/inference.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+bool is_absent_feed(const ir::Op& op, const Options& options) {
+  return !options.feeds.empty() && source_kind(op) == SourceKind::feed &&
+         !options.feeds.contains(op.symbol);
+}
+
+bool is_left_out(const ir::Output& output, const Options& options) {
+  return std::ranges::any_of(ancestors({output.value}),
+                             [&](const ir::Op* op) { return is_absent_feed(*op, options); });
+}
+
+Values inference_of(ir::Op& op) {
+  const OpDef& def = def_of(op);
+  return def.inference == nullptr ? Values() : def.inference(ExpandCtx(op));
+}
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  if (options.mode != Mode::eval && options.mode != Mode::predict) return false;
+  ir::Graph& graph = program.main();
+  bool changed = rewrite_ops(graph, inference_of);
+  if (const ir::Op* train = find_directive(graph)) {
+    graph.erase_if([&](const ir::Op& op) { return &op == train; });
+    changed = true;
+  }
+  if (options.mode == Mode::predict) {
+    changed |= std::erase_if(graph.outputs,
+                             [&](const ir::Output& o) { return is_left_out(o, options); }) != 0;
+    if (graph.outputs.empty()) {
+      throw UserError("predict: every output needs a feed that is not given");
+    }
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::vector<std::string> outputs_left_out(const ir::Program& program, const Options& options) {
+  std::vector<std::string> names;
+  for (const ir::Output& o : program.main().outputs) {
+    if (is_left_out(o, options)) names.push_back(o.name);
+  }
+  return names;
+}
+
+Pass derive_inference_pass() {
+  return {.name = "derive_inference",
+          .doc =
+              "Makes eval and predict of the recorded program: inference mode of dropout, no "
+              "training, and for predict only the outputs that the given feeds determine.",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,32 @@
+#include "ops/arguments.h"
+#include "ops/record.h"
+#include "ops/table.h"
+#include "passes/passes.h"
+
+namespace fluid {
+namespace {
+
+bool run(ir::Program& program, const Options&, const Target&) {
+  bool changed = false;
+  for (const auto& op : program.main().ops) {
+    complete_op(*op);
+    const std::vector<Type> types = infer_types(*op);
+    if (types == result_types(*op)) continue;
+    check(types.size() == op->results.size(), op->name + ": another number of results");
+    for (size_t i = 0; i < types.size(); ++i) op->results[i].type = types[i];
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Pass infer_types_pass() {
+  return {.name = "infer_types",
+          .doc = "Computes the type of every result from the types of the sources.",
+          .needs = {},
+          .gives = {"typed"},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,186 @@
+#include "passes/memory_plan.h"
+
+#include <array>
+#include <charconv>
+#include <numeric>
+#include <tuple>
+
+#include "ops/source_kind.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+Range parse_range(std::string_view text) {
+  Range range;
+  const size_t space = text.find(' '), colon = text.find(':');
+  check(space != text.npos && colon != text.npos, "malformed range '" + std::string(text) + "'");
+  const std::string_view region = text.substr(0, space);
+  range.region = region == "state"  ? Region::state
+                 : region == "slot" ? Region::slot
+                                    : Region::transient;
+  std::from_chars(text.data() + space + 1, text.data() + colon, range.offset);
+  std::from_chars(text.data() + colon + 1, text.data() + text.size(), range.bytes);
+  return range;
+}
+
+/// First and last touch of every value, by position; results of Alias ops touch for their root.
+class Lifetimes {
+ public:
+  explicit Lifetimes(const ir::Graph& graph) : end_(static_cast<int>(graph.ops.size()) - 1) {
+    for (int i = 0; i <= end_; ++i) {
+      ir::Op& op = *graph.ops[static_cast<size_t>(i)];
+      for (Value v : op.operands) last_[root_of(v)] = i;
+      for (size_t r = 0; r < op.results.size(); ++r) {
+        const Value root = root_of(op.result(static_cast<int>(r)));
+        first_.try_emplace(root, i);
+        last_[root] = i;
+      }
+    }
+  }
+  void set(Range& range, Value v) const {
+    const bool permanent = range.region != Region::transient;
+    range.first = permanent ? 0 : first_.at(root_of(v));
+    range.last = permanent ? end_ : last_.at(root_of(v));
+  }
+
+ private:
+  int end_;
+  std::map<Value, int> first_, last_;
+};
+
+/// Fills in what the attributes do not say: purpose, name, size of the regions, peak.
+class Reader {
+ public:
+  Reader(const ir::Graph& graph, const Options& options)
+      : graph_(graph), guard_(options.guard_plan ? 64 : 0), lifetimes_(graph) {}
+
+  MemoryPlan run() {
+    read_ranges();
+    name_permanent();
+    find_peak();
+    return std::move(plan_);
+  }
+
+ private:
+  void read_ranges() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      ir::Op& op = *graph_.ops[i];
+      for (size_t r = 0; r < op.results.size(); ++r) {
+        const auto& texts = op.attrs.get<std::vector<std::string>>("arena");
+        Range range = parse_range(texts.at(r));
+        const Value v = op.result(static_cast<int>(r));
+        lifetimes_.set(range, v);
+        range.holds = op.role == ir::Role::backward && !op.param.empty() ? Holds::gradient
+                                                                         : Holds::activation;
+        range.name = op.results[r].name.empty() ? op.name : op.results[r].name;
+        grow(range);
+        plan_.values[v] = std::move(range);
+      }
+      if (!op.attrs.has("workspace")) continue;
+      Range range = parse_range(op.attrs.get<std::string>("workspace"));
+      range.holds = Holds::workspace;
+      range.name = op.name;
+      range.first = range.last = static_cast<int>(i);
+      grow(range);
+      plan_.workspaces[&op] = std::move(range);
+    }
+  }
+
+  void grow(const Range& range) {
+    int64_t& size = range.region == Region::state  ? plan_.state
+                    : range.region == Region::slot ? plan_.slot
+                                                   : plan_.transient;
+    if (range.bytes > 0) {
+      size = std::max(size, range.offset + (range.bytes + 63) / 64 * 64 + guard_);
+    }
+  }
+
+  void name_permanent() {
+    for (const ir::Output& o : graph_.outputs) name(o.value, Region::slot, Holds::output, o.name);
+    for (const auto& op : graph_.ops) {
+      const SourceKind kind = source_kind(*op);
+      if (std::holds_alternative<Store>(*def_of(*op).lower)) {
+        name(op->operands[0], Region::state, Holds::parameter, op->symbol);
+      } else if (kind == SourceKind::feed) {
+        name(op->result(), Region::slot, Holds::feed, op->symbol);
+      } else if (kind != SourceKind::none) {
+        const Holds holds = kind == SourceKind::parameter ? Holds::parameter : Holds::optimizer;
+        name(op->result(), Region::state, holds, op->symbol);
+      }
+    }
+  }
+
+  void name(Value v, Region region, Holds holds, const std::string& text) {
+    for (Value place : {v, root_of(v)}) {
+      Range& range = plan_.values.at(place);
+      if (range.region != region) continue;
+      range.holds = holds;
+      range.name = text;
+    }
+  }
+
+  /// Ranges that start where another ended, in the same bytes, are one over the other: at the op
+  /// between them they count once.
+  void find_peak() {
+    std::vector<Range> ranges;
+    for (const auto& [v, range] : plan_.values) ranges.push_back(range);
+    for (const auto& [op, range] : plan_.workspaces) ranges.push_back(range);
+    std::ranges::sort(ranges, {}, [](const Range& r) {
+      return std::tuple(r.region, r.offset, r.first, -r.last);
+    });
+    std::vector<Range> counted;
+    for (Range& r : ranges) {
+      if (!counted.empty() && counted.back().region == r.region &&
+          counted.back().offset == r.offset) {
+        r.first = std::max(r.first, counted.back().last + 1);
+      }
+      if (r.bytes > 0 && r.first <= r.last) counted.push_back(r);
+    }
+    std::vector<int64_t> used(graph_.ops.size() + 1);
+    for (const Range& r : counted) {
+      used[static_cast<size_t>(r.first)] += r.bytes;
+      used[static_cast<size_t>(r.last) + 1] -= r.bytes;
+    }
+    std::partial_sum(used.begin(), used.end(), used.begin());
+    const int peak = static_cast<int>(std::ranges::max_element(used) - used.begin());
+    if (peak < static_cast<int>(graph_.ops.size())) {
+      const ir::Op& op = *graph_.ops[static_cast<size_t>(peak)];
+      plan_.peak = op.name + (op.loc.known() ? " @ " + op.loc.str() : "");
+    }
+    for (const Range& r : counted) {
+      if (r.first > peak || r.last < peak) continue;
+      plan_.at_peak[r.holds] += r.bytes * (r.region == Region::slot ? 2 : 1);
+    }
+  }
+
+  const ir::Graph& graph_;
+  int64_t guard_;
+  Lifetimes lifetimes_;
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+MemoryPlan memory_plan(const ir::Program& final_program, const Options& options) {
+  return Reader(final_program.main(), options).run();
+}
+
+std::vector<InPlace> in_place_pairs(const ir::Op& op) {
+  if (op.attrs.has("kernel")) return {};
+  if (!op.attrs.has("body")) return *def_of(op).in_place;
+  return {};
+}
+
+std::string_view name_of(Holds holds) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "parameters", "optimizer", "feeds", "outputs", "gradients", "activations", "workspace"};
+  return kNames[static_cast<size_t>(holds)];
+}
+
+Value root_of(Value v) {
+  while (std::holds_alternative<Alias>(*def_of(*v.op()).lower)) v = v.op()->operands.at(0);
+  return v;
+}
+
+}  // namespace fluid

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fluid {
+
+/// `bytes` that are in use from op number `first` to `last`, both included.
+struct Buffer {
+  int64_t bytes = 0;
+  int first = 0;
+  int last = 0;
+  int64_t offset = 0;
+};
+
+/// Sets the offsets so that buffers in use at the same time do not overlap; returns the end of the
+/// highest. Best fit in several orders (by size, by size x lifetime, by birth), of which the lowest
+/// end wins; deterministic. After Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
+/// Net Inference", 2020.
+int64_t assign_offsets(std::vector<Buffer>& buffers);
+
+}  // namespace fluid

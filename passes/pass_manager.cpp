@@ -1,0 +1,60 @@
+#include <chrono>
+#include <set>
+
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "ops/table.h"
+#include "passes/line_diff.h"
+#include "passes/pass.h"
+#include "passes/passes.h"
+
+namespace fluid {
+namespace {
+
+void verify_after(const ir::Program& program, const std::string& pass) {
+  try {
+    ir::verify(program, verify_op);
+  } catch (const std::exception& e) {
+    throw InternalError("after pass " + pass + ": " + e.what());
+  }
+}
+
+void check_needs(const Pass& pass, const std::set<std::string>& facts) {
+  for (const std::string& need : pass.needs) {
+    check(facts.contains(need),
+          "pass " + pass.name + " needs '" + need + "', which no earlier pass gave");
+  }
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+}  // namespace
+
+std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
+                                   const Options& options, const Target& target, bool dump) {
+  ir::verify(program);
+  std::set<std::string> facts;
+  std::vector<PassReport> reports;
+  std::string before = dump ? ir::print(program) : "";
+  for (const Pass& pass : passes) {
+    check_needs(pass, facts);
+    PassReport report{.pass = pass.name, .changed = false, .ms = 0, .dump = ""};
+    const auto start = std::chrono::steady_clock::now();
+    report.changed = pass.run(program, options, target);
+    report.ms = milliseconds_since(start);
+    facts.insert(pass.gives.begin(), pass.gives.end());
+    if (report.changed) verify_after(program, pass.name);
+    if (dump && report.changed) {
+      std::string after = ir::print(program);
+      report.dump = line_diff(before, after);
+      before = std::move(after);
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace fluid

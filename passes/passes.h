@@ -1,0 +1,23 @@
+#pragma once
+
+// One function a pass. The order in which they run is in pipeline.cpp.
+
+#include "passes/pass.h"
+
+namespace fluid {
+
+Pass append_backward_pass();
+Pass cse_pass();
+Pass dce_pass();
+Pass derive_inference_pass();
+Pass expand_pass();
+Pass expand_optimizer_pass();
+Pass infer_types_pass();
+Pass own_values_pass();
+Pass plan_memory_pass();
+Pass schedule_pass();
+Pass set_dtype_pass();
+Pass simplify_pass();
+Pass split_metrics_pass();
+
+}  // namespace fluid

@@ -1,0 +1,49 @@
+#include "passes/passes.h"
+
+namespace fluid {
+
+const std::vector<Pass>& all_passes() {
+  static const std::vector<Pass> passes = {
+      append_backward_pass(),  cse_pass(),        dce_pass(),
+      derive_inference_pass(), expand_pass(),     expand_optimizer_pass(),
+      infer_types_pass(),      own_values_pass(), plan_memory_pass(),
+      schedule_pass(),         set_dtype_pass(),  simplify_pass(),
+      split_metrics_pass(),
+  };
+  return passes;
+}
+
+std::vector<Pass> pipeline(const Options&) {
+  std::vector<Pass> p;
+  // 1. The program as the user meant it.
+  p.push_back(set_dtype_pass());  // first: types are inferred from the sources' dtypes
+  p.push_back(infer_types_pass());
+  p.push_back(derive_inference_pass());  // before any work on ops that inference drops
+  p.push_back(simplify_pass());          // before backward: what goes here needs no gradient
+  p.push_back(cse_pass());
+  p.push_back(dce_pass());
+
+  // 2. The training step.
+  p.push_back(append_backward_pass());
+  p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
+  p.push_back(split_metrics_pass());     // before cleaning: it reads results that outputs did not
+
+  // 3. What the gradients left behind.
+  p.push_back(simplify_pass());
+  p.push_back(cse_pass());
+  p.push_back(dce_pass());
+
+  // 4. Who computes what, and in which layout.
+  p.push_back(expand_pass());    // what nobody claimed, from maps and reductions
+  p.push_back(simplify_pass());  // expansions repeat each other: softmax and its gradient
+  p.push_back(cse_pass());
+  p.push_back(dce_pass());
+  p.push_back(own_values_pass());  // after cse, which would merge the copies away
+
+  // 5. Kernels, their order, their memory.
+  p.push_back(schedule_pass());     // after fuse: it orders kernels
+  p.push_back(plan_memory_pass());  // after schedule: lifetimes are positions
+  return p;
+}
+
+}  // namespace fluid

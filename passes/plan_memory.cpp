@@ -1,0 +1,245 @@
+#include <array>
+
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/memory_plan.h"
+#include "passes/offsets.h"
+#include "passes/passes.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kAlign = 64;
+
+int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+/// Assigns every root value a range. Regions are filled in the order state, slots, transient.
+class Planner {
+ public:
+  Planner(const ir::Graph& graph, const Options& options, const Target& target)
+      : graph_(graph), options_(options), target_(target) {
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      position_[graph.ops[i].get()] = static_cast<int>(i);
+      for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
+    }
+  }
+
+  MemoryPlan run() {
+    place_sources();
+    place_outputs();
+    place_stored();
+    place_transient();
+    place_aliases();
+    return std::move(plan_);
+  }
+
+ private:
+  int64_t bytes_of(Value v) const { return v.type().bytes_at(options_.batch); }
+  int64_t reserved(int64_t bytes) const {
+    return aligned(bytes) + (options_.guard_plan ? kAlign : 0);
+  }
+  int death_of(Value root) const {
+    auto it = readers_.find(root);
+    int last = position_.at(root.op());
+    if (it == readers_.end()) return last;
+    for (const ir::Op* reader : it->second) last = std::max(last, position_.at(reader));
+    return last;
+  }
+
+  Range permanent(Region region, int64_t bytes) {
+    int64_t& end = region == Region::state ? state_end_ : slot_end_;
+    Range range = place(region, end, bytes);
+    end += reserved(bytes);
+    return range;
+  }
+
+  static Range place(Region region, int64_t offset, int64_t bytes) {
+    Range range;
+    range.region = region;
+    range.offset = offset;
+    range.bytes = bytes;
+    return range;
+  }
+
+  void place_sources() {
+    for (const auto& op : graph_.ops) {
+      const SourceKind kind = source_kind(*op);
+      if (kind == SourceKind::none) continue;
+      const bool feed = kind == SourceKind::feed;
+      const Value v = op->result();
+      plan_.values[v] = permanent(feed ? Region::slot : Region::state, bytes_of(v));
+      if (!feed) variables_[op->symbol] = v;
+    }
+  }
+
+  void place_outputs() {
+    for (const ir::Output& o : graph_.outputs) {
+      const Value root = root_of(o.value);
+      if (plan_.values.contains(root)) continue;
+      plan_.values[root] = permanent(Region::slot, bytes_of(root));
+    }
+  }
+
+  /// A variable that main only writes (a startup graph) has no source there.
+  const Range& variable(const ir::Op& store) {
+    auto [it, added] = written_.try_emplace(store.symbol);
+    if (!added) return it->second;
+    auto read = variables_.find(store.symbol);
+    it->second = read != variables_.end() ? plan_.values.at(read->second)
+                                          : permanent(Region::state, bytes_of(store.operands[0]));
+    return it->second;
+  }
+
+  void place_stored() {
+    for (const auto& op : graph_.ops) {
+      if (!std::holds_alternative<Store>(*def_of(*op).lower)) continue;
+      const Range& range = variable(*op);
+      const Value root = root_of(op->operands[0]);
+      if (!plan_.values.contains(root) && may_overwrite(root, op->symbol)) {
+        plan_.values[root] = range;
+      }
+    }
+  }
+
+  /// Whether every reader of the variable is done when `root` is written.
+  bool may_overwrite(Value root, const std::string& symbol) const {
+    auto variable = variables_.find(symbol);
+    if (variable == variables_.end()) return true;
+    if (bytes_of(root) != bytes_of(variable->second)) return false;
+    auto it = readers_.find(variable->second);
+    if (it == readers_.end()) return true;
+    const int birth = position_.at(root.op());
+    return std::ranges::all_of(it->second, [&](const ir::Op* reader) {
+      return position_.at(reader) < birth ||
+             (reader == root.op() && may_share(*reader, root.index(), variable->second));
+    });
+  }
+
+  /// Whether result `out` may lie over every operand of `op` that is `root`.
+  static bool may_share(const ir::Op& op, int out, Value root) {
+    const std::vector<InPlace> pairs = in_place_pairs(op);
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (root_of(op.operands[i]) != root) continue;
+      if (std::ranges::none_of(pairs, [&](const InPlace& p) {
+            return p.out == out && p.in == static_cast<int>(i);
+          })) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void place_transient() {
+    for (const auto& op : graph_.ops) {
+      const int at = position_.at(op.get());
+      if (!std::holds_alternative<Alias>(*def_of(*op).lower)) {
+        for (size_t r = 0; r < op->results.size(); ++r) add_value(*op, static_cast<int>(r), at);
+      }
+      if (const int64_t bytes = workspace_of(*op); bytes > 0) {
+        plan_.workspaces[op.get()] = place(Region::transient, 0, bytes);
+        buffers_.push_back({reserved(bytes), at, at, 0});
+        workspace_buffer_[op.get()] = buffers_.size() - 1;
+      }
+    }
+    assign_offsets(buffers_);
+    for (auto& [v, range] : plan_.values) {
+      if (auto it = buffer_.find(v); it != buffer_.end())
+        range.offset = buffers_[it->second].offset;
+    }
+    for (auto& [op, range] : plan_.workspaces) {
+      range.offset = buffers_[workspace_buffer_.at(op)].offset;
+    }
+  }
+
+  void add_value(ir::Op& op, int result, int at) {
+    const Value v = op.result(result);
+    if (plan_.values.contains(v)) return;
+    const int64_t bytes = bytes_of(v);
+    if (const auto shared = operand_buffer(op, result, bytes, at)) {
+      buffer_[v] = *shared;
+      buffers_[*shared].last = death_of(v);
+      overwritten_by_[*shared] = &op;
+    } else {
+      buffers_.push_back({reserved(bytes), at, death_of(v), 0});
+      buffer_[v] = buffers_.size() - 1;
+    }
+    plan_.values[v] = place(Region::transient, 0, bytes);
+  }
+
+  /// The buffer of an operand that dies here and that `result` may overwrite.
+  std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
+    for (const InPlace& pair : in_place_pairs(op)) {
+      if (pair.out != result) continue;
+      const Value root = root_of(op.operands.at(static_cast<size_t>(pair.in)));
+      auto it = buffer_.find(root);
+      if (it == buffer_.end() || buffers_[it->second].last != at) continue;
+      if (buffers_[it->second].bytes != reserved(bytes)) continue;
+      auto taken = overwritten_by_.find(it->second);
+      if (taken != overwritten_by_.end() && taken->second == &op) continue;
+      if (may_share(op, result, root)) return it->second;
+    }
+    return std::nullopt;
+  }
+
+  int64_t workspace_of(const ir::Op& op) const {
+    if (op.attrs.has("workspace_bytes")) return op.attrs.get<int64_t>("workspace_bytes");
+    if (!std::holds_alternative<Composite>(*def_of(op).lower)) return 0;
+    return target_.scratch(op, options_.batch);
+  }
+
+  void place_aliases() {
+    for (const auto& op : graph_.ops) {
+      if (!std::holds_alternative<Alias>(*def_of(*op).lower)) continue;
+      plan_.values[op->result()] = plan_.values.at(root_of(op->result()));
+    }
+  }
+
+  const ir::Graph& graph_;
+  const Options& options_;
+  const Target& target_;
+  MemoryPlan plan_;
+  int64_t state_end_ = 0;
+  int64_t slot_end_ = 0;
+  std::map<const ir::Op*, int> position_;
+  std::map<Value, std::vector<const ir::Op*>> readers_;
+  std::map<std::string, Value> variables_;
+  std::map<std::string, Range> written_;
+  std::vector<Buffer> buffers_;
+  std::map<Value, size_t> buffer_;
+  std::map<const ir::Op*, size_t> workspace_buffer_;
+  std::map<size_t, const ir::Op*> overwritten_by_;
+};
+
+std::string text_of(const Range& r) {
+  static constexpr std::array<std::string_view, 3> kRegions = {"state", "slot", "transient"};
+  return std::string(kRegions[static_cast<size_t>(r.region)]) + " " + std::to_string(r.offset) +
+         ":" + std::to_string(r.bytes);
+}
+
+bool run(ir::Program& program, const Options& options, const Target& target) {
+  ir::Graph& graph = program.main();
+  const MemoryPlan plan = Planner(graph, options, target).run();
+  for (const auto& op : graph.ops) {
+    std::vector<std::string> ranges;
+    for (size_t r = 0; r < op->results.size(); ++r) {
+      ranges.push_back(text_of(plan.values.at(op->result(static_cast<int>(r)))));
+    }
+    if (!ranges.empty()) op->attrs.set("arena", ranges);
+    if (auto it = plan.workspaces.find(op.get()); it != plan.workspaces.end()) {
+      op->attrs.set("workspace", text_of(it->second));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Pass plan_memory_pass() {
+  return {.name = "plan_memory",
+          .doc = "Gives every value its place in the arena.",
+          .needs = {"scheduled"},
+          .gives = {"planned"},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,32 @@
+#pragma once
+
+// Tools that several passes share.
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// What ops recorded in the place of `op` inherit: its role, location, scope and parameter.
+ir::Graph::Recording recording_of(const ir::Op& op);
+
+/// Visits every op in order. `replace` may record ops into the graph, which land just before the
+/// visited op, and returns one value a result to use instead, or nothing to keep the op.
+/// Recorded ops are not visited. A null value is allowed for a result that nobody reads.
+/// Returns whether anything was replaced.
+bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace);
+
+/// The ops that `roots` depend on, the roots' own ops included.
+std::set<const ir::Op*> ancestors(const Values& roots);
+
+/// `op` with every batch dim of its types replaced by its number: what a Target is asked about.
+/// Operands become ops named "arg" of the returned program's main graph, which holds the op last.
+std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
+
+/// The one directive (`train`) of the graph; null when there is none.
+ir::Op* find_directive(const ir::Graph& graph);
+
+}  // namespace fluid

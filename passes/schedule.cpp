@@ -1,0 +1,201 @@
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/memory_plan.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+using Order = std::vector<int>;  // positions in the given order
+
+bool is_store(const ir::Op& op) { return std::holds_alternative<Store>(*def_of(op).lower); }
+
+/// What must come before what, and the bytes that each op adds and frees.
+class Problem {
+ public:
+  Problem(const ir::Graph& graph, int64_t batch) : graph_(graph), batch_(batch) {
+    for (int i = 0; i < size(); ++i) position_[&op(i)] = i;
+    before_.resize(graph.ops.size());
+    after_.resize(graph.ops.size());
+    for (int i = 0; i < size(); ++i) {
+      for (Value v : op(i).operands) add_edge(position_.at(v.op()), i);
+    }
+    collect_values();
+    order_updates();
+  }
+
+  int size() const { return static_cast<int>(graph_.ops.size()); }
+  const ir::Op& op(int i) const { return *graph_.ops[static_cast<size_t>(i)]; }
+  const std::vector<int>& before(int i) const { return before_[static_cast<size_t>(i)]; }
+  const std::vector<int>& after(int i) const { return after_[static_cast<size_t>(i)]; }
+
+  /// Bytes that running `i` adds; and frees, when `left[root]` readers are left of each root.
+  int64_t added(int i) const {
+    int64_t bytes = 0;
+    for (size_t r = 0; r < op(i).results.size(); ++r) {
+      bytes += bytes_of(graph_.ops[static_cast<size_t>(i)]->result(static_cast<int>(r)));
+    }
+    return bytes;
+  }
+  int64_t freed(int i, const std::map<Value, int>& left) const {
+    int64_t bytes = 0;
+    for (Value root : roots_read(i)) {
+      if (left.at(root) == 1) bytes += bytes_of(root);
+    }
+    return bytes;
+  }
+  std::set<Value> roots_read(int i) const {
+    std::set<Value> roots;
+    for (Value v : op(i).operands) roots.insert(root_of(v));
+    return roots;
+  }
+  /// Ops that read each root.
+  std::map<Value, int> reader_counts() const {
+    std::map<Value, int> counts;
+    for (int i = 0; i < size(); ++i) {
+      for (Value root : roots_read(i)) ++counts[root];
+    }
+    return counts;
+  }
+
+  int64_t peak(const Order& order) const {
+    std::map<Value, int> left = reader_counts();
+    int64_t used = 0, peak = 0;
+    for (int i : order) {
+      used += added(i);
+      peak = std::max(peak, used);
+      used -= freed(i, left);
+      for (Value root : roots_read(i)) --left.at(root);
+      for (size_t r = 0; r < op(i).results.size(); ++r) {
+        const Value v = graph_.ops[static_cast<size_t>(i)]->result(static_cast<int>(r));
+        if (!left.contains(v)) used -= bytes_of(v);
+      }
+    }
+    return peak;
+  }
+
+ private:
+  void add_edge(int from, int to) {
+    before_[static_cast<size_t>(to)].push_back(from);
+    after_[static_cast<size_t>(from)].push_back(to);
+  }
+
+  /// Only what lies in the transient region counts: neither sources, outputs nor what is stored.
+  void collect_values() {
+    for (const ir::Output& o : graph_.outputs) permanent_.insert(root_of(o.value));
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) permanent_.insert(root_of(op->operands[0]));
+      if (source_kind(*op) != SourceKind::none) permanent_.insert(op->result());
+    }
+  }
+  int64_t bytes_of(Value v) const {
+    return permanent_.contains(v) || root_of(v) != v ? 0 : v.type().bytes_at(batch_);
+  }
+
+  /// An update comes after the other readers of its variable, so that it can be in place.
+  void order_updates() {
+    const auto uses = graph_.uses();
+    std::map<std::string, Value> variables;
+    for (const auto& op : graph_.ops) {
+      if (is_variable(*op)) variables[op->symbol] = op->result();
+    }
+    for (const auto& op : graph_.ops) {
+      if (!is_store(*op) || !variables.contains(op->symbol)) continue;
+      const ir::Op* writer = root_of(op->operands[0]).op();
+      auto readers = uses.find(variables.at(op->symbol));
+      if (readers == uses.end()) continue;
+      for (const ir::Op* reader : readers->second) {
+        const int from = position_.at(reader), to = position_.at(writer);
+        if (from < to) add_edge(from, to);
+      }
+    }
+  }
+
+  const ir::Graph& graph_;
+  int64_t batch_;
+  std::map<const ir::Op*, int> position_;
+  std::vector<std::vector<int>> before_, after_;
+  std::set<Value> permanent_;
+};
+
+/// Repeatedly takes the ready op that `better` prefers; stores wait until nothing else is left.
+template <class Score>
+Order list_schedule(const Problem& p, const Score& score) {
+  std::vector<int> waiting(static_cast<size_t>(p.size()));
+  std::set<int> ready;
+  for (int i = 0; i < p.size(); ++i) {
+    waiting[static_cast<size_t>(i)] = static_cast<int>(p.before(i).size());
+    if (p.before(i).empty()) ready.insert(i);
+  }
+  std::map<Value, int> left = p.reader_counts();
+  Order order;
+  while (!ready.empty()) {
+    int best = -1;
+    std::pair<bool, int64_t> lowest;
+    for (int i : ready) {
+      const std::pair<bool, int64_t> s = {is_store(p.op(i)), score(i, left)};
+      if (best < 0 || s < lowest) best = i, lowest = s;
+    }
+    ready.erase(best);
+    order.push_back(best);
+    for (Value root : p.roots_read(best)) --left.at(root);
+    for (int next : p.after(best)) {
+      if (--waiting[static_cast<size_t>(next)] == 0) ready.insert(next);
+    }
+  }
+  return order;
+}
+
+/// Every op as late as its readers allow: depth first from the last op back.
+Order as_late_as_possible(const Problem& p) {
+  Order order;
+  std::vector<bool> done(static_cast<size_t>(p.size()));
+  auto visit = [&](auto& self, int i) -> void {
+    if (done[static_cast<size_t>(i)]) return;
+    done[static_cast<size_t>(i)] = true;
+    for (int before : p.before(i)) self(self, before);
+    order.push_back(i);
+  };
+  for (int i = 0; i < p.size(); ++i) {
+    if (p.after(i).empty() || p.op(i).role == ir::Role::forward) visit(visit, i);
+  }
+  for (int i = 0; i < p.size(); ++i) visit(visit, i);
+  std::ranges::stable_partition(order, [&](int i) { return !is_store(p.op(i)); });
+  return order;
+}
+
+std::vector<Order> candidates(const Problem& p) {
+  auto given = [](int i, const auto&) { return int64_t{i}; };
+  auto updates_early = [&](int i, const auto&) {
+    return int64_t{i} - (p.op(i).role == ir::Role::optimize ? p.size() : 0);
+  };
+  auto least_memory = [&](int i, const auto& left) { return p.added(i) - p.freed(i, left); };
+  return {list_schedule(p, updates_early), list_schedule(p, given), as_late_as_possible(p),
+          list_schedule(p, least_memory)};
+}
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  const Problem problem(graph, options.batch);
+  const std::vector<Order> orders = candidates(problem);
+  const Order& best = *std::ranges::min_element(
+      orders, {}, [&](const Order& order) { return problem.peak(order); });
+  if (std::ranges::is_sorted(best)) return false;
+  std::vector<std::unique_ptr<ir::Op>> ops;
+  for (int i : best) ops.push_back(std::move(graph.ops[static_cast<size_t>(i)]));
+  graph.ops = std::move(ops);
+  return true;
+}
+
+}  // namespace
+
+Pass schedule_pass() {
+  return {.name = "schedule",
+          .doc = "Orders the ops for the lowest peak of memory: of several orders, the best.",
+          .needs = {"primitive"},
+          .gives = {"scheduled"},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,121 @@
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/memory_plan.h"
+
+namespace fluid {
+namespace {
+
+/// A value, its bytes and the ops between which they must not change.
+struct Live {
+  Value value;
+  Range range;
+  int first;
+  int last;
+};
+
+class Checker {
+ public:
+  Checker(const MemoryPlan& plan, const ir::Graph& graph, const Options& options)
+      : plan_(plan), graph_(graph), options_(options), end_(static_cast<int>(graph.ops.size())) {}
+
+  void run() {
+    collect();
+    for (size_t a = 0; a < live_.size(); ++a) {
+      check_bounds(live_[a]);
+      for (size_t b = a + 1; b < live_.size(); ++b) check_pair(live_[a], live_[b]);
+    }
+  }
+
+ private:
+  void collect() {
+    std::map<Value, size_t> place;
+    for (int i = 0; i < end_; ++i) {
+      ir::Op& op = *graph_.ops[static_cast<size_t>(i)];
+      for (Value v : op.operands) live_[place.at(v)].last = i;
+      if (std::holds_alternative<Store>(*def_of(op).lower))
+        live_[place.at(op.operands[0])].last = end_;
+      const bool source = source_kind(op) != SourceKind::none;
+      for (size_t r = 0; r < op.results.size(); ++r) {
+        const Value v = op.result(static_cast<int>(r));
+        const int first = source ? -1 : i;
+        const bool feed = source_kind(op) == SourceKind::feed;
+        place[v] = live_.size();
+        live_.push_back({v, plan_.values.at(v), first, feed ? end_ : i});
+      }
+      if (auto it = plan_.workspaces.find(&op); it != plan_.workspaces.end()) {
+        live_.push_back({Value(), it->second, i, i});
+      }
+    }
+    for (const ir::Output& o : graph_.outputs) live_[place.at(o.value)].last = end_;
+    // What aliases read must stay as long as the alias is read.
+    for (size_t i = live_.size(); i-- > 0;) {
+      const Value v = live_[i].value;
+      if (!v || !is_alias(v)) continue;
+      int& last = live_[place.at(v.op()->operands[0])].last;
+      last = std::max(last, live_[i].last);
+    }
+  }
+
+  static bool is_alias(Value v) { return std::holds_alternative<Alias>(*def_of(*v.op()).lower); }
+
+  static std::string name(const Live& l) {
+    return (l.value ? l.value.op()->name + " " + l.value.op()->symbol : "workspace ") + " (live " +
+           std::to_string(l.first) + "-" + std::to_string(l.last) + ")";
+  }
+
+  void check_bounds(const Live& l) const {
+    const int64_t size = l.range.region == Region::state  ? plan_.state
+                         : l.range.region == Region::slot ? plan_.slot
+                                                          : plan_.transient;
+    check(l.range.offset >= 0 && l.range.offset % 64 == 0 &&
+              (l.range.bytes == 0 || l.range.offset + l.range.bytes <= size),
+          "plan: " + name(l) + " lies outside its region");
+    check(
+        !l.value || l.range.bytes >= l.value.type().bytes_at(options_.batch) || l.range.bytes == 0,
+        "plan: " + name(l) + " is larger than its range");
+  }
+
+  void check_pair(const Live& a, const Live& b) const {
+    const bool same_bytes = a.range.region == b.range.region &&
+                            a.range.offset < b.range.offset + b.range.bytes &&
+                            b.range.offset < a.range.offset + a.range.bytes;
+    if (!same_bytes || a.last < b.first || b.last < a.first) return;
+    if (a.value && b.value && root_of(a.value) == root_of(b.value)) return;
+    check(overwrites(a, b) || overwrites(b, a),
+          "plan: " + name(a) + " and " + name(b) + " overlap");
+  }
+
+  /// Whether `late` is written over `early` by the last op that reads `early`, which allows it.
+  bool overwrites(const Live& early, const Live& late) const {
+    if (!early.value || !late.value || early.last != late.first) return false;
+    if (early.range.offset != late.range.offset || early.range.bytes != late.range.bytes)
+      return false;
+    const ir::Op& op = *late.value.op();
+    bool read = false;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (root_of(op.operands[i]) != root_of(early.value)) continue;
+      read = true;
+      if (!allows(op, late.value.index(), static_cast<int>(i))) return false;
+    }
+    return read;
+  }
+
+  static bool allows(const ir::Op& op, int out, int in) {
+    return std::ranges::any_of(in_place_pairs(op),
+                               [&](const InPlace& p) { return p.out == out && p.in == in; });
+  }
+
+  const MemoryPlan& plan_;
+  const ir::Graph& graph_;
+  const Options& options_;
+  int end_;
+  std::vector<Live> live_;
+};
+
+}  // namespace
+
+void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options) {
+  Checker(plan, final_program.main(), options).run();
+}
+
+}  // namespace fluid
