@@ -14,15 +14,22 @@ namespace fluid {
 
 /// Where a step's memory is. Addresses stay until the next bind.
 struct Memory {
-  std::byte* state = nullptr;                   ///< variables lie at their table's offsets
-  std::array<std::byte*, 2> slots = {};         ///< feeds and outputs of even and odd steps
+  std::byte* state = nullptr;            ///< variables lie at their table's offsets
+  std::array<std::byte*, 2> slots = {};  ///< of feeds and outputs
   std::byte* transient = nullptr;
+};
+
+/// Which slots a step uses, each 0 or 1. Two steps may read the same feeds and write different
+/// outputs: data that stays the same is copied in once.
+struct Slots {
+  int feeds = 0;
+  int outputs = 0;
 };
 
 /// How a step ended. When it is not good, no variable has changed.
 struct Status {
-  const ir::Op* op = nullptr;   ///< the op that met bad data, or null
-  int64_t element = 0;          ///< where in the op's result, or of its index operand
+  const ir::Op* op = nullptr;  ///< the op that met bad data, or null
+  int64_t element = 0;         ///< where in the op's result, or of its index operand
   bool good() const { return op == nullptr; }
 };
 
@@ -31,8 +38,8 @@ class Executable {
  public:
   virtual ~Executable() = default;
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
-  /// Runs the whole step with the feeds and outputs of slot 0 or 1. Allocates nothing.
-  virtual Status run(int slot) = 0;
+  /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing.
+  virtual Status run(Slots slots) = 0;
 };
 
 /// A place that runs programs.
@@ -40,7 +47,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
-  virtual int threads() const = 0;   ///< of the host, for copies
+  virtual int threads() const = 0;  ///< of the host, for copies
   /// Compiles the main graph of a program that went through the whole pipeline. Both arguments must
   /// live as long as the result.
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,

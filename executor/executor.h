@@ -18,15 +18,15 @@
 namespace fluid {
 
 struct ExecutorOptions {
-  int64_t batch = 0;             ///< samples of the first prepared step; 0: prepare() says later
-  uint64_t seed = 0;             ///< of initialisers and random ops
-  int threads = 0;               ///< 0: as many as OpenMP would use
-  std::optional<DType> dtype;    ///< f64: the whole program in f64
-  bool any_batch = false;        ///< compile an unprepared size when it comes, instead of refusing
+  int64_t batch = 0;           ///< samples of the first prepared step; 0: prepare() says later
+  uint64_t seed = 0;           ///< of initialisers and random ops
+  int threads = 0;             ///< 0: as many as OpenMP would use
+  std::optional<DType> dtype;  ///< f64: the whole program in f64
+  bool any_batch = false;      ///< compile an unprepared size when it comes, instead of refusing
   bool fuse = true;
-  bool libraries = true;         ///< let library kernels take the ops they are better at
-  bool verify_plan = false;      ///< guards between memory ranges; dead ranges filled with NaN
-  std::string cache_dir;         ///< of compiled kernels; empty: none
+  bool libraries = true;     ///< let library kernels take the ops they are better at
+  bool verify_plan = false;  ///< guards between memory ranges; dead ranges filled with NaN
+  std::string cache_dir;     ///< of compiled kernels; empty: none
 };
 
 /// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.
@@ -34,22 +34,22 @@ struct Prepare {
   std::vector<int64_t> train;
   std::vector<int64_t> eval;
   std::vector<int64_t> predict;
-  std::vector<std::string> predict_feeds;   ///< the feeds that predict() will get; empty: all
+  std::vector<std::string> predict_feeds;  ///< the feeds that predict() will get; empty: all
 };
 
 /// Bytes of the one arena.
 struct MemoryUse {
-  int64_t total = 0;             ///< the arena: state + slots + transient
-  int64_t state = 0;             ///< parameters, optimizer state, counters
-  int64_t slots = 0;             ///< two slots for the feeds and outputs of a step
-  int64_t transient = 0;         ///< the largest need of any prepared step
+  int64_t total = 0;      ///< the arena: state + slots + transient
+  int64_t state = 0;      ///< parameters, optimizer state, counters
+  int64_t slots = 0;      ///< two slots for the feeds and outputs of a step
+  int64_t transient = 0;  ///< the largest need of any prepared step
 };
 
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
-/// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and an attribute `scale`
-/// multiplies what is fed.
+/// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and an attribute
+/// `scale` multiplies what is fed.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`.
@@ -66,7 +66,8 @@ class Executor {
   Outputs run(const Batch& batch);
   /// All outputs in inference mode (dropout off); changes no variable.
   Outputs eval(const Batch& batch);
-  /// The outputs that need none of the feeds missing from `batch`, in inference mode.
+  /// The outputs that need none of the feeds missing from `batch`, in inference mode. Of the
+  /// prepared steps the one that gives most outputs runs.
   Outputs predict(const Batch& batch);
   /// Names of the outputs that predict() leaves out, given these feeds.
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
@@ -83,10 +84,12 @@ class Executor {
 
   MemoryUse memory() const;
   CompileReport compile_report() const;
-  /// The final program of a prepared step as text, for people.
+  /// The final program of a step as text, for people; prepares the step.
   std::string text(Mode mode, int64_t batch) const;
 
  private:
+  void check_value(std::string_view name, const Tensor& value, const std::string& where) const;
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

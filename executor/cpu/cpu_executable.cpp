@@ -9,7 +9,9 @@
 namespace fluid {
 namespace {
 
-constexpr double kParallelFlops = 60e3;   // below it, waking the pool costs more than it saves
+constexpr double kParallelFlops = 60e3;  // below it, waking the pool costs more than it saves
+
+size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
 template <class T>
 bool lowers_to(const ir::Op& op) {
@@ -33,7 +35,10 @@ BufferRef CpuExecutable::ref(const Value& value) const {
   const auto found = plan_.values.find(value);
   check(found != plan_.values.end(), "'" + value.op()->name + "' has a result without memory");
   const Range& range = found->second;
-  return {range.region, range.offset, range.region == Region::state ? range.name : ""};
+  return {.region = range.region,
+          .offset = range.offset,
+          .feed = range.holds == Holds::feed,
+          .variable = range.region == Region::state ? range.name : ""};
 }
 
 void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
@@ -53,10 +58,10 @@ void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
       step.updates |= step.refs.back().region == Region::state;
     }
     for (const int64_t offset : scratch_layout(kernel, batch_).offsets) {
-      step.refs.push_back({Region::transient, plan_.workspaces.at(&op).offset + offset, ""});
+      step.refs.push_back({.offset = plan_.workspaces.at(&op).offset + offset});
     }
     if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
-      step.refs.push_back({Region::transient, 0, "", static_cast<int>(error_words_.size())});
+      step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
       error_words_.push_back(0);
       error_ops_.push_back(&op);
     }
@@ -76,27 +81,23 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
   step.op = &op;
   step.position = position;
   step.copy_bytes = op.operands[0].type().bytes_at(batch_);
-  step.refs = {from, {Region::state, 0, op.symbol}};
+  step.refs = {from, {.region = Region::state, .variable = op.symbol}};
   step.updates = true;
   steps_.push_back(std::move(step));
 }
 
 void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
+  auto address = [&](const BufferRef& ref, Slots slots) -> void* {
+    if (ref.error_word >= 0) return &error_words_[static_cast<size_t>(ref.error_word)];
+    if (ref.region == Region::state) return memory.state + variables.named(ref.variable).offset;
+    if (ref.region == Region::transient) return memory.transient + ref.offset;
+    return memory.slots[static_cast<size_t>(ref.feed ? slots.feeds : slots.outputs)] + ref.offset;
+  };
   for (Step& step : steps_) {
-    for (int slot = 0; slot < 2; ++slot) {
-      auto& buffers = step.buffers[static_cast<size_t>(slot)];
+    for (const Slots slots : {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}}) {
+      auto& buffers = step.buffers[index_of(slots)];
       buffers.clear();
-      for (const BufferRef& ref : step.refs) {
-        std::byte* base = memory.transient;
-        if (ref.region == Region::slot) base = memory.slots[static_cast<size_t>(slot)];
-        if (ref.region == Region::state) {
-          buffers.push_back(memory.state + variables.named(ref.variable).offset);
-        } else if (ref.error_word >= 0) {
-          buffers.push_back(&error_words_[static_cast<size_t>(ref.error_word)]);
-        } else {
-          buffers.push_back(base + ref.offset);
-        }
-      }
+      for (const BufferRef& ref : step.refs) buffers.push_back(address(ref, slots));
     }
   }
   if (guard_) guard_->bind(memory.transient);
@@ -109,8 +110,8 @@ Status CpuExecutable::error() const {
   return {};
 }
 
-void CpuExecutable::run_step(const Step& step, int slot) {
-  void* const* buffers = step.buffers[static_cast<size_t>(slot)].data();
+void CpuExecutable::run_step(const Step& step, size_t slots) {
+  void* const* buffers = step.buffers[slots].data();
   if (step.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
     return;
@@ -118,20 +119,21 @@ void CpuExecutable::run_step(const Step& step, int slot) {
   run_blocks(step.kernel, buffers, batch_, step.blocks, step.parallel ? threads_ : 1);
 }
 
-Status CpuExecutable::run(int slot) {
+Status CpuExecutable::run(Slots chosen) {
+  const size_t slots = index_of(chosen);
   std::fill(error_words_.begin(), error_words_.end(), 0);
   if (guard_) guard_->start();
   for (const Step& step : steps_) {
     if (step.updates) {
       if (const Status status = error(); !status.good()) return status;
     }
-    run_step(step, slot);
+    run_step(step, slots);
     if (step.kernel.finish != nullptr) {
       // A reduction may feed an update in the same kernel.
       if (step.updates) {
         if (const Status status = error(); !status.good()) return status;
       }
-      step.kernel.finish(step.buffers[static_cast<size_t>(slot)].data(), batch_, 0, 0);
+      step.kernel.finish(step.buffers[slots].data(), batch_, 0, 0);
     }
     if (guard_) guard_->after(step.position, *step.op);
   }

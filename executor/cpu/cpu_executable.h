@@ -13,22 +13,24 @@ namespace fluid {
 /// A buffer of a step before it is bound to memory.
 struct BufferRef {
   Region region = Region::transient;
-  int64_t offset = 0;       ///< in its region; unused for state
-  std::string variable;     ///< of a buffer in the state region
-  int error_word = -1;      ///< when >= 0: the buffer is this error word
+  int64_t offset = 0;    ///< in its region; unused for state
+  bool feed = false;     ///< in the slot of the feeds, not of the outputs
+  std::string variable;  ///< of a buffer in the state region
+  int error_word = -1;   ///< when >= 0: the buffer is this error word
 };
 
-/// One call of a step list: a generated kernel, or a copy of `copy_bytes` from buffer 0 to buffer 1.
+/// One call of a step list: a generated kernel, or a copy of `copy_bytes` from buffer 0 to
+/// buffer 1.
 struct Step {
   const ir::Op* op = nullptr;
-  int position = 0;                            ///< of the op in main
+  int position = 0;  ///< of the op in main
   CompiledKernel kernel;
   int64_t copy_bytes = 0;
   std::vector<BufferRef> refs;
-  std::array<std::vector<void*>, 2> buffers;   ///< bound addresses, for each slot
+  std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
   int64_t blocks = 0;
   bool parallel = false;
-  bool updates = false;     ///< writes variables: runs only while no error word is set
+  bool updates = false;  ///< writes variables: runs only while no error word is set
 };
 
 /// The step list of a program on the CPU.
@@ -37,20 +39,20 @@ class CpuExecutable : public Executable {
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 Compiler& compiler, int threads);
   void bind(const Memory& memory, const Variables& variables) override;
-  Status run(int slot) override;
+  Status run(Slots slots) override;
 
  private:
   void add_kernels(const ir::Graph& main, Compiler& compiler);
   void add_store(const ir::Op& op, int position);
   BufferRef ref(const Value& value) const;
-  void run_step(const Step& step, int slot);
+  void run_step(const Step& step, size_t slots);
   Status error() const;
 
   const MemoryPlan& plan_;
   int64_t batch_;
   int threads_;
   std::vector<Step> steps_;
-  std::vector<int64_t> error_words_;           ///< one for each step whose data may be bad
+  std::vector<int64_t> error_words_;  ///< one for each step whose data may be bad
   std::vector<const ir::Op*> error_ops_;
   std::optional<PlanGuard> guard_;
 };

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "ir/attr.h"
+
+namespace fluid {
+
+/// How a parameter starts: the `init` attribute of its `param` and that initialiser's settings
+/// (ops/random). Fans are those of the parameter's shape: [out, in, kh, kw] or [in, out].
+class Init {
+ public:
+  static Init constant(double value);
+  static Init zeros() { return constant(0); }
+  static Init uniform(double low, double high);
+  static Init normal(double mean, double stddev);
+  /// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+  /// networks", AISTATS 2010: variance 2 gain^2 / (fan in + fan out).
+  static Init xavier_uniform(double gain = 1);
+  static Init xavier_normal(double gain = 1);
+  /// He et al., "Delving deep into rectifiers", ICCV 2015: variance 2 / ((1 + slope^2) fan in), of
+  /// the leaky ReLU that follows.
+  static Init kaiming_uniform(double slope = 0);
+  static Init kaiming_normal(double slope = 0);
+
+  const Attrs& attrs() const { return attrs_; }
+
+ private:
+  explicit Init(Attrs attrs) : attrs_(std::move(attrs)) {}
+  Attrs attrs_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,46 @@
+#include "frontend/program.h"
+
+#include "ir/print.h"
+#include "ops/record.h"
+
+namespace fluid {
+
+Program::Program(std::string name) : program_(std::make_unique<ir::Program>(std::move(name))) {}
+Program::Program(std::unique_ptr<ir::Program> recorded) : program_(std::move(recorded)) {}
+
+Value Program::data(const std::string& name, const Shape& shape, DType dtype, const Loc& loc) {
+  return data(name, shape, dtype, DataOptions(), loc);
+}
+
+Value Program::data(const std::string& name, const Shape& shape, DType dtype,
+                    const DataOptions& options, const Loc& loc) {
+  Attrs attrs;
+  if (options.scale != 1) {
+    if (!is_float(dtype)) throw UserError(loc, "feed '" + name + "': only floats are scaled");
+    attrs.set("scale", options.scale);
+  }
+  return record_source(program_->main(), "data", name, Type{dtype, shape, {}}, attrs, loc);
+}
+
+void Program::output(const std::string& name, Value value, const Loc& loc) {
+  ir::Graph& graph = program_->main();
+  if (!value || value.op()->graph() != &graph) {
+    throw UserError(loc,
+                    "output '" + name + "' is not a value of program '" + program_->name + "'");
+  }
+  for (const ir::Output& o : graph.outputs) {
+    if (o.name == name) throw UserError(loc, "output '" + name + "' exists already");
+  }
+  graph.outputs.push_back({name, value});
+}
+
+std::string Program::text() const { return ir::print(*program_); }
+
+Scope::Scope(Program& program, const std::string& name)
+    : recording_(program.ir().main(), [&] {
+        ir::Graph::Recording recording = program.ir().main().recording;
+        recording.scope = recording.scope.empty() ? name : recording.scope + "." + name;
+        return recording;
+      }()) {}
+
+}  // namespace fluid
