@@ -1,0 +1,66 @@
+#include "ops/program_file.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/atomic_file.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+constexpr const char* kNet = R"(program @net {
+  %x = data "x" : f32[?, 4]
+  %w = param "w" : f32[4, 3]
+  %y = matmul(%x, %w) : f32[?, 3]  @ "net.cpp:9"
+  output "y" = %y
+}
+)";
+
+void expect_refused(const std::string& contents, const std::string& message) {
+  expect_user_error([&] { read_program(contents, "p.fir"); }, "p.fir: " + message);
+}
+
+TEST(ProgramFile, BothFormatsKeepTheProgram) {
+  TempDir dir;
+  const auto program = read_program(kNet, "net.fir");
+  for (const char* name : {"net.fir", "net.fluid"}) {
+    save_program(*program, dir.file(name));
+    EXPECT_EQ(ir::print(*load_program(dir.file(name))), ir::print(*program)) << name;
+  }
+  EXPECT_EQ(read_file(dir.file("net.fir")), ir::print(*program));
+  EXPECT_EQ(read_file(dir.file("net.fluid")).substr(4, 4), "FLPG");
+}
+
+TEST(ProgramFile, FillsInDefaults) {
+  const auto program = read_program(kNet, "net.fir");
+  const ir::Op& matmul = *program->main().ops[2];
+  EXPECT_FALSE(matmul.attrs.empty());
+}
+
+TEST(ProgramFile, RefusesWhatIsNoProgram) {
+  expect_refused("", "the file is empty");
+  expect_refused(std::string("\x1f\x8b\0\0", 4), "neither a .fluid file nor a program's text");
+  TempDir dir;
+  expect_user_error([&] { load_program(dir.file("absent.fir")); }, "absent.fir");
+}
+
+TEST(ProgramFile, RefusesProgramsThatMeanNothing) {
+  expect_refused("program @p { %x = dat \"x\" : f32[] }", "no op 'dat' (did you mean 'data'?)");
+  expect_refused("program @p { a {body = @g} }", "a: there is no graph @g");
+  std::string wrong = kNet;
+  wrong.replace(wrong.find("f32[?, 3]"), 9, "f32[?, 5]");
+  expect_refused(wrong, "net.cpp:9: matmul: results are given as (f32[?, 5])");
+}
+
+TEST(ProgramFile, RefusesToSaveABrokenProgram) {
+  TempDir dir;
+  const auto program = ir::parse("program @p { %x = dat \"x\" : f32[] }", "p.fir");
+  expect_user_error([&] { save_program(*program, dir.file("p.fluid")); }, "no op 'dat'");
+  expect_user_error([&] { read_file(dir.file("p.fluid")); }, "p.fluid");
+}
+
+}  // namespace
+}  // namespace fluid
