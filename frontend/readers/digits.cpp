@@ -1,0 +1,168 @@
+#include "frontend/readers/digits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <span>
+
+#include "frontend/readers/digit_strokes.h"
+#include "frontend/readers/kind.h"
+#include "frontend/readers/mnist.h"
+#include "frontend/readers/random.h"
+
+namespace fluid {
+namespace {
+
+constexpr int kSide = 28;
+constexpr int kPixels = kSide * kSide;
+constexpr int kStepsPerSpan = 4;  // straight pieces between two points of a stroke
+constexpr double kWobble = 0.04;  // of a point, in units of the box
+constexpr double kMaxTurn = 0.25, kMaxShear = 0.4;
+constexpr double kMaxShift = 2.25;  // pixels
+constexpr double kSoftness = 1.1;   // width of a stroke's edge in pixels
+
+struct Segment {
+  Point a, b;
+};
+
+/// Between b (t = 0) and c (t = 1) (Catmull and Rom, 1974).
+double catmull_rom(double a, double b, double c, double d, double t) {
+  return b + t / 2 * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
+}
+
+void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
+  const auto point = [&](int64_t i) {
+    return stroke[static_cast<size_t>(std::clamp<int64_t>(i, 0, std::ssize(stroke) - 1))];
+  };
+  Point from = stroke.front();
+  for (int64_t i = 0; i + 1 < std::ssize(stroke); ++i) {
+    const Point p = point(i - 1), q = point(i), r = point(i + 1), s = point(i + 2);
+    for (int step = 1; step <= kStepsPerSpan; ++step) {
+      const double t = static_cast<double>(step) / kStepsPerSpan;
+      const Point to = {catmull_rom(p.x, q.x, r.x, s.x, t), catmull_rom(p.y, q.y, r.y, s.y, t)};
+      segments.push_back({from, to});
+      from = to;
+    }
+  }
+}
+
+/// The digit in a hand of its own: points moved, turned, sheared, stretched.
+std::vector<Segment> write(int digit, Random& random) {
+  const auto& ways = ways_to_write(digit);
+  std::vector<Stroke> strokes = ways[random.below(ways.size())];
+  const double turn = random.uniform(-kMaxTurn, kMaxTurn);
+  const double shear = random.uniform(-0.15, kMaxShear);  // hands lean to the right
+  const double width = random.uniform(0.45, 1.0);
+  std::vector<Segment> segments;
+  for (Stroke& stroke : strokes) {
+    for (Point& p : stroke) {
+      const double y = p.y - 0.5 + kWobble * random.normal();
+      const double x = width * (p.x - 0.5 + kWobble * random.normal()) - shear * y;
+      p = {std::cos(turn) * x - std::sin(turn) * y, std::sin(turn) * x + std::cos(turn) * y};
+    }
+    flatten(stroke, segments);
+  }
+  return segments;
+}
+
+/// Scales to pixels, so that the longer side has `size`, and puts the centre of mass at `centre`.
+void place(std::vector<Segment>& segments, double size, Point centre) {
+  Point low = segments[0].a, high = low, mass;
+  double length = 0;
+  for (const auto& [a, b] : segments) {
+    low = {std::min({low.x, a.x, b.x}), std::min({low.y, a.y, b.y})};
+    high = {std::max({high.x, a.x, b.x}), std::max({high.y, a.y, b.y})};
+    const double l = std::hypot(b.x - a.x, b.y - a.y);
+    mass = {mass.x + l * (a.x + b.x) / 2, mass.y + l * (a.y + b.y) / 2};
+    length += l;
+  }
+  const double scale = size / std::max(high.x - low.x, high.y - low.y);
+  mass = {mass.x / length, mass.y / length};
+  for (auto& [a, b] : segments) {
+    a = {centre.x + scale * (a.x - mass.x), centre.y + scale * (a.y - mass.y)};
+    b = {centre.x + scale * (b.x - mass.x), centre.y + scale * (b.y - mass.y)};
+  }
+}
+
+double distance(Point p, const Segment& s) {
+  const double dx = s.b.x - s.a.x, dy = s.b.y - s.a.y;
+  const double square = dx * dx + dy * dy;
+  const double along = (p.x - s.a.x) * dx + (p.y - s.a.y) * dy;
+  const double t = square > 0 ? std::clamp(along / square, 0.0, 1.0) : 0.0;
+  const double ex = p.x - s.a.x - t * dx, ey = p.y - s.a.y - t * dy;
+  return std::sqrt(ex * ex + ey * ey);
+}
+
+/// Ink in [0, 1] a pixel: 1 on the line, falling to 0 over its soft edge.
+void ink(const Segment& s, double radius, std::span<float> image) {
+  const double reach = radius + kSoftness / 2;
+  const auto first = [&](double v) { return std::max(0, static_cast<int>(std::ceil(v - reach))); };
+  const auto last = [&](double v) {
+    return std::min(kSide - 1, static_cast<int>(std::floor(v + reach)));
+  };
+  for (int y = first(std::min(s.a.y, s.b.y)); y <= last(std::max(s.a.y, s.b.y)); ++y) {
+    for (int x = first(std::min(s.a.x, s.b.x)); x <= last(std::max(s.a.x, s.b.x)); ++x) {
+      const double d = distance({static_cast<double>(x), static_cast<double>(y)}, s);
+      const double value = std::clamp((reach - d) / kSoftness, 0.0, 1.0);
+      float& pixel = image[static_cast<size_t>(y * kSide + x)];
+      pixel = std::max(pixel, static_cast<float>(value));
+    }
+  }
+}
+
+/// About normal, cheaply: four uniform numbers added (mean 0, variance 1).
+double rough_normal(Random& random) {
+  const uint64_t bits = random.next();
+  const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
+                                       (bits >> 32 & 0xffff) + (bits >> 48));
+  return (sum / 65536 - 2) * std::numbers::sqrt3;
+}
+
+void draw(int digit, Random& random, std::span<uint8_t> out) {
+  std::vector<Segment> segments = write(digit, random);
+  const double centre = (kSide - 1) / 2.0;
+  const double size = random.uniform(14, 20);
+  const Point at = {centre + random.uniform(-kMaxShift, kMaxShift),
+                    centre + random.uniform(-kMaxShift, kMaxShift)};
+  place(segments, size, at);
+  const double radius = random.uniform(0.5, 1.7);
+  std::array<float, kPixels> image = {};
+  for (const Segment& s : segments) ink(s, radius, image);
+  const double strength = random.uniform(200, 255), noise = random.uniform(0, 16);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const double value = strength * static_cast<double>(image[i]) + noise * rough_normal(random);
+    out[i] = static_cast<uint8_t>(std::clamp(value, 0.0, 255.0));
+  }
+}
+
+}  // namespace
+
+Dataset generate_digits(int64_t samples, uint64_t seed) {
+  Tensor images(DType::u8, {samples, 1, kSide, kSide}), labels(DType::u8, {samples});
+  for (int64_t i = 0; i < samples; ++i) {
+    Random random(seed, static_cast<uint64_t>(i));
+    const auto digit = static_cast<uint8_t>(random.below(10));
+    labels.as<uint8_t>()[static_cast<size_t>(i)] = digit;
+    draw(digit, random, images.as<uint8_t>().subspan(static_cast<size_t>(i * kPixels), kPixels));
+  }
+  return digit_dataset(std::move(images), labels, "digits");
+}
+
+DataKind digits_kind() {
+  return {.name = "digits",
+          .usage = "digits",
+          .doc = "generated handwriting: image u8[1, 28, 28], label i64",
+          .needs_path = false,
+          .options = {"n", "seed", "split"},
+          .load = [](const DataArgs& args) {
+            constexpr int64_t kMost = 1'000'000;
+            const bool test = args.choice("split", "train", {"train", "test"}) == "test";
+            const int64_t n = args.integer("n", test ? kTestDigits : kTrainDigits, 1);
+            if (n > kMost) args.fail("n is over 1000000");
+            const auto seed = static_cast<uint64_t>(args.integer("seed", 0, 0));
+            return generate_digits(n, 2 * seed + (test ? 1 : 0));
+          }};
+}
+
+}  // namespace fluid

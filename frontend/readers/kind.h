@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/readers/dataset.h"
+
+namespace fluid {
+
+/// The options a SPEC gave to a kind of data, with typed access. Errors name the SPEC.
+class DataArgs {
+ public:
+  DataArgs(std::string spec, std::string path, std::map<std::string, std::string> options)
+      : spec_(std::move(spec)), path_(std::move(path)), options_(std::move(options)) {}
+
+  const std::string& path() const { return path_; }  ///< what follows the colon
+  const std::string* find(const std::string& name) const;
+  std::string text(const std::string& name, const std::string& fallback) const;
+  int64_t integer(const std::string& name, int64_t fallback, int64_t lowest) const;
+  bool flag(const std::string& name, bool fallback) const;  ///< 0 or 1
+  /// One of `allowed`; UserError with a near miss otherwise.
+  std::string choice(const std::string& name, const std::string& fallback,
+                     const std::vector<std::string>& allowed) const;
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  std::string spec_;
+  std::string path_;
+  std::map<std::string, std::string> options_;
+};
+
+/// A kind of data that a SPEC may name. One file a kind; spec.cpp lists them.
+struct DataKind {
+  std::string name;   ///< "mnist"
+  std::string usage;  ///< "mnist:DIR"
+  std::string doc;    ///< one sentence, with the columns it gives
+  bool needs_path = true;
+  std::vector<std::string> options;  ///< besides those that every kind has
+  std::function<Dataset(const DataArgs&)> load;
+};
+
+DataKind mnist_kind();
+DataKind mnist_json_kind();
+DataKind digits_kind();
+DataKind synthetic_linear_kind();
+DataKind csv_kind();
+DataKind npy_kind();
+
+}  // namespace fluid

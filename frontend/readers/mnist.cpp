@@ -1,0 +1,74 @@
+#include "frontend/readers/mnist.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "frontend/readers/idx.h"
+#include "frontend/readers/kind.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr int kClasses = 10;
+constexpr int64_t kSide = 28;
+
+/// The file under one of the names it is distributed with.
+std::string find_file(const std::string& directory, const std::string& stem, int rank) {
+  for (const char* separator : {"-", "."}) {
+    for (const char* ending : {"", ".gz"}) {
+      const std::string path =
+          directory + "/" + stem + separator + "idx" + std::to_string(rank) + "-ubyte" + ending;
+      if (std::filesystem::exists(path)) return path;
+    }
+  }
+  const bool there = std::filesystem::is_directory(directory);
+  throw UserError(there ? "MNIST: '" + directory + "' has no " + stem + "-idx" +
+                              std::to_string(rank) + "-ubyte, with or without .gz"
+                        : "MNIST: '" + directory + "' is not a directory");
+}
+
+}  // namespace
+
+Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& what) {
+  const int64_t n = images.shape().at(0);
+  if (n != labels.numel()) {
+    throw UserError(what + " has " + std::to_string(n) + " images but " +
+                    std::to_string(labels.numel()) + " labels");
+  }
+  const std::span<const uint8_t> raw = labels.as<uint8_t>();
+  const auto bad = std::find_if(raw.begin(), raw.end(), [](uint8_t l) { return l >= kClasses; });
+  if (bad != raw.end()) {
+    throw UserError(what + ": label " + std::to_string(*bad) + " of sample " +
+                    std::to_string(bad - raw.begin()) + " is not a digit");
+  }
+  Dataset data;
+  const auto owner = std::make_shared<Tensor>(std::move(images));
+  data.columns.emplace_back("image",
+                            Tensor::view(DType::u8, {n, 1, kSide, kSide}, owner->data(), owner));
+  data.columns.emplace_back("label", labels.cast(DType::i64));
+  return data;
+}
+
+Dataset read_mnist(const std::string& directory, const std::string& split) {
+  const std::string stem = split == "test" ? "t10k" : "train";
+  const std::string path = find_file(directory, stem + "-images", 3);
+  Tensor images = read_idx(path, 3);
+  if (images.shape()[1] != kSide || images.shape()[2] != kSide) {
+    throw UserError("'" + path + "' has images of another size than 28x28");
+  }
+  const Tensor labels = read_idx(find_file(directory, stem + "-labels", 1), 1);
+  return digit_dataset(std::move(images), labels, "'" + directory + "'");
+}
+
+DataKind mnist_kind() {
+  return {.name = "mnist",
+          .usage = "mnist:DIR",
+          .doc = "the official MNIST files, gzipped or not: image u8[1, 28, 28], label i64",
+          .options = {"split"},
+          .load = [](const DataArgs& args) {
+            return read_mnist(args.path(), args.choice("split", "train", {"train", "test"}));
+          }};
+}
+
+}  // namespace fluid

@@ -1,0 +1,145 @@
+#include "frontend/readers/spec.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+const std::vector<std::string> kCommonOptions = {"drop_last", "limit", "shuffle"};
+
+bool contains(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+const DataKind& kind_named(const std::string& name, const std::string& spec) {
+  std::vector<std::string> names;
+  for (const DataKind& kind : data_kinds()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+  }
+  throw UserError("data '" + spec + "': no kind of data '" + name + "'" +
+                  did_you_mean(name, names));
+}
+
+std::map<std::string, std::string> parse_options(std::string_view text, const std::string& spec) {
+  std::map<std::string, std::string> options;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find('&'));
+    const size_t equals = item.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      throw UserError("data '" + spec + "': '" + std::string(item) + "' is not option=value");
+    }
+    const std::string name(item.substr(0, equals));
+    if (!options.emplace(name, item.substr(equals + 1)).second) {
+      throw UserError("data '" + spec + "': option '" + name + "' is given twice");
+    }
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+  }
+  return options;
+}
+
+/// Applies <column>=<feed>; what is left is a mistake.
+void rename_columns(Dataset& data, std::map<std::string, std::string> renames, const DataKind& kind,
+                    const DataArgs& args) {
+  std::vector<std::string> known = kCommonOptions;
+  known.insert(known.end(), kind.options.begin(), kind.options.end());
+  for (auto& [name, tensor] : data.columns) {
+    known.push_back(name);
+    const auto rename = renames.find(name);
+    if (rename == renames.end()) continue;
+    name = rename->second;
+    renames.erase(rename);
+  }
+  if (!renames.empty()) {
+    const std::string& name = renames.begin()->first;
+    args.fail("no option or column '" + name + "'" + did_you_mean(name, known));
+  }
+  for (const auto& [name, tensor] : data.columns) {
+    if (data.find(name) != &tensor) args.fail("two columns are named '" + name + "'");
+  }
+}
+
+}  // namespace
+
+const std::string* DataArgs::find(const std::string& name) const {
+  const auto entry = options_.find(name);
+  return entry == options_.end() ? nullptr : &entry->second;
+}
+
+std::string DataArgs::text(const std::string& name, const std::string& fallback) const {
+  const std::string* value = find(name);
+  return value != nullptr ? *value : fallback;
+}
+
+int64_t DataArgs::integer(const std::string& name, int64_t fallback, int64_t lowest) const {
+  const std::string* value = find(name);
+  if (value == nullptr) return fallback;
+  int64_t number = 0;
+  const char* end = value->data() + value->size();
+  const auto [stop, error] = std::from_chars(value->data(), end, number);
+  if (error != std::errc() || stop != end || number < lowest) {
+    fail("option " + name + "=" + *value + " must be an integer of at least " +
+         std::to_string(lowest));
+  }
+  return number;
+}
+
+bool DataArgs::flag(const std::string& name, bool fallback) const {
+  return choice(name, fallback ? "1" : "0", {"0", "1"}) == "1";
+}
+
+std::string DataArgs::choice(const std::string& name, const std::string& fallback,
+                             const std::vector<std::string>& allowed) const {
+  const std::string value = text(name, fallback);
+  if (contains(allowed, value)) return value;
+  std::string list;
+  for (const std::string& a : allowed) list += (list.empty() ? "" : ", ") + a;
+  fail("option " + name + "=" + value + " must be one of " + list + did_you_mean(value, allowed));
+}
+
+void DataArgs::fail(const std::string& what) const {
+  throw UserError("data '" + spec_ + "': " + what);
+}
+
+const std::vector<DataKind>& data_kinds() {
+  static const std::vector<DataKind> kinds = {mnist_kind(),  mnist_json_kind(),
+                                              digits_kind(), synthetic_linear_kind(),
+                                              csv_kind(),    npy_kind()};
+  return kinds;
+}
+
+DataSource open_data(const std::string& spec, const std::string& split) {
+  const std::string_view all = spec;
+  const std::string_view head = all.substr(0, all.find('?'));
+  const std::string name(head.substr(0, head.find(':')));
+  const DataKind& kind = kind_named(name, spec);
+  const bool has_path = head.size() > name.size() + 1;
+  if (kind.needs_path != has_path) {
+    throw UserError("data '" + spec + "': write " + kind.usage);
+  }
+  std::map<std::string, std::string> given = head.size() < all.size()
+                                                 ? parse_options(all.substr(head.size() + 1), spec)
+                                                 : std::map<std::string, std::string>();
+  std::map<std::string, std::string> renames;
+  for (const auto& [option, value] : given) {
+    if (!contains(kind.options, option) && !contains(kCommonOptions, option)) {
+      renames.emplace(option, value);
+    }
+  }
+  if (contains(kind.options, "split")) given.emplace("split", split);
+  const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given);
+
+  DataSource source;
+  if (args.find("shuffle") != nullptr) source.shuffle = args.flag("shuffle", false);
+  if (args.find("drop_last") != nullptr) source.drop_last = args.flag("drop_last", false);
+  const int64_t limit = args.integer("limit", -1, 1);
+  source.dataset = kind.load(args);
+  rename_columns(source.dataset, std::move(renames), kind, args);
+  if (limit > 0) source.dataset = source.dataset.first(limit);
+  return source;
+}
+
+}  // namespace fluid

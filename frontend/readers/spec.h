@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "frontend/readers/kind.h"
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// What a data SPEC asks for: the samples, and how to read them where it says so.
+struct DataSource {
+  Dataset dataset;
+  std::optional<bool> shuffle;
+  std::optional<bool> drop_last;
+};
+
+/// Opens `KIND[:PATH][?option=value&...]`, for example "mnist:DIR?split=test". Every kind knows
+/// shuffle=0|1, drop_last=0|1, limit=N (the first N samples), and <column>=<feed> to give a column
+/// another name. `split` is used when the SPEC has none. Throws UserError, with near misses, for an
+/// unknown kind, option or column and for data that is not there or damaged.
+DataSource open_data(const std::string& spec, const std::string& split = "train");
+
+/// The kinds of data, for help texts.
+const std::vector<DataKind>& data_kinds();
+
+}  // namespace fluid

@@ -1,0 +1,42 @@
+#include "frontend/readers/kind.h"
+#include "frontend/readers/random.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kRows = 1'000'000;
+
+/// y = x . (2, -3) + 10 + noise: x uniform in [-5, 5]^2, noise normal with standard deviation 2.
+Dataset synthetic_linear(int64_t rows, uint64_t seed) {
+  Tensor x(DType::f32, {rows, 2}), y(DType::f32, {rows, 1});
+  Random random(seed);
+  auto xs = x.as<float>();
+  auto ys = y.as<float>();
+  for (size_t i = 0; i < ys.size(); ++i) {
+    const double a = random.uniform(-5, 5), b = random.uniform(-5, 5);
+    xs[2 * i] = static_cast<float>(a);
+    xs[2 * i + 1] = static_cast<float>(b);
+    ys[i] = static_cast<float>(2 * a - 3 * b + 10 + 2 * random.normal());
+  }
+  Dataset data;
+  data.columns.emplace_back("x", std::move(x));
+  data.columns.emplace_back("y", std::move(y));
+  return data;
+}
+
+}  // namespace
+
+DataKind synthetic_linear_kind() {
+  return {.name = "synthetic-linear",
+          .usage = "synthetic-linear",
+          .doc = "y = x . (2, -3) + 10 + normal noise of sigma 2: x f32[2], y f32[1]",
+          .needs_path = false,
+          .options = {"n", "seed"},
+          .load = [](const DataArgs& args) {
+            const int64_t rows = args.integer("n", kRows, 1);
+            if (rows > 1000 * kRows) args.fail("n is over 1e9");
+            return synthetic_linear(rows, static_cast<uint64_t>(args.integer("seed", 0, 0)));
+          }};
+}
+
+}  // namespace fluid

@@ -1,0 +1,161 @@
+#include "frontend/readers/mnist.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <fstream>
+
+#include "frontend/readers/idx.h"
+#include "frontend/readers/spec.h"
+#include "ir/atomic_file.h"
+#include "tests/support/errors.h"
+#include "tests/support/mutate.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+std::string big_endian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+std::string images(uint32_t n, uint32_t side = 28) {
+  return big_endian(0x803) + big_endian(n) + big_endian(side) + big_endian(side) +
+         std::string(n * side * side, '\7');
+}
+
+std::string labels(const std::string& values) {
+  return big_endian(0x801) + big_endian(static_cast<uint32_t>(values.size())) + values;
+}
+
+/// Without the flushes of an atomic write, which these many small files do not need.
+void write_plain(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+void write_gz(const std::string& path, const std::string& bytes) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+}
+
+class MnistFiles : public testing::Test {
+ protected:
+  void put(const std::string& image_bytes, const std::string& label_bytes) {
+    write_plain(dir_.file("train-images-idx3-ubyte"), image_bytes);
+    write_plain(dir_.file("train-labels-idx1-ubyte"), label_bytes);
+  }
+  void refuse(const std::string& image_bytes, const std::string& label_bytes,
+              const std::string& message) {
+    put(image_bytes, label_bytes);
+    expect_user_error([&] { read_mnist(dir_.path()); }, message);
+  }
+  TempDir dir_;
+};
+
+TEST_F(MnistFiles, ReadsPlainAndGzippedFiles) {
+  put(images(3), labels(std::string("\0\5\11", 3)));
+  write_gz(dir_.file("t10k-images.idx3-ubyte.gz"), images(2));
+  write_gz(dir_.file("t10k-labels.idx1-ubyte.gz"), labels("\1\2"));
+  const Dataset train = read_mnist(dir_.path());
+  EXPECT_EQ(train.find("image")->str(), "u8[3, 1, 28, 28]");
+  EXPECT_EQ(train.find("image")->at(784), 7.0);
+  EXPECT_EQ(train.find("label")->str(), "i64[3]");
+  EXPECT_EQ(train.find("label")->at(2), 9.0);
+  EXPECT_EQ(read_mnist(dir_.path(), "test").samples(), 2);
+  int64_t seen = 0;
+  for (const Batch& batch : Mnist(dir_.path(), {.batch = 2})) seen += batch.size;
+  EXPECT_EQ(seen, 3);
+}
+
+TEST_F(MnistFiles, MistakesAreNamed) {
+  expect_user_error([] { read_mnist("/no/such"); }, "MNIST: '/no/such' is not a directory");
+  expect_user_error([&] { read_mnist(dir_.path()); }, "has no train-images-idx3-ubyte");
+  refuse(labels("\1"), labels("\1"), "its magic number is 2049, not 2051");
+  refuse(images(1), images(1), "its magic number is 2051, not 2049");
+  refuse(images(2, 27), labels("\1\2"), "has images of another size than 28x28");
+  refuse(images(2), labels("\1"), "has 2 images but 1 labels");
+  refuse(images(2), labels("\1\12"), "label 10 of sample 1 is not a digit");
+  refuse(images(2) + "x", labels("\1\2"), "holds 1569 bytes, but its header says 1568");
+  refuse("abc", labels("\1"), "is cut off in its header");
+  refuse(big_endian(0x803) + std::string(12, '\xff'), labels("\1"),
+         "has extents whose product overflows");
+}
+
+TEST_F(MnistFiles, DamagedFilesAreRefused) {
+  const std::string path = dir_.file("x");
+  survives_damage(labels("\1\2\3"), [&](const std::string& bytes) {
+    write_plain(path, bytes);
+    read_idx(path, 1);
+  });
+  write_gz(path, labels("\1\2\3"));
+  const std::string packed = read_file(path);
+  expect_user_error(
+      [&] {
+        write_plain(path, packed.substr(0, packed.size() - 3));
+        read_idx(path, 1);
+      },
+      "the gzip data is cut off");
+  std::string wrong_sum = packed;
+  wrong_sum[packed.size() - 6] ^= 1;
+  write_plain(path, wrong_sum);
+  expect_user_error([&] { read_idx(path, 1); }, "damaged gzip data");
+  survives_damage(packed, [&](const std::string& bytes) {
+    write_plain(path, bytes);
+    read_idx(path, 1);
+  });
+}
+
+std::string json_image(const std::string& pixel) {
+  std::string list = "[" + pixel;
+  for (int i = 1; i < 784; ++i) list += ",0";
+  return list + "]";
+}
+
+std::string json_file(const std::string& train) {
+  const std::string other = "[[" + json_image("1.0") + "],[3]]";
+  return "[" + train + "," + other + "," + other + "]";
+}
+
+TEST_F(MnistFiles, ReadsJson) {
+  const std::string path = dir_.file("m.json.gz");
+  write_gz(path, json_file("[[" + json_image("0.50196") + "," + json_image("0") + "],[7,2]]"));
+  const Dataset train = open_data("mnist-json:" + path).dataset;
+  EXPECT_EQ(train.find("image")->str(), "u8[2, 1, 28, 28]");
+  EXPECT_EQ(train.find("image")->at(0), 128.0);
+  EXPECT_EQ(train.find("label")->at(1), 2.0);
+  const Dataset val = open_data("mnist-json:" + path + "?split=val").dataset;
+  EXPECT_EQ(val.samples(), 1);
+  EXPECT_EQ(val.find("image")->at(0), 255.0);
+}
+
+TEST_F(MnistFiles, JsonMistakesAreNamed) {
+  const std::string path = dir_.file("m.json");
+  const auto refuse_json = [&](const std::string& text, const std::string& message) {
+    write_plain(path, text);
+    expect_user_error([&] { open_data("mnist-json:" + path); }, message);
+  };
+  const std::string one = json_image("0");
+  refuse_json("", "not JSON at byte");
+  refuse_json("[[[", "not JSON at byte");
+  refuse_json("[]", "no three splits");
+  refuse_json("{}", "it holds an object");
+  refuse_json("[null]", "it holds null");
+  refuse_json("[true]", "it holds a bool");
+  refuse_json("[\"x\"]", "it holds a string");
+  refuse_json("5", "lists are nested in another way");
+  refuse_json("[[[[[0]]]]]", "lists are nested in another way");
+  refuse_json("[[[]]]", "a split is not [images, labels]");
+  refuse_json(json_file("[[[0, 1]],[3]]"), "an image does not have 784 numbers");
+  refuse_json(json_file("[[" + json_image("1.5") + "],[3]]"), "a pixel is not in [0, 1]");
+  refuse_json(json_file("[[" + json_image("-1") + "],[3]]"), "a pixel is not in [0, 1]");
+  refuse_json(json_file("[[" + one + "],[3.5]]"), "a label is not a digit");
+  refuse_json(json_file("[[" + one + "],[11]]"), "label 11 of sample 0 is not a digit");
+  refuse_json(json_file("[[" + one + "],[1, 2]]"), "has 1 images but 2 labels");
+}
+
+}  // namespace
+}  // namespace fluid
