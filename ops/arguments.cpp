@@ -32,8 +32,8 @@ void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc
   for (const PortDef& p : ports) {
     names += (names.empty() ? "" : ", ") + p.name + (p.variadic ? "..." : p.optional ? "?" : "");
   }
-  throw UserError(loc, *def.name + ": takes operands (" + names + "), not " +
-                           std::to_string(operands.size()));
+  throw UserError(
+      loc, *def.name + ": takes operands (" + names + "), not " + std::to_string(operands.size()));
 }
 
 namespace {
@@ -56,8 +56,8 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
     if (def.open_attrs || is_stage_attribute(given.first)) return;
     std::vector<std::string> names;
     for (const AttrDef& a : *def.attrs) names.push_back(a.name);
-    throw UserError(loc, *def.name + ": no attribute '" + given.first + "'" +
-                             did_you_mean(given.first, names));
+    throw UserError(
+        loc, *def.name + ": no attribute '" + given.first + "'" + did_you_mean(given.first, names));
   }
   if (attr->fallback.index() != given.second.index()) {
     throw UserError(loc, *def.name + ": attribute '" + given.first + "' must be of kind " +

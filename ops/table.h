@@ -33,8 +33,8 @@ std::vector<std::string> table_faults(std::span<const OpDef> ops);
 
 /// The op lowered to a Map or a Reduce for its types: loop extents and bodies.
 struct Lowered {
-  std::vector<Dim> out;     ///< extents of variables 0..out.size()-1: the results' shape
-  std::vector<Dim> reduce;  ///< extents of the following variables; empty for a Map
+  std::vector<Dim> out;      ///< extents of variables 0..out.size()-1: the results' shape
+  std::vector<Dim> reduce;   ///< extents of the following variables; empty for a Map
   std::optional<Combine> combine;
   std::vector<Expr> bodies;  ///< a Map: one a result; a Reduce: the one reduced expression
 };
