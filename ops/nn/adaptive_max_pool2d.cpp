@@ -1,0 +1,57 @@
+#include <limits>
+
+#include "ops/nn/window.h"
+#include "ops/record.h"
+
+namespace fluid {
+
+OpDef adaptive_max_pool2d_op() {
+  return OpDef{
+      .name = "adaptive_max_pool2d",
+      .doc =
+          "Largest elements of windows of nearly equal size, as many as asked for (see "
+          "adaptive_avg_pool2d); the first in row-major order wins ties, and NaN wins.",
+      .inputs = {{"x", "float [N, C, H, W]"}},
+      .attrs = {{"output", std::vector<int64_t>{}, "number of windows: one, or height and width",
+                 true}},
+      .outputs = {{.name = "y", .doc = "[N, C, OH, OW]"},
+                  {.name = "position",
+                   .doc = "of the largest element in a window of the largest size, row-major: "
+                          "u8, or i32 where that has more than 256 elements",
+                   .auxiliary = true}},
+      .infer =
+          [](const InferCtx& c) {
+            const Type y = adaptive_type(c, c.in(0));
+            const Adaptive2d w = adaptive_of(c.in(0).shape, y.shape);
+            return std::vector{y, Type{position_dtype(w.y.widest() * w.x.widest()), y.shape, {}}};
+          },
+      .grad = GradFn([](const GradCtx& c) {
+        return record(*c.op().graph(), "adaptive_max_pool2d_grad", {c.dout(0), c.out(1)},
+                      {{"input", c.in(0).type()}}, c.op().loc);
+      }),
+      .effects = Pure{},
+      .amp = {Amp::kFollow},
+      .cost =
+          [](const CostCtx& c) {
+            const Adaptive2d w = adaptive_of(c.in[0].shape, c.out[0].shape);
+            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.widest() * w.x.widest())};
+          },
+      .in_place = {},
+      .lower = Reduce{Combine::argmax,
+                      [](const LowerCtx& c) {
+                        constexpr double kLowest = -std::numeric_limits<double>::infinity();
+                        const Adaptive2d w = adaptive_of(c.in_type(0).shape, c.out_type().shape);
+                        const Expr oy = c.out_var(2), ox = c.out_var(3), ky = c.reduce_var(0),
+                                   kx = c.reduce_var(1);
+                        const Expr inside = both(w.y.inside(oy, ky), w.x.inside(ox, kx));
+                        const std::vector<Expr> at = {c.out_var(0), c.out_var(1),
+                                                      w.y.begin(oy) + ky, w.x.begin(ox) + kx};
+                        const Expr x = inside ? c.read_or(0, at, kLowest) : c.read(0, at);
+                        return ReduceBody{{w.y.widest(), w.x.widest()}, guard(inside, x, kLowest)};
+                      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

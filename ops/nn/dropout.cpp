@@ -1,0 +1,63 @@
+#include "ops/nn/dropout.h"
+
+#include "ops/random/draw.h"
+#include "ops/record.h"
+
+namespace fluid {
+namespace {
+
+Expr dropped(const LowerCtx& c, size_t dims) {
+  const Shape& x = c.in_type(0).shape;
+  if (dims == 0) dims = x.size();
+  const double p = c.attr<double>("p");
+  Shape units(x.begin(), x.begin() + static_cast<ptrdiff_t>(dims));
+  std::vector<Expr> unit = c.out_vars();
+  unit.resize(dims);
+  const Expr kept = c.in(0) * (p < 1 ? 1 / (1 - p) : 0);
+  return scalar::select(survives(step_bits(c, 1, units, unit), p), kept,
+                        Expr::constant(kept.dtype(), 0));
+}
+
+}  // namespace
+
+OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims) {
+  return OpDef{
+      .name = name,
+      .doc = doc + " The identity in eval and predict.",
+      .inputs = {{"x", x}, {"rng", "i64[3]: seed, run counter, first global sample"}},
+      .attrs = {{"p", 0.5, "probability of being dropped"},
+                {"stream", int64_t{-1}, "keys the random numbers"}},
+      .outputs = {{"y", "same type as x"}},
+      .infer =
+          [dims](const InferCtx& c) {
+            const double p = c.attr<double>("p");
+            c.require(is_float(c.in(0).dtype) && c.in(0).shape.size() >= dims,
+                      "expects a float tensor of " + std::to_string(dims) +
+                          " or more dimensions, got " + c.in(0).str());
+            c.require(p >= 0 && p <= 1, "attribute 'p' must lie between 0 and 1");
+            require_rng(c, 1);
+            return std::vector{c.in(0)};
+          },
+      .grad = GradFn([name](const GradCtx& c) {
+        const Values dx =
+            record(*c.op().graph(), name, {c.dout(0), c.in(1)}, c.attrs(), c.op().loc);
+        return Values{dx[0], {}};
+      }),
+      .effects = Random{},
+      .amp = {Amp::kFollow},
+      .cost = [](const CostCtx& c) { return Cost{.flops = 60 * c.numel_out()}; },
+      .in_place = {{.out = 0, .in = 0}},
+      .lower = Map{[dims](const LowerCtx& c) { return std::vector{dropped(c, dims)}; }},
+      .kernels = {},
+      .version = 1,
+      .inference = [](const ExpandCtx& c) { return Values{c.in(0)}; },
+  };
+}
+
+OpDef dropout_op() {
+  return dropout_def(
+      "dropout", "Sets elements to 0 with probability `p` and scales the others by 1 / (1 - p).",
+      "float tensor", 0);
+}
+
+}  // namespace fluid

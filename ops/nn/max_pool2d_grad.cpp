@@ -1,0 +1,60 @@
+#include "ops/nn/window.h"
+
+namespace fluid {
+
+OpDef max_pool2d_grad_op() {
+  return OpDef{
+      .name = "max_pool2d_grad",
+      .doc =
+          "Gradient of max_pool2d: every element gathers from the windows whose largest element "
+          "it is.",
+      .inputs = {{"dy", "gradient of max_pool2d's result"}, {"position", "its second result"}},
+      .attrs = {{"kernel", std::vector<int64_t>{}, "as max_pool2d's", true},
+                {"stride", std::vector<int64_t>{}, "as max_pool2d's"},
+                {"padding", std::vector<int64_t>{0}, "as max_pool2d's"},
+                {"dilation", std::vector<int64_t>{1}, "as max_pool2d's"},
+                {"input", Type{}, "type of max_pool2d's input", true}},
+      .outputs = {{"dx", "of type `input`"}},
+      .infer =
+          [](const InferCtx& c) {
+            const Type& input = c.attr<Type>("input");
+            require_images(c, input);
+            require_window(c);
+            const Window2d w = window_of(c.attrs());
+            const Shape y = window_shape(c, input.shape, w, input.shape[1]);
+            c.require(
+                c.in(0) == Type{input.dtype, y, {}},
+                "the gradient " + c.in(0).str() + " does not fit to the input " + input.str());
+            c.require(c.in(1) == Type{position_dtype(w.y.kernel * w.x.kernel), y, {}},
+                      "the positions " + c.in(1).str() + " do not fit to the input " + input.str());
+            return std::vector{input};
+          },
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = {Amp::kFollow},
+      .cost =
+          [](const CostCtx& c) {
+            const Window2d w = window_of(c.attrs);
+            return Cost{.flops = c.numel_out() * static_cast<double>(w.y.covers() * w.x.covers())};
+          },
+      .in_place = {},
+      .lower =
+          Reduce{Combine::sum,
+                 [](const LowerCtx& c) {
+                   const Window2d w = window_of(c.attrs());
+                   const WindowAxis::Cover y = w.y.cover(c.out_var(2), c.reduce_var(0));
+                   const WindowAxis::Cover x = w.x.cover(c.out_var(3), c.reduce_var(1));
+                   const std::vector<Expr> at = {c.out_var(0), c.out_var(1), y.window, x.window};
+                   const Expr position = y.tap * static_cast<double>(w.x.kernel) + x.tap;
+                   const Expr largest = scalar::compare(
+                       Scalar::eq, scalar::cast(c.read_or(1, at, 0), DType::i64), position);
+                   return ReduceBody{
+                       {w.y.covers(), w.x.covers()},
+                       guard(both(both(y.valid, x.valid), largest), c.read_or(0, at, 0), 0)};
+                 }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

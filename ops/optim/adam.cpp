@@ -1,0 +1,61 @@
+#include <cmath>
+
+#include "ops/optim/optimizer.h"
+
+namespace fluid {
+namespace {
+
+// 1 - beta^t. Written with expm1, because beta^t is close to 1 in the first steps and the
+// difference would lose its digits in f32.
+Expr bias_correction(double beta, const Expr& t) {
+  if (beta == 0) return Expr::constant(t.dtype(), 1);
+  return -scalar::unary(Scalar::expm1, t * std::log(beta));
+}
+
+}  // namespace
+
+OpDef adam_op() {
+  return OpDef{
+      .name = "adam",
+      .doc =
+          "Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving averages "
+          "of the gradient and its square; the step is lr / (1 - beta1^t) * m / (sqrt(v) / "
+          "sqrt(1 - beta2^t) + eps).",
+      .inputs = optimizer_inputs({{"m", "same type as param"}, {"v", "same type as param"}}),
+      .attrs = {{"beta1", 0.9, "how much of m is kept"},
+                {"beta2", 0.999, "how much of v is kept"},
+                {"eps", 1e-8, "added to the denominator"},
+                {"weight_decay", 0.0, "times the parameter, added to the gradient"}},
+      .outputs = {{"new_param", "same type as param"},
+                  {"new_m", "same type as param"},
+                  {"new_v", "same type as param"}},
+      .infer =
+          [](const InferCtx& c) {
+            require_setting(c, "beta1", 0, 1);
+            require_setting(c, "beta2", 0, 1);
+            require_setting(c, "eps", 0);
+            require_setting(c, "weight_decay", 0);
+            return infer_optimizer(c);
+          },
+      .grad = NoGrad{},
+      .effects = Updates{{{0, 0}, {1, 4}, {2, 5}}},
+      .amp = {Amp::kF32},
+      .cost = [](const CostCtx& c) { return Cost{.flops = 12 * c.numel_out()}; },
+      .in_place = {{.out = 0, .in = 0}, {.out = 1, .in = 4}, {.out = 2, .in = 5}},
+      .lower = Map{[](const LowerCtx& c) {
+        const OptimizerStep s = optimizer_step(c);
+        const double beta1 = c.attr<double>("beta1"), beta2 = c.attr<double>("beta2");
+        const Expr t = scalar::cast(c.in(3) + 1.0, s.param.dtype());
+        const Expr m = c.in(4) + (s.grad - c.in(4)) * (1 - beta1);
+        const Expr v = c.in(5) * beta2 + s.grad * s.grad * (1 - beta2);
+        const Expr step = s.lr / bias_correction(beta1, t);
+        const Expr scale = scalar::unary(Scalar::sqrt, bias_correction(beta2, t));
+        const Expr denominator = scalar::unary(Scalar::sqrt, v) / scale + c.attr<double>("eps");
+        return std::vector{s.param - step * (m / denominator), m, v};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

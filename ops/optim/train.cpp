@@ -1,0 +1,72 @@
+#include <cmath>
+
+#include "ops/arguments.h"
+#include "ops/optim/optimizer.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+bool is_optimizer(const OpDef& def) {
+  return std::holds_alternative<Updates>(*def.effects) && def.inputs->size() >= 4;
+}
+
+const OpDef& optimizer_named(const InferCtx& c, const std::string& name) {
+  std::vector<std::string> known;
+  for (const OpDef& def : op_table()) {
+    if (is_optimizer(def)) known.push_back(*def.name);
+  }
+  const OpDef* def = find_op(name);
+  c.require(def != nullptr && is_optimizer(*def),
+            "unknown optimizer '" + name + "'" + did_you_mean(name, known));
+  return *def;
+}
+
+std::vector<Type> infer_train(const InferCtx& c) {
+  const Type& loss = c.in(0);
+  c.require(is_float(loss.dtype) && loss.shape.empty(),
+            "the loss must be a float scalar, got " + loss.str() + "; take its mean");
+  require_setting(c, "lr", 0);
+  const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
+  const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
+  const Type f = {f32, {}, {}}, counter = {i64, {}, {}};
+  std::vector<Type> operands(optimizer.inputs->size(), f);
+  operands[3] = counter;
+  (*optimizer.infer)(InferCtx(*optimizer.name, operands, settings, c.loc()));
+  return {};
+}
+
+}  // namespace
+
+Attrs optimizer_settings(const Attrs& train) {
+  Attrs settings = train;
+  settings.erase("optimizer");
+  settings.erase("lr");
+  return settings;
+}
+
+OpDef train_op() {
+  return OpDef{
+      .name = "train",
+      .doc =
+          "Asks for a training step: the passes append the backward graph of the loss and an "
+          "update of every parameter that it depends on. Attributes beyond those listed are the "
+          "optimizer's.",
+      .inputs = {{"loss", "float scalar to minimise"}},
+      .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
+                {"lr", 0.001, "learning rate", true}},
+      .outputs = {},
+      .infer = infer_train,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = {Amp::kF32},
+      .cost = [](const CostCtx&) { return Cost{}; },
+      .in_place = {},
+      .lower = Directive{},
+      .kernels = {},
+      .version = 1,
+      .open_attrs = true,
+  };
+}
+
+}  // namespace fluid

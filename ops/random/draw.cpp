@@ -1,0 +1,49 @@
+#include "ops/random/draw.h"
+
+#include <cmath>
+
+namespace fluid {
+
+Expr stream_bits(const LowerCtx& c, const Expr& seed, const Expr& index) {
+  const int64_t stream = c.attr<int64_t>("stream");
+  return scalar::philox(seed, Expr::index(stream >> 32), Expr::index(stream & 0xffffffff), index);
+}
+
+Expr uniform_from_bits(const Expr& bits, DType dtype) {
+  return scalar::cast(scalar::floordiv(bits, Expr::index(256)), dtype) * std::ldexp(1.0, -24);
+}
+
+Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index) {
+  Expr linear = Expr::index(0);
+  for (size_t d = 0; d < shape.size(); ++d) linear = linear * c.extent(shape[d]) + index[d];
+  return linear;
+}
+
+Expr step_bits(const LowerCtx& c, size_t rng, const Shape& shape, const std::vector<Expr>& index) {
+  auto key = [&](int64_t i) { return c.read(rng, {Expr::index(i)}); };
+  Shape sample = shape;
+  std::vector<Expr> within = index;
+  Expr first = Expr::index(0);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!shape[d].batch) continue;
+    const Expr rows = Expr::index(shape[d].size);
+    first = key(2) + scalar::floordiv(index[d], rows);
+    within[d] = scalar::mod(index[d], rows);
+    sample[d] = shape[d].size;
+  }
+  const Expr per_sample = Expr::index(sample.numel().size);
+  return scalar::philox(key(0), key(1), Expr::index(c.attr<int64_t>("stream")),
+                        first * per_sample + linear_index(c, sample, within));
+}
+
+void require_rng(const InferCtx& c, size_t i) {
+  c.require(c.in(i) == Type{i64, {3}, {}},
+            "the random state must be i64[3] = {seed, run, first sample}, got " + c.in(i).str());
+}
+
+Expr survives(const Expr& bits, double p) {
+  const auto threshold = static_cast<int64_t>(std::ceil(std::ldexp(p, 32)));
+  return scalar::compare(Scalar::ge, bits, Expr::index(threshold));
+}
+
+}  // namespace fluid

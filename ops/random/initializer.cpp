@@ -1,0 +1,120 @@
+#include "ops/random/initializer.h"
+
+#include <xxhash.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/record.h"
+
+namespace fluid {
+namespace {
+
+/// A setting that may have been written as a float or as an int.
+double number(const Attrs& attrs, std::string_view name, double fallback, const Loc& loc) {
+  const Attr* attr = attrs.find(name);
+  if (attr == nullptr) return fallback;
+  if (const auto* value = std::get_if<double>(attr)) return *value;
+  if (const auto* value = std::get_if<int64_t>(attr)) return static_cast<double>(*value);
+  throw UserError(loc, "initialiser setting '" + std::string(name) + "' must be a number, not a " +
+                           std::string(kind_of(*attr)));
+}
+
+struct Request {
+  ir::Graph& graph;
+  Value seed;
+  const std::string& name;
+  const Type& type;
+  const Attrs& attrs;
+  const Loc& loc;
+
+  double number(std::string_view setting, double fallback) const {
+    return fluid::number(attrs, setting, fallback, loc);
+  }
+  Value constant(double value) const {
+    return record(graph, "fill", {}, {{"type", type}, {"value", value}}, loc)[0];
+  }
+  Value uniform(double low, double high) const {
+    return record(graph, "uniform", {seed},
+                  {{"type", type}, {"low", low}, {"high", high}, {"stream", stream()}}, loc)[0];
+  }
+  Value normal(double mean, double deviation) const {
+    return record(graph, "normal", {seed},
+                  {{"type", type}, {"mean", mean}, {"std", deviation}, {"stream", stream()}},
+                  loc)[0];
+  }
+  Value uniform_of(double deviation) const {
+    const double bound = std::sqrt(3.0) * deviation;
+    return uniform(-bound, bound);
+  }
+  double xavier() const {
+    const Fan fan = fan_of(type.shape, loc);
+    return number("gain", 1) * std::sqrt(2.0 / static_cast<double>(fan.in + fan.out));
+  }
+  double kaiming() const {
+    const Fan fan = fan_of(type.shape, loc);
+    const auto mode = attrs.get_or<std::string>("mode", "fan_in");
+    if (mode != "fan_in" && mode != "fan_out") {
+      throw UserError(loc, "initialiser setting 'mode' of '" + name +
+                               "' must be fan_in or fan_out, not '" + mode + "'");
+    }
+    const double slope = number("slope", 0);
+    return std::sqrt(2.0 / (1 + slope * slope) /
+                     static_cast<double>(mode == "fan_in" ? fan.in : fan.out));
+  }
+  int64_t stream() const {
+    return static_cast<int64_t>(XXH3_64bits(name.data(), name.size()) >> 1);
+  }
+};
+
+struct Initializer {
+  std::string_view name;
+  Value (*record)(const Request&);
+};
+
+constexpr Initializer kInitializers[] = {
+    {"zeros", [](const Request& r) { return r.constant(0); }},
+    {"ones", [](const Request& r) { return r.constant(1); }},
+    {"constant", [](const Request& r) { return r.constant(r.number("value", 0)); }},
+    {"uniform",
+     [](const Request& r) { return r.uniform(r.number("low", 0), r.number("high", 1)); }},
+    {"normal", [](const Request& r) { return r.normal(r.number("mean", 0), r.number("std", 1)); }},
+    {"xavier_uniform", [](const Request& r) { return r.uniform_of(r.xavier()); }},
+    {"xavier_normal", [](const Request& r) { return r.normal(0, r.xavier()); }},
+    {"kaiming_uniform", [](const Request& r) { return r.uniform_of(r.kaiming()); }},
+    {"kaiming_normal", [](const Request& r) { return r.normal(0, r.kaiming()); }},
+};
+
+}  // namespace
+
+Fan fan_of(const Shape& shape, const Loc& loc) {
+  if (shape.rank() < 2 || shape.has_batch()) {
+    throw UserError(
+        loc, "this initialiser needs a weight of two or more dimensions, not " + shape.str());
+  }
+  if (shape.rank() == 2) return {shape[0].size, shape[1].size};
+  int64_t taps = 1;
+  for (size_t d = 2; d < shape.size(); ++d) taps *= shape[d].size;
+  return {shape[1].size * taps, shape[0].size * taps};
+}
+
+Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
+                         const Attrs& attrs, const Loc& loc) {
+  const auto init = attrs.get_or<std::string>("init", "zeros");
+  std::vector<std::string> known;
+  for (const Initializer& i : kInitializers) {
+    if (i.name == init) return i.record({graph, seed, name, type, attrs, loc});
+    known.emplace_back(i.name);
+  }
+  throw UserError(loc, "'" + name + "' asks for an unknown initialiser '" + init + "'" +
+                           did_you_mean(init, known));
+}
+
+Type drawn_type(const InferCtx& c) {
+  const Type& type = c.attr<Type>("type");
+  c.require(is_float(type.dtype), "draws floats, not " + type.str());
+  c.require(c.in(0) == Type{i64, {}, {}}, "the seed must be an i64 scalar, got " + c.in(0).str());
+  return type;
+}
+
+}  // namespace fluid

@@ -1,0 +1,55 @@
+#include <cmath>
+#include <numbers>
+
+#include "ops/random/draw.h"
+#include "ops/random/initializer.h"
+
+namespace fluid {
+namespace {
+
+// Box and Muller, "A note on the generation of random normal deviates" (1958): the logarithm's
+// argument lies in (0, 1].
+Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype) {
+  const Expr u = uniform_from_bits(radius_bits, dtype) + std::ldexp(1.0, -24);
+  const Expr angle = uniform_from_bits(angle_bits, dtype) * (2 * std::numbers::pi);
+  return scalar::unary(Scalar::sqrt, scalar::unary(Scalar::log, u) * -2.0) *
+         scalar::unary(Scalar::cos, angle);
+}
+
+}  // namespace
+
+OpDef normal_op() {
+  return OpDef{
+      .name = "normal",
+      .doc =
+          "Independent normally distributed numbers: the same for the same seed, stream and "
+          "logical index in every place, up to rounding.",
+      .inputs = {{"seed", "i64 scalar"}},
+      .attrs = {{"type", Type{}, "of the result", true},
+                {"mean", 0.0, "of the distribution"},
+                {"std", 1.0, "its standard deviation"},
+                {"stream", int64_t{-1}, "keys the random numbers"}},
+      .outputs = {{"y", "of the given type"}},
+      .infer =
+          [](const InferCtx& c) {
+            c.require(c.attr<double>("std") >= 0, "attribute 'std' must not be negative");
+            return std::vector{drawn_type(c)};
+          },
+      .grad = NoGrad{},
+      .effects = Random{},
+      .amp = {Amp::kFollow},
+      .cost = [](const CostCtx& c) { return Cost{.flops = 150 * c.numel_out()}; },
+      .in_place = {},
+      .lower = Map{[](const LowerCtx& c) {
+        const Type& type = c.out_type();
+        const Expr pair = linear_index(c, type.shape, c.out_vars()) * 2.0;
+        const Expr z = normal_from_bits(stream_bits(c, c.in(0), pair),
+                                        stream_bits(c, c.in(0), pair + 1.0), type.dtype);
+        return std::vector{z * c.attr<double>("std") + c.attr<double>("mean")};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

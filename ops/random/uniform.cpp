@@ -1,0 +1,40 @@
+#include "ops/random/draw.h"
+#include "ops/random/initializer.h"
+
+namespace fluid {
+
+OpDef uniform_op() {
+  return OpDef{
+      .name = "uniform",
+      .doc =
+          "Independent numbers, uniform in [low, high): the same for the same seed, stream and "
+          "logical index in every place and dtype.",
+      .inputs = {{"seed", "i64 scalar"}},
+      .attrs = {{"type", Type{}, "of the result", true},
+                {"low", 0.0, "least value"},
+                {"high", 1.0, "upper bound"},
+                {"stream", int64_t{-1}, "keys the random numbers"}},
+      .outputs = {{"y", "of the given type"}},
+      .infer =
+          [](const InferCtx& c) {
+            c.require(c.attr<double>("low") <= c.attr<double>("high"),
+                      "attribute 'low' must not exceed 'high'");
+            return std::vector{drawn_type(c)};
+          },
+      .grad = NoGrad{},
+      .effects = Random{},
+      .amp = {Amp::kFollow},
+      .cost = [](const CostCtx& c) { return Cost{.flops = 60 * c.numel_out()}; },
+      .in_place = {},
+      .lower = Map{[](const LowerCtx& c) {
+        const Type& type = c.out_type();
+        const double low = c.attr<double>("low"), high = c.attr<double>("high");
+        const Expr bits = stream_bits(c, c.in(0), linear_index(c, type.shape, c.out_vars()));
+        return std::vector{uniform_from_bits(bits, type.dtype) * (high - low) + low};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
