@@ -44,7 +44,7 @@ BufferRef CpuExecutable::ref(const Value& value) const {
 void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
   std::vector<kir::Kernel> kernels;
   for (size_t i = 0; i < main.ops.size(); ++i) {
-    const ir::Op& op = *main.ops[i];
+    ir::Op& op = *main.ops[i];
     if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
     check(lowers_to<Composite>(op), "op '" + op.name + "' reached the executor without a kernel");
     kernels.push_back(kernel_of(op));
@@ -54,7 +54,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
     step.position = static_cast<int>(i);
     for (const Value& v : op.operands) step.refs.push_back(ref(v));
     for (size_t r = 0; r < op.results.size(); ++r) {
-      step.refs.push_back(ref({const_cast<ir::Op*>(&op), static_cast<int>(r)}));
+      step.refs.push_back(ref(op.result(static_cast<int>(r))));
       step.updates |= step.refs.back().region == Region::state;
     }
     for (const int64_t offset : scratch_layout(kernel, batch_).offsets) {
@@ -62,7 +62,7 @@ void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
     }
     if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
       step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
-      error_words_.push_back(0);
+      error_words_.push_back({});
       error_ops_.push_back(&op);
     }
     check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
@@ -88,7 +88,7 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
 
 void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
   auto address = [&](const BufferRef& ref, Slots slots) -> void* {
-    if (ref.error_word >= 0) return &error_words_[static_cast<size_t>(ref.error_word)];
+    if (ref.error_word >= 0) return error_words_[static_cast<size_t>(ref.error_word)].data();
     if (ref.region == Region::state) return memory.state + variables.named(ref.variable).offset;
     if (ref.region == Region::transient) return memory.transient + ref.offset;
     return memory.slots[static_cast<size_t>(ref.feed ? slots.feeds : slots.outputs)] + ref.offset;
@@ -105,7 +105,8 @@ void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
 
 Status CpuExecutable::error() const {
   for (size_t i = 0; i < error_words_.size(); ++i) {
-    if (error_words_[i] != 0) return {error_ops_[i], error_words_[i] - 1};
+    const auto [argument, index] = error_words_[i];
+    if (argument != 0) return {error_ops_[i], static_cast<int>(argument - 1), index};
   }
   return {};
 }
@@ -121,7 +122,7 @@ void CpuExecutable::run_step(const Step& step, size_t slots) {
 
 Status CpuExecutable::run(Slots chosen) {
   const size_t slots = index_of(chosen);
-  std::fill(error_words_.begin(), error_words_.end(), 0);
+  std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->start();
   for (const Step& step : steps_) {
     if (step.updates) {

@@ -1,0 +1,255 @@
+#include "executor/executor.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <set>
+
+#include "executor/cpu/cpu_device.h"
+#include "executor/session.h"
+#include "frontend/files/safetensors.h"
+#include "ir/print.h"
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/inference.h"
+
+namespace fluid {
+namespace {
+
+std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options) {
+  if (place.kind != Place::Kind::cpu) {
+    throw UserError("place '" + place.str() + "': this build of Fluid runs on the CPU only");
+  }
+  return cpu_device({.threads = options.threads, .cache_dir = options.cache_dir});
+}
+
+bool has_recipe(const ir::Program& program) {
+  return std::ranges::any_of(program.main().ops, [](const auto& op) {
+    return std::holds_alternative<Directive>(*def_of(*op).lower);
+  });
+}
+
+std::vector<std::string> feed_names(const ir::Program& program) {
+  std::vector<std::string> names;
+  for (const auto& op : program.main().ops) {
+    if (source_kind(*op) == SourceKind::feed) names.push_back(op->symbol);
+  }
+  return names;
+}
+
+Options base_options(const ExecutorOptions& options) {
+  Options o;
+  o.dtype = options.dtype;
+  o.fuse = options.fuse;
+  o.libraries = options.libraries;
+  o.guard_plan = options.verify_plan;
+  return o;
+}
+
+std::string_view name_of(Mode mode) {
+  return mode == Mode::train ? "run" : mode == Mode::eval ? "eval" : "predict";
+}
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(const Program& program, Place place, ExecutorOptions options)
+      : options_(std::move(options)),
+        trains_(has_recipe(program.ir())),
+        known_feeds_(feed_names(program.ir())),
+        session_(program.ir().clone(), device_of(place, options_), options_.seed,
+                 base_options(options_)) {
+    if (program.ir().main().outputs.empty()) {
+      throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
+    }
+    if (options_.batch < 0) throw UserError("a batch of " + std::to_string(options_.batch));
+    if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
+  }
+
+  void prepare(const Prepare& sizes) {
+    for (const int64_t batch : sizes.train) prepare(Mode::train, batch, {});
+    for (const int64_t batch : sizes.eval) prepare(Mode::eval, batch, {});
+    const std::set<std::string> feeds = checked_feeds(sizes.predict_feeds);
+    for (const int64_t batch : sizes.predict) prepare(Mode::predict, batch, feeds);
+  }
+
+  Outputs run(Mode mode, const Batch& batch) {
+    Prepared* step = find(mode, batch);
+    if (step == nullptr) {
+      if (!options_.any_batch) throw UserError(unprepared(mode, batch));
+      step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
+    }
+    check_feeds(batch, step->feeds, known_feeds_);
+    return session_.run(*step, batch);
+  }
+
+  std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
+    return outputs_left_out(session_.recorded(), pass_options(Mode::predict, 1, checked_feeds(feeds)));
+  }
+
+  Session& session() {
+    session_.initialise();
+    return session_;
+  }
+
+  const Prepared& prepared(Mode mode, int64_t batch) {
+    return prepare(mode, batch, {});
+  }
+
+ private:
+  static std::set<std::string> no_feeds() { return {}; }
+
+  Prepared& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
+    if (batch <= 0) {
+      throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
+    }
+    Prepared& step = session_.prepare(pass_options(actual(mode), batch, feeds));
+    session_.initialise();
+    return step;
+  }
+
+  /// Without a recipe there is no training step: run() is then what eval() is.
+  Mode actual(Mode mode) const { return mode == Mode::train && !trains_ ? Mode::eval : mode; }
+
+  Options pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
+    Options o = base_options(options_);
+    o.mode = mode;
+    o.batch = batch;
+    o.feeds = feeds;
+    return o;
+  }
+
+  std::set<std::string> checked_feeds(const std::vector<std::string>& names) const {
+    for (const std::string& name : names) {
+      if (std::ranges::find(known_feeds_, name) == known_feeds_.end()) {
+        throw UserError("the program has no feed '" + name + "'" +
+                        did_you_mean(name, known_feeds_));
+      }
+    }
+    std::set<std::string> feeds(names.begin(), names.end());
+    if (feeds.size() == known_feeds_.size()) feeds.clear();
+    return feeds;
+  }
+
+  std::set<std::string> given(const Batch& batch) const {
+    std::vector<std::string> names;
+    for (const auto& [name, column] : batch.columns) names.push_back(name);
+    return checked_feeds(names);
+  }
+
+  /// The step for a batch, found without allocating.
+  Prepared* find(Mode mode, const Batch& batch) {
+    static const std::set<std::string> kAll;
+    mode = actual(mode);
+    if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
+    return session_.find_predict(batch);
+  }
+
+  std::string unprepared(Mode mode, const Batch& batch) const {
+    const std::string_view verb = mode == Mode::train ? "train" : name_of(mode);
+    return fmt::format(
+        "{}() got a batch of {} samples, which was not prepared: call prepare({{.{} = {{{}}}}}) "
+        "first, or set any_batch",
+        name_of(mode), batch.size, verb, batch.size);
+  }
+
+  ExecutorOptions options_;
+  bool trains_;
+  std::vector<std::string> known_feeds_;
+  Session session_;
+};
+
+Executor::Executor(const Program& program, Place place, ExecutorOptions options)
+    : impl_(std::make_unique<Impl>(program, place, std::move(options))) {}
+Executor::~Executor() = default;
+Executor::Executor(Executor&&) noexcept = default;
+
+void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
+Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
+Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
+Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
+
+std::vector<std::string> Executor::left_out(const std::vector<std::string>& feeds) {
+  return impl_->left_out(feeds);
+}
+
+void Executor::save(const std::string& path) {
+  Session& session = impl_->session();
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (const Variable& v : session.variables().all()) {
+    if (v.parameter) tensors.emplace_back(v.name, session.view(v));
+  }
+  write_safetensors(path, tensors);
+}
+
+void Executor::load(const std::string& path) {
+  const TensorFile file = read_safetensors(path);
+  const std::vector<std::string> names = parameters();
+  for (const std::string& name : names) {
+    if (file.find(name) == nullptr) {
+      throw UserError(path + ": parameter '" + name + "' is missing");
+    }
+  }
+  for (const auto& [name, tensor] : file.tensors) {
+    if (std::ranges::find(names, name) == names.end()) {
+      throw UserError(path + ": the program has no parameter '" + name + "'" +
+                      did_you_mean(name, names));
+    }
+    check_value(name, tensor, path + ": ");
+  }
+  for (const auto& [name, tensor] : file.tensors) set_parameter(name, tensor);
+}
+
+std::vector<std::string> Executor::parameters() const {
+  std::vector<std::string> names;
+  for (const Variable& v : impl_->session().variables().all()) {
+    if (v.parameter) names.push_back(v.name);
+  }
+  return names;
+}
+
+Tensor Executor::parameter(std::string_view name) {
+  Session& session = impl_->session();
+  return session.view(session.variables().named(name)).copy();
+}
+
+void Executor::check_value(std::string_view name, const Tensor& value,
+                           const std::string& where) const {
+  Session& session = impl_->session();
+  const Tensor current = session.view(session.variables().named(name));
+  if (current.shape() != value.shape()) {
+    throw UserError(where + "parameter '" + std::string(name) + "' is " + current.str() + ", not " +
+                    value.str());
+  }
+}
+
+void Executor::set_parameter(std::string_view name, const Tensor& value) {
+  check_value(name, value, "");
+  Session& session = impl_->session();
+  Tensor to = session.view(session.variables().named(name));
+  const Tensor converted = value.cast(to.dtype());
+  std::copy_n(static_cast<const std::byte*>(converted.data()), converted.bytes(),
+              static_cast<std::byte*>(to.data()));
+}
+
+MemoryUse Executor::memory() const {
+  Session& session = impl_->session();
+  return {.total = session.arena_bytes(),
+          .state = session.variables().bytes(),
+          .slots = 2 * session.slot_bytes(),
+          .transient = session.transient_bytes()};
+}
+
+CompileReport Executor::compile_report() const {
+  Session& session = impl_->session();
+  CompileReport report = session.device().report();
+  report.passes_ms = session.passes_ms();
+  return report;
+}
+
+std::string Executor::text(Mode mode, int64_t batch) const {
+  return ir::print(*impl_->prepared(mode, batch).program);
+}
+
+}  // namespace fluid

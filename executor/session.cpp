@@ -1,0 +1,241 @@
+#include "executor/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/metrics.h"
+#include "passes/pass.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kRandomState = "rng";   // i64[3]: seed, run counter, first sample
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
+  std::vector<int64_t> dims;
+  for (const Dim& d : shape) dims.push_back(d.at(batch));
+  return dims;
+}
+
+bool is_metric(Value v) {
+  return v.index() == 0 && std::holds_alternative<Metric>(*def_of(*v.op()).effects);
+}
+
+std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& plan,
+                           const ir::Program& recorded) {
+  std::vector<Feed> feeds;
+  for (const auto& op : final_program.main().ops) {
+    if (source_kind(*op) != SourceKind::feed) continue;
+    const ir::Op* declared = recorded.main().find(op->name, op->symbol);
+    check(declared != nullptr, "feed '" + op->symbol + "' was not recorded");
+    feeds.push_back({.name = op->symbol,
+                     .recorded = declared->results[0].type.dtype,
+                     .type = op->results[0].type,
+                     .scale = declared->attrs.get_or("scale", 1.0),
+                     .offset = plan.values.at(op->result()).offset,
+                     .loc = declared->loc});
+  }
+  return feeds;
+}
+
+/// What a user can do about data that a kernel refused: the recorded op and line, and the index.
+UserError refusal(const Status& status) {
+  const ir::Op* op = status.op;
+  if (const Attr* body = op->attrs.find("body")) {
+    const ir::Graph* graph = op->graph()->program().find(std::get<GraphRef>(*body).name);
+    for (const auto& inner : graph->ops) {
+      for (const Value& v : inner->operands) {
+        const bool reads = source_kind(*v.op()) == SourceKind::argument &&
+                           v.op()->attrs.get<int64_t>("index") == status.argument;
+        if (reads) op = inner.get();
+      }
+    }
+  }
+  return UserError(op->loc, op->name + ": index " + std::to_string(status.index) +
+                                " from the data is out of range; the step was not applied");
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
+                 uint64_t seed, Options base)
+    : recorded_(std::move(recorded)),
+      device_(std::move(device)),
+      seed_(seed),
+      base_(std::move(base)) {}
+
+std::unique_ptr<Prepared> Session::compile(const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  auto step = std::make_unique<Prepared>();
+  step->options = options;
+  step->program = recorded_->clone();
+  run_passes(*step->program, pipeline(options), options, device_->target());
+  step->plan = memory_plan(*step->program, options);
+  passes_ms_ += ms_since(start);
+  step->executable = device_->build(*step->program, step->plan, options);
+  step->feeds = feeds_of(*step->program, step->plan, *recorded_);
+  return step;
+}
+
+void Session::add_variables(const Prepared& step) {
+  auto add = [&](const std::string& name, const Type& type) {
+    bool parameter = false;
+    for (const auto& op : recorded_->main().ops) {
+      parameter |= op->symbol == name && source_kind(*op) == SourceKind::parameter;
+    }
+    variables_.add(name, type, parameter);
+  };
+  for (const auto& op : step.program->main().ops) {
+    if (is_variable(*op)) add(op->symbol, op->results[0].type);
+    if (std::holds_alternative<Store>(*def_of(*op).lower)) {
+      add(op->symbol, op->operands.at(0).type());
+    }
+  }
+}
+
+Prepared* Session::find(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
+  for (const auto& step : steps_) {
+    const Options& o = step->options;
+    if (o.mode == mode && o.batch == batch && o.feeds == feeds) return step.get();
+  }
+  return nullptr;
+}
+
+Prepared* Session::find_predict(const Batch& batch) {
+  Prepared* best = nullptr;
+  for (const auto& step : steps_) {
+    if (step->options.mode != Mode::predict || step->options.batch != batch.size) continue;
+    const bool enough = std::ranges::all_of(
+        step->feeds, [&](const Feed& feed) { return batch.find(feed.name) != nullptr; });
+    if (enough && (best == nullptr || step->outputs[0].size() > best->outputs[0].size())) {
+      best = step.get();
+    }
+  }
+  return best;
+}
+
+Prepared& Session::prepare(const Options& options) {
+  if (Prepared* known = find(options.mode, options.batch, options.feeds)) return *known;
+  steps_.push_back(compile(options));
+  add_variables(*steps_.back());
+  fit_arena();
+  return *steps_.back();
+}
+
+void Session::fit_arena() {
+  const int64_t known_state = state_bytes_;
+  state_bytes_ = variables_.bytes();
+  for (const auto& step : steps_) {
+    slot_bytes_ = std::max(slot_bytes_, rounded(step->plan.slot));
+    transient_bytes_ = std::max(transient_bytes_, rounded(step->plan.transient));
+  }
+  Arena arena(state_bytes_ + 2 * slot_bytes_ + transient_bytes_);
+  if (known_state > 0) {
+    std::memcpy(arena.data(), arena_.data(), static_cast<size_t>(known_state));
+  }
+  arena_ = std::move(arena);
+  const Variable* random = variables_.find(kRandomState);
+  if (random != nullptr && random->offset >= known_state) {
+    std::memcpy(arena_.data() + random->offset, &seed_, sizeof seed_);
+  }
+  held_ = {};
+  for (const auto& step : steps_) bind(*step);
+}
+
+void Session::bind(Prepared& step) {
+  Memory memory;
+  memory.state = arena_.data();
+  memory.slots = {arena_.data() + state_bytes_, arena_.data() + state_bytes_ + slot_bytes_};
+  memory.transient = memory.slots[1] + slot_bytes_;
+  step.executable->bind(memory, variables_);
+  for (size_t slot = 0; slot < 2; ++slot) bind_outputs(step, slot, memory);
+}
+
+void Session::bind_outputs(Prepared& step, size_t slot, const Memory& memory) {
+  const auto& outputs = step.program->main().outputs;
+  auto view_of = [&](const ir::Output& o) {
+    const Range& range = step.plan.values.at(o.value);
+    check(range.region == Region::slot, "output '" + o.name + "' has no slot");
+    return Tensor::view(o.value.dtype(), extents(o.value.shape(), step.options.batch),
+                        memory.slots[slot] + range.offset);
+  };
+  auto part_of = [&](const std::string& name, std::string_view part) {
+    const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const ir::Output& o) {
+      return o.name == name + std::string(part);
+    });
+    check(found != outputs.end(), "metric '" + name + "' lacks its parts");
+    return view_of(*found);
+  };
+  step.outputs[slot].clear();
+  step.metrics[slot].clear();
+  for (const ir::Output& declared : recorded_->main().outputs) {
+    const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const ir::Output& o) {
+      return o.name == declared.name;
+    });
+    if (found == outputs.end()) continue;
+    if (is_metric(declared.value)) {
+      step.metrics[slot].push_back({step.outputs[slot].size(), part_of(found->name, kMetricSum),
+                                    part_of(found->name, kMetricWeight)});
+    }
+    step.outputs[slot].push_back(
+        {.name = found->name, .value = view_of(*found), .metric = is_metric(declared.value)});
+  }
+}
+
+void Session::initialise() {
+  if (initialised_) return;
+  initialised_ = true;
+  Options options = base_;
+  options.mode = Mode::init;
+  options.batch = 1;
+  run(prepare(options), Batch());
+}
+
+void Session::copy_feeds(Prepared& step, const Batch& batch) {
+  Held& overwritten = held_[static_cast<size_t>(slots_.outputs)];
+  if (overwritten.step != &step) overwritten = {};
+  for (const int slot : {0, 1}) {
+    const Held& held = held_[static_cast<size_t>(slot)];
+    if (batch.id != 0 && held.step == &step && held.id == batch.id) {
+      slots_.feeds = slot;
+      return;
+    }
+  }
+  // Not the other slot: the step before may have left outputs there that are still to be read.
+  slots_.feeds = slots_.outputs;
+  std::byte* to = arena_.data() + state_bytes_ + slots_.feeds * slot_bytes_;
+  for (const Feed& feed : step.feeds) {
+    copy_feed(*batch.find(feed.name), feed, to + feed.offset, device_->threads());
+  }
+  held_[static_cast<size_t>(slots_.feeds)] = {&step, batch.id};
+}
+
+Outputs Session::run(Prepared& step, const Batch& batch) {
+  copy_feeds(step, batch);
+  const Status status = step.executable->run(slots_);
+  if (!status.good()) throw refusal(status);
+  const auto slot = static_cast<size_t>(slots_.outputs);
+  for (const MetricView& metric : step.metrics[slot]) {
+    Output& output = step.outputs[slot][metric.output];
+    output.sum = metric.sum.item();
+    output.weight = metric.weight.item();
+  }
+  slots_.outputs ^= 1;
+  return Outputs(&step.outputs[slot]);
+}
+
+Tensor Session::view(const Variable& variable) {
+  return Tensor::view(variable.type.dtype, extents(variable.type.shape, 1),
+                      arena_.data() + variable.offset);
+}
+
+}  // namespace fluid

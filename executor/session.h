@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "executor/arena.h"
+#include "executor/device.h"
+#include "executor/feeds.h"
+#include "executor/outputs.h"
+#include "ir/graph.h"
+#include "passes/options.h"
+
+namespace fluid {
+
+/// Where an output's metric is read: views of one slot.
+struct MetricView {
+  size_t output = 0;   ///< its number
+  Tensor sum;
+  Tensor weight;
+};
+
+/// A step compiled for one mode, batch size and set of feeds.
+struct Prepared {
+  Options options;
+  std::unique_ptr<ir::Program> program;          ///< after the pipeline
+  MemoryPlan plan;
+  std::unique_ptr<Executable> executable;
+  std::vector<Feed> feeds;
+  std::array<std::vector<Output>, 2> outputs;    ///< views of each slot
+  std::array<std::vector<MetricView>, 2> metrics;
+};
+
+/// The variables of a program on a device, its compiled steps, and the one arena they live in:
+/// [variables | slot 0 | slot 1 | transient].
+class Session {
+ public:
+  /// `base`: what all steps have in common.
+  Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device, uint64_t seed,
+          Options base);
+
+  /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables.
+  Prepared& prepare(const Options& options);
+  /// The step for these, or null.
+  Prepared* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
+
+  /// The predict step that uses most of the batch's columns and needs no other, or null.
+  Prepared* find_predict(const Batch& batch);
+
+  /// Fills the variables from the seed, once.
+  void initialise();
+
+  /// Runs a prepared step on checked feeds. Throws UserError when a kernel met bad data.
+  Outputs run(Prepared& step, const Batch& batch);
+
+  const ir::Program& recorded() const { return *recorded_; }
+  const Variables& variables() const { return variables_; }
+  Tensor view(const Variable& variable);
+  const Device& device() const { return *device_; }
+  int64_t slot_bytes() const { return slot_bytes_; }
+  int64_t transient_bytes() const { return transient_bytes_; }
+  int64_t arena_bytes() const { return arena_.size(); }
+  double passes_ms() const { return passes_ms_; }
+
+ private:
+  /// What a feed slot holds: a batch's id, or 0.
+  struct Held {
+    const Prepared* step = nullptr;
+    uint64_t id = 0;
+  };
+  std::unique_ptr<Prepared> compile(const Options& options);
+  void add_variables(const Prepared& step);
+  void fit_arena();
+  void bind(Prepared& step);
+  void copy_feeds(Prepared& step, const Batch& batch);
+  void bind_outputs(Prepared& step, size_t slot, const Memory& memory);
+
+  std::unique_ptr<ir::Program> recorded_;
+  std::unique_ptr<Device> device_;
+  uint64_t seed_;
+  Options base_;
+  Variables variables_;
+  std::vector<std::unique_ptr<Prepared>> steps_;
+  Arena arena_;
+  int64_t state_bytes_ = 0;       ///< of each region in the arena
+  int64_t slot_bytes_ = 0;
+  int64_t transient_bytes_ = 0;
+  std::array<Held, 2> held_;
+  Slots slots_;                   ///< of the next step
+  bool initialised_ = false;
+  double passes_ms_ = 0;
+};
+
+}  // namespace fluid

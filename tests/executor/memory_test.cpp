@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "executor/arena.h"
+#include "executor/plan_guard.h"
+#include "executor/variables.h"
+#include "tests/support/errors.h"
+
+namespace fluid {
+namespace {
+
+TEST(Arena, IsZeroedAndAligned) {
+  Arena arena(5 << 20);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % (2 << 20), 0u);
+  for (int64_t i = 0; i < arena.size(); i += 4096) EXPECT_EQ(arena.data()[i], std::byte{0});
+  arena.data()[arena.size() - 1] = std::byte{1};
+  Arena moved = std::move(arena);
+  EXPECT_EQ(moved.data()[moved.size() - 1], std::byte{1});
+  EXPECT_EQ(Arena(0).data(), nullptr);
+}
+
+TEST(Arena, SaysWhatTheSystemRefuses) {
+  EXPECT_THROW(Arena(int64_t{1} << 60), DeviceError);
+}
+
+TEST(Variables, HaveOneAddressEach) {
+  Variables variables;
+  variables.add("w", Type{f32, {3}, {}}, true);
+  variables.add("w.m", Type{f64, {17}, {}}, false);
+  variables.add("w", Type{f32, {3}, {}}, true);
+  ASSERT_EQ(variables.all().size(), 2u);
+  EXPECT_EQ(variables.named("w.m").offset, 64);
+  EXPECT_EQ(variables.bytes(), 64 + 192);
+  EXPECT_TRUE(variables.named("w").parameter);
+  EXPECT_THROW(variables.add("w", Type{f64, {3}, {}}, true), InternalError);
+  expect_user_error([&] { variables.named("w.n"); }, "no variable 'w.n' (did you mean 'w.m'?)");
+}
+
+/// Two values: [0, 64) lives at ops 0 to 1, [64, 128) at ops 1 to 2.
+class PlanGuardTest : public testing::Test {
+ protected:
+  PlanGuardTest() {
+    ir::Graph& graph = program_.main();
+    for (int i = 0; i < 3; ++i) graph.append("op", {}, {}, {Type{f32, {16}, {}}});
+    plan_.transient = 128;
+    plan_.values[graph.ops[0]->result()] = {.offset = 0, .bytes = 64, .first = 0, .last = 1};
+    plan_.values[graph.ops[1]->result()] = {.offset = 64, .bytes = 64, .first = 1, .last = 2};
+  }
+  const ir::Op& op(size_t i) { return *program_.main().ops[i]; }
+
+  ir::Program program_{"p"};
+  MemoryPlan plan_;
+  std::vector<std::byte> memory_{128};
+};
+
+TEST_F(PlanGuardTest, AcceptsWritesToLiveMemoryAndClearsTheDead) {
+  PlanGuard guard(plan_, 3);
+  guard.bind(memory_.data());
+  guard.start();
+  EXPECT_EQ(memory_[0], std::byte{0xFF});
+  memory_[3] = std::byte{1};
+  guard.after(0, op(0));
+  memory_[70] = std::byte{2};
+  guard.after(1, op(1));
+  EXPECT_EQ(memory_[3], std::byte{0xFF}) << "dead after op 1";
+  EXPECT_EQ(memory_[70], std::byte{2});
+}
+
+TEST_F(PlanGuardTest, FindsAWriteToDeadMemory) {
+  PlanGuard guard(plan_, 3);
+  guard.bind(memory_.data());
+  guard.start();
+  memory_[64] = std::byte{0};
+  EXPECT_THROW(guard.after(0, op(0)), InternalError);
+}
+
+}  // namespace
+}  // namespace fluid

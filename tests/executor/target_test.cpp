@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include "executor/cpu/cpu_target.h"
+#include "executor/cpu/parallel.h"
+#include "tests/support/errors.h"
+
+namespace fluid {
+namespace {
+
+TEST(TargetDescription, IsTheSameAfterItsJson) {
+  const TargetDescription host = describe_host(3);
+  const TargetDescription read = target_from_json(to_json(host), "t.json");
+  EXPECT_EQ(to_json(read), to_json(host));
+  EXPECT_EQ(read.threads, 3);
+  EXPECT_GE(read.vector_bits, 128);
+}
+
+TEST(TargetDescription, MessagesNameFileAndEntry) {
+  const std::string good = to_json(TargetDescription());
+  auto reading = [](const std::string& text) { return [text] { target_from_json(text, "t.json"); }; };
+  auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  expect_user_error(reading("{"), "t.json: not a JSON object that describes a target");
+  expect_user_error(reading("[]"), "t.json: not a JSON object");
+  expect_user_error(reading(changed("\"threads\"", "\"thread\"")),
+                    "t.json: the target's entry 'threads' is missing");
+  expect_user_error(reading(changed("\"threads\": 1", "\"threads\": 0")),
+                    "t.json: the target's entry 'threads' cannot be 0");
+  expect_user_error(reading(changed("\"bf16\": false", "\"bf16\": \"no\"")),
+                    "t.json: the target's entry 'bf16' cannot be \"no\"");
+  expect_user_error(reading(changed("\"bf16\": false", "\"bf16\": false, \"thread\": 1")),
+                    "t.json: a target has no entry 'thread' (did you mean 'threads'?)");
+}
+
+TEST(Parallel, CoversTheRangeOnce) {
+  for (const int threads : {1, 2, 5}) {
+    for (const int64_t n : {0, 1, 3, 1000}) {
+      std::vector<int> hits(static_cast<size_t>(n), 0);
+      parallel_for(
+          n, threads,
+          [](void* context, int64_t begin, int64_t end) {
+            auto& counts = *static_cast<std::vector<int>*>(context);
+            for (int64_t i = begin; i < end; ++i) ++counts[static_cast<size_t>(i)];
+          },
+          &hits);
+      EXPECT_EQ(hits, std::vector<int>(static_cast<size_t>(n), 1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fluid
