@@ -6,7 +6,7 @@ namespace fluid {
 struct CompileReport {
   double passes_ms = 0;
   double compile_ms = 0;
-  int kernels = 0;              ///< compiled by LLVM
+  int kernels = 0;  ///< compiled by LLVM
   int from_cache = 0;
 };
 

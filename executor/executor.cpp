@@ -1,8 +1,8 @@
 #include "executor/executor.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "executor/cpu/cpu_device.h"
@@ -85,7 +85,8 @@ class Executor::Impl {
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
-    return outputs_left_out(session_.recorded(), pass_options(Mode::predict, 1, checked_feeds(feeds)));
+    return outputs_left_out(session_.recorded(),
+                            pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
   Session& session() {
@@ -93,9 +94,7 @@ class Executor::Impl {
     return session_;
   }
 
-  const Prepared& prepared(Mode mode, int64_t batch) {
-    return prepare(mode, batch, {});
-  }
+  const Prepared& prepared(Mode mode, int64_t batch) { return prepare(mode, batch, {}); }
 
  private:
   static std::set<std::string> no_feeds() { return {}; }

@@ -7,11 +7,12 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kSerialElements = 32768;   // below it a copy is not worth a parallel region
+constexpr int64_t kSerialElements = 32768;  // below it a copy is not worth a parallel region
 
 std::string listed(const Batch& batch) {
   std::string text;
-  for (const auto& [name, tensor] : batch.columns) text += (text.empty() ? "'" : ", '") + name + "'";
+  for (const auto& [name, tensor] : batch.columns)
+    text += (text.empty() ? "'" : ", '") + name + "'";
   return text.empty() ? "no columns" : text;
 }
 
@@ -41,12 +42,18 @@ void with_reader(const Copy& c, F&& with) {
     with([p = static_cast<const T*>(c.from)](int64_t i) { return static_cast<To>(p[i]); });
   };
   switch (c.from_type) {
-    case DType::u8: return as(uint8_t());
-    case DType::f32: return as(float());
-    case DType::f64: return as(double());
-    case DType::i64: return as(int64_t());
-    case DType::i32: return as(int32_t());
-    case DType::boolean: return as(uint8_t());
+    case DType::u8:
+      return as(uint8_t());
+    case DType::f32:
+      return as(float());
+    case DType::f64:
+      return as(double());
+    case DType::i64:
+      return as(int64_t());
+    case DType::i32:
+      return as(int32_t());
+    case DType::boolean:
+      return as(uint8_t());
     case DType::f16:
     case DType::bf16:
       return with([p = static_cast<const uint16_t*>(c.from), t = c.from_type](int64_t i) {
@@ -83,8 +90,8 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
   for (const Feed& feed : feeds) {
     const Tensor* column = batch.find(feed.name);
     if (column == nullptr) {
-      throw UserError(feed.loc, "feed '" + feed.name + "' is missing: the batch has " +
-                                    listed(batch));
+      throw UserError(feed.loc,
+                      "feed '" + feed.name + "' is missing: the batch has " + listed(batch));
     }
     if (fits(feed, *column, batch.size)) continue;
     Type wanted = feed.type;
@@ -113,7 +120,8 @@ void copy_feed(const Tensor& column, const Feed& feed, std::byte* to, int thread
       [](void* context, int64_t begin, int64_t end) {
         const Copy& c = *static_cast<const Copy*>(context);
         std::memcpy(static_cast<std::byte*>(c.to) + begin,
-                    static_cast<const std::byte*>(c.from) + begin, static_cast<size_t>(end - begin));
+                    static_cast<const std::byte*>(c.from) + begin,
+                    static_cast<size_t>(end - begin));
       },
       &copy);
 }

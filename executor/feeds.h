@@ -11,10 +11,10 @@ namespace fluid {
 /// A feed as a compiled step takes it.
 struct Feed {
   std::string name;
-  DType recorded = DType::f32;   ///< what the user declared, and feeds
-  Type type;                     ///< what the step reads
-  double scale = 1;              ///< the copy multiplies by this
-  int64_t offset = 0;            ///< in the slot
+  DType recorded = DType::f32;  ///< what the user declared, and feeds
+  Type type;                    ///< what the step reads
+  double scale = 1;             ///< the copy multiplies by this
+  int64_t offset = 0;           ///< in the slot
   Loc loc;
 };
 

@@ -11,9 +11,9 @@ namespace fluid {
 /// One fetched output.
 struct Output {
   std::string name;
-  Tensor value;         ///< a view of the output slot; of a metric: sum / weight
+  Tensor value;  ///< a view of the output slot; of a metric: sum / weight
   bool metric = false;
-  double sum = 0;       ///< of a metric: add these over steps for an epoch's figure
+  double sum = 0;  ///< of a metric: add these over steps for an epoch's figure
   double weight = 0;
 };
 

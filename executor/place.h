@@ -10,8 +10,8 @@ namespace fluid {
 struct Place {
   enum class Kind : uint8_t { cpu, cuda };
   Kind kind = Kind::cpu;
-  int index = 0;               ///< of the GPU
-  std::string str() const;     ///< "cpu", "cuda:0"
+  int index = 0;            ///< of the GPU
+  std::string str() const;  ///< "cpu", "cuda:0"
   bool operator==(const Place&) const = default;
 };
 

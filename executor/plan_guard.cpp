@@ -8,15 +8,13 @@
 namespace fluid {
 namespace {
 
-constexpr int kPoison = 0xFF;   // a NaN in every float type
+constexpr int kPoison = 0xFF;  // a NaN in every float type
 
 }  // namespace
 
 PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), positions_(positions) {}
 
-void PlanGuard::start() {
-  std::memset(transient_, kPoison, static_cast<size_t>(plan_.transient));
-}
+void PlanGuard::start() { std::memset(transient_, kPoison, static_cast<size_t>(plan_.transient)); }
 
 std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   std::vector<Span> live;
@@ -27,7 +25,8 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   };
   for (const auto& [value, range] : plan_.values) add(range);
   for (const auto& [op, range] : plan_.workspaces) add(range);
-  std::sort(live.begin(), live.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::sort(live.begin(), live.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::vector<Span> dead;
   int64_t end = 0;
   for (const Span& s : live) {
@@ -41,9 +40,9 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
 void PlanGuard::after(int position, const ir::Op& op) {
   for (const Span& s : dead_at(position)) {
     for (int64_t i = s.begin; i < s.end; ++i) {
-      check(transient_[i] == std::byte{kPoison},
-            "op '" + op.name + "' wrote to byte " + std::to_string(i) +
-                " of the arena, where the plan has nothing");
+      check(transient_[i] == std::byte{kPoison}, "op '" + op.name + "' wrote to byte " +
+                                                     std::to_string(i) +
+                                                     " of the arena, where the plan has nothing");
     }
   }
   if (position + 1 >= positions_) return;

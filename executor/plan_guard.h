@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// Checks a memory plan while a step runs: memory that holds nothing live is kept filled with NaN, so
-/// that a read of it shows in the results and a write to it is found.
+/// Checks a memory plan while a step runs: memory that holds nothing live is kept filled with NaN,
+/// so that a read of it shows in the results and a write to it is found.
 class PlanGuard {
  public:
   /// `positions`: the number of ops of main.
@@ -24,7 +24,7 @@ class PlanGuard {
     int64_t begin;
     int64_t end;
   };
-  std::vector<Span> dead_at(int position) const;   ///< no range is live: gaps, in order
+  std::vector<Span> dead_at(int position) const;  ///< no range is live: gaps, in order
 
   const MemoryPlan& plan_;
   int positions_;

@@ -12,10 +12,11 @@
 namespace fluid {
 namespace {
 
-constexpr std::string_view kRandomState = "rng";   // i64[3]: seed, run counter, first sample
+constexpr std::string_view kRandomState = "rng";  // i64[3]: seed, run counter, first sample
 
 double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -178,9 +179,8 @@ void Session::bind_outputs(Prepared& step, size_t slot, const Memory& memory) {
   step.outputs[slot].clear();
   step.metrics[slot].clear();
   for (const ir::Output& declared : recorded_->main().outputs) {
-    const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const ir::Output& o) {
-      return o.name == declared.name;
-    });
+    const auto found = std::find_if(outputs.begin(), outputs.end(),
+                                    [&](const ir::Output& o) { return o.name == declared.name; });
     if (found == outputs.end()) continue;
     if (is_metric(declared.value)) {
       step.metrics[slot].push_back({step.outputs[slot].size(), part_of(found->name, kMetricSum),

@@ -17,7 +17,7 @@ namespace fluid {
 
 /// Where an output's metric is read: views of one slot.
 struct MetricView {
-  size_t output = 0;   ///< its number
+  size_t output = 0;  ///< its number
   Tensor sum;
   Tensor weight;
 };
@@ -25,11 +25,11 @@ struct MetricView {
 /// A step compiled for one mode, batch size and set of feeds.
 struct Prepared {
   Options options;
-  std::unique_ptr<ir::Program> program;          ///< after the pipeline
+  std::unique_ptr<ir::Program> program;  ///< after the pipeline
   MemoryPlan plan;
   std::unique_ptr<Executable> executable;
   std::vector<Feed> feeds;
-  std::array<std::vector<Output>, 2> outputs;    ///< views of each slot
+  std::array<std::vector<Output>, 2> outputs;  ///< views of each slot
   std::array<std::vector<MetricView>, 2> metrics;
 };
 
@@ -84,11 +84,11 @@ class Session {
   Variables variables_;
   std::vector<std::unique_ptr<Prepared>> steps_;
   Arena arena_;
-  int64_t state_bytes_ = 0;       ///< of each region in the arena
+  int64_t state_bytes_ = 0;  ///< of each region in the arena
   int64_t slot_bytes_ = 0;
   int64_t transient_bytes_ = 0;
   std::array<Held, 2> held_;
-  Slots slots_;                   ///< of the next step
+  Slots slots_;  ///< of the next step
   bool initialised_ = false;
   double passes_ms_ = 0;
 };

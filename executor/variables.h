@@ -14,7 +14,7 @@ struct Variable {
   std::string name;
   Type type;
   bool parameter = false;
-  int64_t offset = 0;   ///< in the state region, a multiple of 64
+  int64_t offset = 0;  ///< in the state region, a multiple of 64
 };
 
 /// The variables of a session, in the order in which its programs named them. All of a session's
@@ -23,7 +23,7 @@ class Variables {
  public:
   /// Adds a variable, or checks that a known one has the same type.
   void add(const std::string& name, const Type& type, bool parameter);
-  const Variable* find(std::string_view name) const;   ///< null when absent
+  const Variable* find(std::string_view name) const;  ///< null when absent
   /// Throws UserError with a near miss when absent.
   const Variable& named(std::string_view name) const;
   const std::vector<Variable>& all() const { return variables_; }

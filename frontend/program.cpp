@@ -1,6 +1,7 @@
 #include "frontend/program.h"
 
 #include "ir/print.h"
+#include "ops/program_file.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -33,6 +34,10 @@ void Program::output(const std::string& name, Value value, const Loc& loc) {
   }
   graph.outputs.push_back({name, value});
 }
+
+Program Program::load(const std::string& path) { return Program(load_program(path)); }
+
+void Program::save(const std::string& path) const { save_program(*program_, path); }
 
 std::string Program::text() const { return ir::print(*program_); }
 

@@ -22,7 +22,8 @@ class Program {
   static Program load(const std::string& path);
 
   /// A feed. Throws UserError when the name is taken.
-  Value data(const std::string& name, const Shape& shape, DType dtype, const Loc& loc = Loc::here());
+  Value data(const std::string& name, const Shape& shape, DType dtype,
+             const Loc& loc = Loc::here());
   Value data(const std::string& name, const Shape& shape, DType dtype, const DataOptions& options,
              const Loc& loc = Loc::here());
   /// Marks a value to be fetched under `name`.

@@ -7,8 +7,8 @@
 namespace fluid {
 
 struct CpuDeviceOptions {
-  int threads = 0;         ///< 0: as many as OpenMP would use
-  std::string cache_dir;   ///< of compiled kernels; empty: none
+  int threads = 0;        ///< 0: as many as OpenMP would use
+  std::string cache_dir;  ///< of compiled kernels; empty: none
 };
 
 std::unique_ptr<Device> cpu_device(const CpuDeviceOptions& options);

@@ -8,8 +8,8 @@
 namespace fluid {
 namespace {
 
-constexpr double kCallSeconds = 2e-6;          // one parallel region
-constexpr double kGeneratedEfficiency = 0.6;   // of the peak, in a register-tiled contraction
+constexpr double kCallSeconds = 2e-6;         // one parallel region
+constexpr double kGeneratedEfficiency = 0.6;  // of the peak, in a register-tiled contraction
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
   std::vector<Type> types;

@@ -11,11 +11,11 @@ struct TargetDescription {
   std::string name = "cpu";
   int threads = 1;
   int vector_bits = 256;
-  int64_t l2_bytes = 1 << 20;       ///< of one core
-  double gflops_f32 = 60;           ///< multiply and add counted as two
-  double memory_gbs = 12;           ///< read from memory
-  double cache_gbs = 60;            ///< read from the last-level cache or below
-  bool bf16 = false;                ///< has bf16 dot products
+  int64_t l2_bytes = 1 << 20;  ///< of one core
+  double gflops_f32 = 60;      ///< multiply and add counted as two
+  double memory_gbs = 12;      ///< read from memory
+  double cache_gbs = 60;       ///< read from the last-level cache or below
+  bool bf16 = false;           ///< has bf16 dot products
 };
 
 /// This machine, from what the operating system says; rates follow from the vector width.

@@ -12,8 +12,8 @@ namespace fluid {
 /// of different programs share machine code and cache entries.
 kir::Kernel kernel_of(const ir::Op& fused);
 
-/// Offsets of a kernel's scratch buffers in its workspace, in the order of the kernel's buffers, and
-/// the bytes of the whole.
+/// Offsets of a kernel's scratch buffers in its workspace, in the order of the kernel's buffers,
+/// and the bytes of the whole.
 struct ScratchLayout {
   std::vector<int64_t> offsets;
   int64_t bytes = 0;

@@ -18,9 +18,9 @@ Batch batch_of(const std::string& name, Tensor tensor) {
 TEST(Feeds, MessagesNameTheFeedAndWhatItIs) {
   const std::vector<Feed> feeds = {image_feed()};
   const std::vector<std::string> known = {"image", "label"};
-  auto checking = [&](const Batch& batch) { return [&feeds, &known, batch] {
-    check_feeds(batch, feeds, known);
-  }; };
+  auto checking = [&](const Batch& batch) {
+    return [&feeds, &known, batch] { check_feeds(batch, feeds, known); };
+  };
   expect_user_error(checking(batch_of("label", Tensor(i64, {2}))),
                     "feed 'image' is missing: the batch has 'label'");
   expect_user_error(checking({.size = 2, .columns = {}}),
@@ -48,18 +48,21 @@ TEST(Feeds, ConvertsAndScales) {
   Feed feed = image_feed();
   feed.scale = 1 / 255.f;
   std::vector<float> floats(3);
-  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(floats.data()), 1);
+  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(floats.data()),
+            1);
   EXPECT_EQ(floats, (std::vector<float>{0, 51 * (1 / 255.f), 255 * (1 / 255.f)}));
   feed.type.dtype = f64;
   std::vector<double> doubles(3);
-  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(doubles.data()), 1);
+  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(doubles.data()),
+            1);
   EXPECT_EQ(doubles[1], 51 * double{1 / 255.f});
 }
 
 TEST(Feeds, CopiesTheSameBytesWithAnyNumberOfThreads) {
   const int64_t n = 100'003;
   Tensor column(f32, {n});
-  for (int64_t i = 0; i < n; ++i) column.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
+  for (int64_t i = 0; i < n; ++i)
+    column.as<float>()[static_cast<size_t>(i)] = static_cast<float>(i);
   Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch}, {}}};
   for (const int threads : {1, 2, 3}) {
     std::vector<float> copy(static_cast<size_t>(n), -1);

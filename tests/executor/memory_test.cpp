@@ -18,9 +18,7 @@ TEST(Arena, IsZeroedAndAligned) {
   EXPECT_EQ(Arena(0).data(), nullptr);
 }
 
-TEST(Arena, SaysWhatTheSystemRefuses) {
-  EXPECT_THROW(Arena(int64_t{1} << 60), DeviceError);
-}
+TEST(Arena, SaysWhatTheSystemRefuses) { EXPECT_THROW(Arena(int64_t{1} << 60), DeviceError); }
 
 TEST(Variables, HaveOneAddressEach) {
   Variables variables;

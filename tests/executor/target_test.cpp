@@ -17,7 +17,9 @@ TEST(TargetDescription, IsTheSameAfterItsJson) {
 
 TEST(TargetDescription, MessagesNameFileAndEntry) {
   const std::string good = to_json(TargetDescription());
-  auto reading = [](const std::string& text) { return [text] { target_from_json(text, "t.json"); }; };
+  auto reading = [](const std::string& text) {
+    return [text] { target_from_json(text, "t.json"); };
+  };
   auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = good;
     return text.replace(text.find(from), from.size(), to);

@@ -1,0 +1,136 @@
+#include "frontend/layers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/operators.h"
+#include "ops/record.h"
+
+namespace fluid {
+namespace {
+
+std::string below(const std::string& scope, const std::string& name) {
+  return scope.empty() ? name : scope + "." + name;
+}
+
+/// The first of kind0, kind1... that no op's scope bears yet.
+std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
+  for (int n = 0;; ++n) {
+    const std::string name = below(graph.recording.scope, kind + std::to_string(n));
+    const bool taken =
+        std::ranges::any_of(graph.ops, [&](const auto& op) { return op->scope == name; });
+    if (!taken) return name;
+  }
+}
+
+ir::Graph::Recording recording_for(const ir::Graph& graph, const std::string& kind,
+                                   const std::string& name) {
+  ir::Graph::Recording recording = graph.recording;
+  recording.scope = name.empty() ? fresh_name(graph, kind) : below(recording.scope, name);
+  return recording;
+}
+
+ir::Graph& input_graph(Value x, const char* layer, const Loc& loc) {
+  if (!x) throw UserError(loc, std::string(layer) + ": the input is an empty value");
+  return *x.op()->graph();
+}
+
+void require(bool condition, const Loc& loc, const std::string& what) {
+  if (!condition) throw UserError(loc, what);
+}
+
+Init default_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }
+
+Init default_bias(int64_t fan_in) {
+  const double bound = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(fan_in, 1)));
+  return Init::uniform(-bound, bound);
+}
+
+/// The two extents of a kernel given as one number or two.
+std::array<int64_t, 2> both(const Ints& kernel, const Loc& loc) {
+  require(kernel.size() == 1 || kernel.size() == 2, loc,
+          "conv2d: kernel has " + std::to_string(kernel.size()) + " numbers, not 1 or 2");
+  return {kernel.front(), kernel.back()};
+}
+
+/// The random state, which all random ops of a program share.
+Value random_state(ir::Graph& graph, const Loc& loc) {
+  if (ir::Op* known = graph.find("state", "rng")) return known->result();
+  return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
+}
+
+}  // namespace
+
+Value activate(Value x, Act act, const Loc& loc) {
+  switch (act) {
+    case Act::none:
+      return x;
+    case Act::relu:
+      return relu(x, loc);
+  }
+  throw UserError(loc, "no such activation");
+}
+
+Value parameter(ir::Graph& graph, const std::string& name, const Type& type, const Init& init,
+                const Loc& loc) {
+  return record_source(graph, "param", below(graph.recording.scope, name), type, init.attrs(), loc);
+}
+
+Value conv2d(Value x, const Conv2d& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "conv2d", loc);
+  const auto [height, width] = both(layer.kernel, loc);
+  require(layer.filters > 0, loc, "conv2d: filters must be positive");
+  require(x.shape().rank() == 4 && !x.shape()[1].batch, loc,
+          "conv2d: the input is " + x.type().str() + ", not [N, C, H, W]");
+  const int64_t channels = x.shape()[1].size;
+  require(layer.groups > 0 && channels % layer.groups == 0 && layer.filters % layer.groups == 0,
+          loc,
+          "conv2d: " + std::to_string(layer.groups) + " groups do not divide " +
+              std::to_string(channels) + " input channels and " + std::to_string(layer.filters) +
+              " filters");
+  ir::RecordAs as(graph, recording_for(graph, "conv", layer.name));
+  const int64_t in = channels / layer.groups;
+  const Value w = parameter(graph, "w", Type{x.dtype(), {layer.filters, in, height, width}, {}},
+                            layer.weight_init.value_or(default_weight()), loc);
+  const Conv2dAttrs attrs{.stride = layer.stride,
+                          .padding = layer.padding,
+                          .dilation = layer.dilation,
+                          .groups = layer.groups};
+  Value y = conv2d(x, w, attrs, loc);
+  if (layer.bias) {
+    const Value b = parameter(graph, "b", Type{x.dtype(), {layer.filters}, {}},
+                              layer.bias_init.value_or(default_bias(in * height * width)), loc);
+    y = add(y, reshape(b, {.to = Type{x.dtype(), {layer.filters, 1, 1}, {}}}, loc), loc);
+  }
+  return activate(y, layer.act, loc);
+}
+
+Value linear(Value x, const Linear& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "linear", loc);
+  require(layer.units > 0, loc, "linear: units must be positive");
+  require(x.shape().rank() >= 2 && !x.shape().back().batch, loc,
+          "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
+  ir::RecordAs as(graph, recording_for(graph, "fc", layer.name));
+  const int64_t in = x.shape().back().size;
+  const Value w = parameter(graph, "w", Type{x.dtype(), {in, layer.units}, {}},
+                            layer.weight_init.value_or(default_weight()), loc);
+  Value y = matmul(x, w, {}, loc);
+  if (layer.bias) {
+    const Value b = parameter(graph, "b", Type{x.dtype(), {layer.units}, {}},
+                              layer.bias_init.value_or(default_bias(in)), loc);
+    y = add(y, b, loc);
+  }
+  return activate(y, layer.act, loc);
+}
+
+Value dropout(Value x, const Dropout& layer, const Loc& loc) {
+  const Value rng = random_state(input_graph(x, "dropout", loc), loc);
+  return dropout(x, rng, DropoutAttrs{.p = layer.p}, loc);
+}
+
+Value dropout2d(Value x, const Dropout& layer, const Loc& loc) {
+  const Value rng = random_state(input_graph(x, "dropout2d", loc), loc);
+  return dropout2d(x, rng, Dropout2dAttrs{.p = layer.p}, loc);
+}
+
+}  // namespace fluid
