@@ -29,7 +29,8 @@ struct Slots {
 /// How a step ended. When it is not good, no variable has changed.
 struct Status {
   const ir::Op* op = nullptr;  ///< the op that met bad data, or null
-  int64_t element = 0;         ///< where in the op's result, or of its index operand
+  int argument = 0;            ///< its operand that was read out of range
+  int64_t index = 0;           ///< where
   bool good() const { return op == nullptr; }
 };
 

@@ -52,7 +52,8 @@ class CpuExecutable : public Executable {
   int64_t batch_;
   int threads_;
   std::vector<Step> steps_;
-  std::vector<int64_t> error_words_;  ///< one for each step whose data may be bad
+  /// One for each step whose data may be bad: {1 + argument, index}, or zero.
+  std::vector<std::array<int64_t, 2>> error_words_;
   std::vector<const ir::Op*> error_ops_;
   std::optional<PlanGuard> guard_;
 };
