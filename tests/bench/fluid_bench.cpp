@@ -60,7 +60,7 @@ Work linear_regression() {
 fl::Value seed_cnn_logits(fl::Value image) {
   auto h = fl::max_pool2d(fl::conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
   h = fl::max_pool2d(fl::conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
-  h = fl::flatten(fl::adaptive_max_pool2d(fl::dropout2d(h, {.p = 0.1}), {.size = 1}));
+  h = fl::flatten(fl::adaptive_max_pool2d(fl::dropout2d(h, {.p = 0.1}), {.output = 1}));
   return fl::linear(fl::linear(h, {.units = 32, .act = fl::Act::relu}), {.units = 10});
 }
 
