@@ -1,6 +1,7 @@
 #pragma once
 
-// Checks of an op's operands and attributes against its definition, shared by record() and verify_op().
+// Checks of an op's operands and attributes against its definition, shared by record() and
+// verify_op().
 
 #include "ops/op_def.h"
 

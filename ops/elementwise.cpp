@@ -7,8 +7,8 @@ namespace {
 
 void require_dtype(const InferCtx& c, size_t i, bool holds, const std::string& wanted) {
   if (holds) return;
-  c.fail((c.arity() == 1 ? "the operand" : "operand " + std::to_string(i)) + " must be a " + wanted +
-         " tensor, not " + c.in(i).str());
+  c.fail((c.arity() == 1 ? "the operand" : "operand " + std::to_string(i)) + " must be a " +
+         wanted + " tensor, not " + c.in(i).str());
 }
 
 std::string all_types(const InferCtx& c) {
@@ -83,6 +83,11 @@ std::vector<Type> infer_comparison(const InferCtx& c) {
   return {{DType::boolean, broadcast_shape(c)}};
 }
 
+std::vector<Type> infer_float_test(const InferCtx& c) {
+  require_float(c, 0);
+  return {{DType::boolean, c.in(0).shape}};
+}
+
 std::vector<Type> infer_logical(const InferCtx& c) {
   for (size_t i = 0; i < c.arity(); ++i) require_boolean(c, i);
   return {{DType::boolean, broadcast_shape(c)}};
@@ -97,9 +102,8 @@ Map map_unary(Scalar function) {
 }
 
 Map map_binary(std::function<Expr(const Expr&, const Expr&)> body) {
-  return Map{[body = std::move(body)](const LowerCtx& c) {
-    return std::vector{body(c.in(0), c.in(1))};
-  }};
+  return Map{
+      [body = std::move(body)](const LowerCtx& c) { return std::vector{body(c.in(0), c.in(1))}; }};
 }
 
 std::function<Cost(const CostCtx&)> cost_per_element(double flops) {

@@ -8,7 +8,7 @@ namespace fluid {
 
 /// Fail unless operand `i` is of such a dtype: "x must be a float tensor, not i64[3]".
 void require_float(const InferCtx& c, size_t i);
-void require_number(const InferCtx& c, size_t i);   ///< anything but bool
+void require_number(const InferCtx& c, size_t i);  ///< anything but bool
 void require_boolean(const InferCtx& c, size_t i);
 /// Fails unless operands `first` and later have one dtype.
 void require_one_dtype(const InferCtx& c, size_t first = 0);
@@ -25,6 +25,8 @@ std::vector<Type> infer_number_broadcast(const InferCtx& c);
 std::vector<Type> infer_float_broadcast(const InferCtx& c);
 /// As infer_number_broadcast (bool operands allowed too), with a bool result.
 std::vector<Type> infer_comparison(const InferCtx& c);
+/// A float operand, a bool result of its shape.
+std::vector<Type> infer_float_test(const InferCtx& c);
 /// Bool operands, a bool result of the broadcast shape.
 std::vector<Type> infer_logical(const InferCtx& c);
 

@@ -307,9 +307,8 @@ bool same(const Expr& a, const Expr& b) {
   if (!a || !b) return false;
   const ExprNode& x = a.node();
   const ExprNode& y = b.node();
-  const bool equal_values =
-      x.fvalue == y.fvalue ? std::signbit(x.fvalue) == std::signbit(y.fvalue)
-                           : std::isnan(x.fvalue) && std::isnan(y.fvalue);
+  const bool equal_values = x.fvalue == y.fvalue ? std::signbit(x.fvalue) == std::signbit(y.fvalue)
+                                                 : std::isnan(x.fvalue) && std::isnan(y.fvalue);
   if (x.op != y.op || x.dtype != y.dtype || x.ivalue != y.ivalue || !equal_values ||
       x.guarded != y.guarded || x.checked != y.checked) {
     return false;

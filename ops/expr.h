@@ -19,18 +19,48 @@ enum class Scalar : uint8_t {
   batch,     // the batch extent, i64
   read,      // ivalue: operand; args: one i64 index a dimension
   // i64 index arithmetic and float arithmetic
-  add, sub, mul, div, floordiv, mod, min, max, pow,
-  neg, abs, sqrt, rsqrt, exp, expm1, log, log1p, tanh, erf, sigmoid, floor, sin, cos,
-  eq, ne, lt, le, gt, ge,              // bool
-  logical_and, logical_or, logical_not, isfinite,
-  select,    // args: bool, then, else
-  cast,      // to dtype: towards zero for floats to integers, != 0 for bool
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  min,
+  max,
+  pow,
+  neg,
+  abs,
+  sqrt,
+  rsqrt,
+  exp,
+  expm1,
+  log,
+  log1p,
+  tanh,
+  erf,
+  sigmoid,
+  floor,
+  sin,
+  cos,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,  // bool
+  logical_and,
+  logical_or,
+  logical_not,
+  isfinite,
+  select,  // args: bool, then, else
+  cast,    // to dtype: towards zero for floats to integers, != 0 for bool
   // in kernel IR only (codegen/kernel_ir.h):
-  load,      // ivalue: buffer; args: i64 element offset, and optionally a bool: where false, fvalue
-  let,       // ivalue: a value named by a Let
-  acc,       // ivalue: an accumulator; args: constant indices into its array
-  lanes,     // args[0]: an acc; its lanes combined in a fixed tree
-  philox,    // args: i64 seed, i64 counter, i64 stream, i64 index -> 32 random bits as i64 in [0, 2^32)
+  load,    // ivalue: buffer; args: i64 element offset, and optionally a bool: where false, fvalue
+  let,     // ivalue: a value named by a Let
+  acc,     // ivalue: an accumulator; args: constant indices into its array
+  lanes,   // args[0]: an acc; its lanes combined in a fixed tree
+  philox,  // args: i64 seed, i64 counter, i64 stream, i64 index -> 32 random bits as i64 in [0,
+           // 2^32)
 };
 
 class Expr;
@@ -44,7 +74,8 @@ struct ExprNode {
   double fvalue = 0;
   /// read only: when true, an index out of the operand's shape gives `fvalue` instead of an error.
   bool guarded = false;
-  /// read only: the index comes from data; it is clamped and an out-of-range one sets the error word.
+  /// read only: the index comes from data; it is clamped and an out-of-range one sets the error
+  /// word.
   bool checked = false;
 };
 
@@ -56,7 +87,7 @@ class Expr {
   Expr() = default;
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
   static Expr constant(DType dtype, double value);
-  static Expr index(int64_t value);      ///< an i64 constant
+  static Expr index(int64_t value);  ///< an i64 constant
   static Expr var(int64_t id);
   static Expr make(Scalar op, DType dtype, std::vector<Expr> args);
 
@@ -73,11 +104,11 @@ class Expr {
   std::shared_ptr<const ExprNode> node_;
 };
 
-bool is_constant(const Expr& e);                 ///< any constant
+bool is_constant(const Expr& e);  ///< any constant
 bool is_constant(const Expr& e, double value);
-bool same(const Expr& a, const Expr& b);         ///< structurally equal
+bool same(const Expr& a, const Expr& b);  ///< structurally equal
 
-Expr operator+(const Expr& a, const Expr& b);    // these fold constants and x+0, x*1, x*0 (integers)
+Expr operator+(const Expr& a, const Expr& b);  // these fold constants and x+0, x*1, x*0 (integers)
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
 Expr operator/(const Expr& a, const Expr& b);
@@ -93,26 +124,26 @@ Expr operator/(double a, const Expr& b);
 
 namespace scalar {
 
-Expr floordiv(const Expr& a, const Expr& b);     // fold (a*n + b) / n where 0 <= b < n is a constant
+Expr floordiv(const Expr& a, const Expr& b);  // fold (a*n + b) / n where 0 <= b < n is a constant
 Expr mod(const Expr& a, const Expr& b);
 Expr min(const Expr& a, const Expr& b);
-Expr max(const Expr& a, const Expr& b);          ///< NaN when either is NaN, as in PyTorch
+Expr max(const Expr& a, const Expr& b);  ///< NaN when either is NaN, as in PyTorch
 Expr pow(const Expr& a, const Expr& b);
 Expr compare(Scalar op, const Expr& a, const Expr& b);
 Expr logical_and(const Expr& a, const Expr& b);
 Expr logical_or(const Expr& a, const Expr& b);
 Expr logical_not(const Expr& a);
 Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
-Expr cast(const Expr& a, DType dtype);           ///< to compute_dtype(dtype)
-Expr unary(Scalar op, const Expr& a);            ///< neg abs sqrt rsqrt exp ... floor, isfinite
+Expr cast(const Expr& a, DType dtype);  ///< to compute_dtype(dtype)
+Expr unary(Scalar op, const Expr& a);   ///< neg abs sqrt rsqrt exp ... floor, isfinite
 /// 32 random bits of Philox4x32-10 (Salmon et al., SC'11) with key `seed` and counter
 /// (index, counter, stream): as an i64 in [0, 2^32).
 Expr philox(const Expr& seed, const Expr& counter, const Expr& stream, const Expr& index);
 
 }  // namespace scalar
 
-/// Rebuilds `e` bottom-up: `replace` may return a replacement for a node whose arguments are already
-/// rewritten, or a null Expr to keep it. Shared nodes are visited once.
+/// Rebuilds `e` bottom-up: `replace` may return a replacement for a node whose arguments are
+/// already rewritten, or a null Expr to keep it. Shared nodes are visited once.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& replace);
 /// Calls `visit` once for every distinct node below `e`, arguments first.
 void for_each_node(const Expr& e, const std::function<void(const Expr&)>& visit);

@@ -10,11 +10,11 @@ namespace fluid {
 namespace {
 
 constexpr std::array<std::string_view, 44> kNames = {
-    "constant", "i",     "batch", "read", "+",    "-",     "*",      "/",    "floordiv",
-    "mod",      "min",   "max",   "pow",  "-",    "abs",   "sqrt",   "rsqrt", "exp",
-    "expm1",    "log",   "log1p", "tanh", "erf",  "sigmoid", "floor", "sin", "cos",
-    "==",       "!=",    "<",     "<=",   ">",    ">=",    "&&",     "||",   "!",
-    "isfinite", "select", "cast", "load", "v",    "acc",   "lanes",  "philox"};
+    "constant", "i",      "batch", "read", "+",   "-",       "*",     "/",     "floordiv",
+    "mod",      "min",    "max",   "pow",  "-",   "abs",     "sqrt",  "rsqrt", "exp",
+    "expm1",    "log",    "log1p", "tanh", "erf", "sigmoid", "floor", "sin",   "cos",
+    "==",       "!=",     "<",     "<=",   ">",   ">=",      "&&",    "||",    "!",
+    "isfinite", "select", "cast",  "load", "v",   "acc",     "lanes", "philox"};
 static_assert(kNames.size() == static_cast<size_t>(Scalar::philox) + 1);
 
 /// How tightly an operator binds; 0: it is written as a call.
@@ -89,9 +89,9 @@ std::string print(const Expr& e, int outer) {
   }
   const int inner = precedence(n.op);
   if (inner == 0) return name + "(" + list(n.args, n.args.size()) + ")";
-  std::string s = n.args.size() == 1 ? name + print(n.args[0], inner)
-                                     : print(n.args[0], inner) + " " + name + " " +
-                                           print(n.args[1], inner + 1);
+  std::string s = n.args.size() == 1
+                      ? name + print(n.args[0], inner)
+                      : print(n.args[0], inner) + " " + name + " " + print(n.args[1], inner + 1);
   return inner < outer ? "(" + s + ")" : s;
 }
 

@@ -4,160 +4,146 @@
 
 namespace fluid {
 
-Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) {
-  return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc);
-}
+Value abs(Value x, const Loc& loc) { return record(graph_of({x}, "abs", loc), "abs", {x}, {}, loc).at(0); }
 
-Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0);
-}
+Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
-Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) {
-  return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", attrs.input}}, loc).at(0);
-}
+Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0); }
 
-Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "adaptive_max_pool2d", loc), "adaptive_max_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0);
-}
+Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", attrs.input}}, loc).at(0); }
 
-Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc) {
-  return record(graph_of({dy, position}, "adaptive_max_pool2d_grad", loc), "adaptive_max_pool2d_grad", {dy, position}, {{"input", attrs.input}}, loc).at(0);
-}
+Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_max_pool2d", loc), "adaptive_max_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0); }
 
-Value add(Value a, Value b, const Loc& loc) {
-  return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0);
-}
+Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "adaptive_max_pool2d_grad", loc), "adaptive_max_pool2d_grad", {dy, position}, {{"input", attrs.input}}, loc).at(0); }
 
-Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0);
-}
+Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
-Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) {
-  return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", attrs.input}}, loc).at(0);
-}
+Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
-Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "broadcast_to", loc), "broadcast_to", {x}, {{"to", attrs.to}}, loc).at(0);
-}
+Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
 
-Value cast(Value x, const CastAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "cast", loc), "cast", {x}, {{"to", attrs.to}}, loc).at(0);
-}
+Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", attrs.input}}, loc).at(0); }
 
-Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0);
-}
+Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "broadcast_to", loc), "broadcast_to", {x}, {{"to", attrs.to}}, loc).at(0); }
 
-Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", attrs.filter}}, loc).at(0);
-}
+Value cast(Value x, const CastAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cast", loc), "cast", {x}, {{"to", attrs.to}}, loc).at(0); }
 
-Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) {
-  return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", attrs.input}}, loc).at(0);
-}
+Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "concat", loc), "concat", operands, {{"axis", attrs.axis}}, loc).at(0); }
 
-Value copy(Value x, const Loc& loc) {
-  return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0);
-}
+Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
 
-Value div(Value a, Value b, const Loc& loc) {
-  return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0);
-}
+Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", attrs.filter}}, loc).at(0); }
 
-Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0);
-}
+Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", attrs.input}}, loc).at(0); }
 
-Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0);
-}
+Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
 
-Value exp(Value x, const Loc& loc) {
-  return record(graph_of({x}, "exp", loc), "exp", {x}, {}, loc).at(0);
-}
+Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
 
-Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) {
-  return record(graph, "fill", {}, {{"type", attrs.type}, {"value", attrs.value}}, loc).at(0);
-}
+Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
-Value greater(Value a, Value b, const Loc& loc) {
-  return record(graph_of({a, b}, "greater", loc), "greater", {a, b}, {}, loc).at(0);
-}
+Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
-Value log(Value x, const Loc& loc) {
-  return record(graph_of({x}, "log", loc), "log", {x}, {}, loc).at(0);
-}
+Value equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "equal", loc), "equal", {a, b}, {}, loc).at(0); }
 
-Value matmul(Value a, Value b, const MatmulAttrs& attrs, const Loc& loc) {
-  return record(graph_of({a, b}, "matmul", loc), "matmul", {a, b}, {{"transpose_a", attrs.transpose_a}, {"transpose_b", attrs.transpose_b}}, loc).at(0);
-}
+Value erf(Value x, const Loc& loc) { return record(graph_of({x}, "erf", loc), "erf", {x}, {}, loc).at(0); }
 
-Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "max_pool2d", loc), "max_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0);
-}
+Value exp(Value x, const Loc& loc) { return record(graph_of({x}, "exp", loc), "exp", {x}, {}, loc).at(0); }
 
-Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) {
-  return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", attrs.input}}, loc).at(0);
-}
+Value expm1(Value x, const Loc& loc) { return record(graph_of({x}, "expm1", loc), "expm1", {x}, {}, loc).at(0); }
 
-Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) {
-  return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc);
-}
+Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) { return record(graph, "fill", {}, {{"type", attrs.type}, {"value", attrs.value}}, loc).at(0); }
 
-Value mul(Value a, Value b, const Loc& loc) {
-  return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0);
-}
+Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flatten", loc), "flatten", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
-Value neg(Value x, const Loc& loc) {
-  return record(graph_of({x}, "neg", loc), "neg", {x}, {}, loc).at(0);
-}
+Value gelu(Value x, const GeluAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "gelu", loc), "gelu", {x}, {{"approximate", attrs.approximate}}, loc).at(0); }
 
-Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) {
-  return record(graph_of({seed}, "normal", loc), "normal", {seed}, {{"type", attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0);
-}
+Value greater(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "greater", loc), "greater", {a, b}, {}, loc).at(0); }
 
-Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) {
-  return record(graph, "numel", {}, {{"of", attrs.of}}, loc).at(0);
-}
+Value greater_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "greater_equal", loc), "greater_equal", {a, b}, {}, loc).at(0); }
 
-Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) {
-  return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", attrs.to}}, loc).at(0);
-}
+Value is_finite(Value x, const Loc& loc) { return record(graph_of({x}, "is_finite", loc), "is_finite", {x}, {}, loc).at(0); }
 
-Value pick(Value x, Value label, const Loc& loc) {
-  return record(graph_of({x, label}, "pick", loc), "pick", {x, label}, {}, loc).at(0);
-}
+Value less(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less", loc), "less", {a, b}, {}, loc).at(0); }
 
-Value relu(Value x, const Loc& loc) {
-  return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0);
-}
+Value less_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "less_equal", loc), "less_equal", {a, b}, {}, loc).at(0); }
 
-Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", attrs.to}}, loc).at(0);
-}
+Value log(Value x, const Loc& loc) { return record(graph_of({x}, "log", loc), "log", {x}, {}, loc).at(0); }
 
-Value select(Value condition, Value a, Value b, const Loc& loc) {
-  return record(graph_of({condition, a, b}, "select", loc), "select", {condition, a, b}, {}, loc).at(0);
-}
+Value log1p(Value x, const Loc& loc) { return record(graph_of({x}, "log1p", loc), "log1p", {x}, {}, loc).at(0); }
 
-Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) {
-  return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0);
-}
+Value logical_and(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_and", loc), "logical_and", {a, b}, {}, loc).at(0); }
 
-Value square_error(Value x, Value target, const Loc& loc) {
-  return record(graph_of({x, target}, "square_error", loc), "square_error", {x, target}, {}, loc).at(0);
-}
+Value logical_not(Value x, const Loc& loc) { return record(graph_of({x}, "logical_not", loc), "logical_not", {x}, {}, loc).at(0); }
 
-Value sub(Value a, Value b, const Loc& loc) {
-  return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0);
-}
+Value logical_or(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_or", loc), "logical_or", {a, b}, {}, loc).at(0); }
 
-Value sum(Value x, const SumAttrs& attrs, const Loc& loc) {
-  return record(graph_of({x}, "sum", loc), "sum", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0);
-}
+Value matmul(Value a, Value b, const MatmulAttrs& attrs, const Loc& loc) { return record(graph_of({a, b}, "matmul", loc), "matmul", {a, b}, {{"transpose_a", attrs.transpose_a}, {"transpose_b", attrs.transpose_b}}, loc).at(0); }
 
-Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) {
-  return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0);
-}
+Value max(Value x, const MaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max", loc), "max", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Values max_index(Value x, const MaxIndexAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_index", loc), "max_index", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc); }
+
+Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool2d", loc), "max_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0); }
+
+Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", attrs.input}}, loc).at(0); }
+
+Value maximum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "maximum", loc), "maximum", {a, b}, {}, loc).at(0); }
+
+Value mean(Value x, const MeanAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "mean", loc), "mean", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value min(Value x, const MinAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "min", loc), "min", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value minimum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "minimum", loc), "minimum", {a, b}, {}, loc).at(0); }
+
+Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
+
+Value neg(Value x, const Loc& loc) { return record(graph_of({x}, "neg", loc), "neg", {x}, {}, loc).at(0); }
+
+Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "normal", loc), "normal", {seed}, {{"type", attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
+
+Value not_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "not_equal", loc), "not_equal", {a, b}, {}, loc).at(0); }
+
+Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return record(graph, "numel", {}, {{"of", attrs.of}}, loc).at(0); }
+
+Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", attrs.to}}, loc).at(0); }
+
+Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}}, loc).at(0); }
+
+Value pick(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "pick", loc), "pick", {x, label}, {}, loc).at(0); }
+
+Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
+
+Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0); }
+
+Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", attrs.to}}, loc).at(0); }
+
+Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
+
+Value select(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "select", loc), "select", {condition, a, b}, {}, loc).at(0); }
+
+Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0); }
+
+Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
+
+Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(attrs.starts)}, {"stops", std::vector<int64_t>(attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
+
+Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), "sqrt", {x}, {}, loc).at(0); }
+
+Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", loc), "square", {x}, {}, loc).at(0); }
+
+Value square_error(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "square_error", loc), "square_error", {x, target}, {}, loc).at(0); }
+
+Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
+
+Value sum(Value x, const SumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum", loc), "sum", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), "tanh", {x}, {}, loc).at(0); }
+
+Value transpose(Value x, const TransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "transpose", loc), "transpose", {x}, {{"perm", std::vector<int64_t>(attrs.perm)}}, loc).at(0); }
+
+Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
 
 }  // namespace fluid

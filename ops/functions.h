@@ -7,12 +7,11 @@
 
 namespace fluid {
 
-struct AdamAttrs {
-  double beta1 = 0.9;  ///< how much of m is kept
-  double beta2 = 0.999;  ///< how much of v is kept
-  double eps = 1e-08;  ///< added to the denominator
-  double weight_decay = 0.0;  ///< times the parameter, added to the gradient
-};
+/// |x|. Its gradient at 0 is 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value abs(Value x, const Loc& loc = Loc::here());
+
 /// Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving averages of the gradient and its square; the step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 /// param: float tensor.
 /// grad: same type as param.
@@ -20,43 +19,44 @@ struct AdamAttrs {
 /// update: i64 scalar: updates done before this one.
 /// m: same type as param.
 /// v: same type as param.
+/// attrs.beta1: how much of m is kept.
+/// attrs.beta2: how much of v is kept.
+/// attrs.eps: added to the denominator.
+/// attrs.weight_decay: times the parameter, added to the gradient.
 /// Gives new_param: same type as param.
 /// Gives new_m: same type as param.
 /// Gives new_v: same type as param.
+struct AdamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; };
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-struct AdaptiveAvgPool2dAttrs {
-  Ints output = {};  ///< number of windows: one, or height and width (required)
-};
 /// Means of windows of nearly equal size, as many as asked for: window i of n over m elements is [floor(i m / n), ceil((i + 1) m / n)).
 /// x: float [N, C, H, W].
+/// attrs.output: number of windows: one, or height and width (required).
 /// Gives y: [N, C, OH, OW].
+struct AdaptiveAvgPool2dAttrs { Ints output = {}; };
 Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
-struct AdaptiveAvgPool2dGradAttrs {
-  Type input = {};  ///< type of adaptive_avg_pool2d's input (required)
-};
 /// Gradient of adaptive_avg_pool2d: every element gathers from the windows that cover it.
 /// dy: gradient of adaptive_avg_pool2d's result.
+/// attrs.input: type of adaptive_avg_pool2d's input (required).
 /// Gives dx: of type `input`.
+struct AdaptiveAvgPool2dGradAttrs { Type input = {}; };
 Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-struct AdaptiveMaxPool2dAttrs {
-  Ints output = {};  ///< number of windows: one, or height and width (required)
-};
 /// Largest elements of windows of nearly equal size, as many as asked for (see adaptive_avg_pool2d); the first in row-major order wins ties, and NaN wins.
 /// x: float [N, C, H, W].
+/// attrs.output: number of windows: one, or height and width (required).
 /// Gives y: [N, C, OH, OW].
 /// Gives position: of the largest element in a window of the largest size, row-major: u8, or i32 where that has more than 256 elements.
+struct AdaptiveMaxPool2dAttrs { Ints output = {}; };
 Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
-struct AdaptiveMaxPool2dGradAttrs {
-  Type input = {};  ///< type of adaptive_max_pool2d's input (required)
-};
 /// Gradient of adaptive_max_pool2d: every element gathers from the windows whose largest element it is.
 /// dy: gradient of adaptive_max_pool2d's result.
 /// position: its second result.
+/// attrs.input: type of adaptive_max_pool2d's input (required).
 /// Gives dx: of type `input`.
+struct AdaptiveMaxPool2dGradAttrs { Type input = {}; };
 Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// a + b.
@@ -65,81 +65,89 @@ Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2d
 /// Gives y: the broadcast shape.
 Value add(Value a, Value b, const Loc& loc = Loc::here());
 
-struct AvgPool2dAttrs {
-  Ints kernel = {};  ///< size of the window (required)
-  Ints stride = {};  ///< step of the window; none: the kernel's size
-  Ints padding = {0};  ///< zeros around the input
-  bool count_include_pad = true;  ///< whether the padding counts as elements
-};
+/// Where along `axis` the largest element first occurs. A nan counts as largest.
+/// x: number tensor, with elements along the axis.
+/// attrs.axis: to search; a negative one counts from the end.
+/// attrs.keep_dims: the axis stays, with extent 1.
+/// Gives index: i64.
+struct ArgmaxAttrs { int64_t axis = -1; bool keep_dims = false; };
+Value argmax(Value x, const ArgmaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Mean of each window.
 /// x: float [N, C, H, W].
+/// attrs.kernel: size of the window (required).
+/// attrs.stride: step of the window; none: the kernel's size.
+/// attrs.padding: zeros around the input.
+/// attrs.count_include_pad: whether the padding counts as elements.
 /// Gives y: [N, C, OH, OW].
+struct AvgPool2dAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; };
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
-struct AvgPool2dGradAttrs {
-  Ints kernel = {};  ///< as avg_pool2d's (required)
-  Ints stride = {};  ///< as avg_pool2d's
-  Ints padding = {0};  ///< as avg_pool2d's
-  bool count_include_pad = true;  ///< as avg_pool2d's
-  Type input = {};  ///< type of avg_pool2d's input (required)
-};
 /// Gradient of avg_pool2d: every element gathers from the windows that cover it.
 /// dy: gradient of avg_pool2d's result.
+/// attrs.kernel: as avg_pool2d's (required).
+/// attrs.stride: as avg_pool2d's.
+/// attrs.padding: as avg_pool2d's.
+/// attrs.count_include_pad: as avg_pool2d's.
+/// attrs.input: type of avg_pool2d's input (required).
 /// Gives dx: of type `input`.
+struct AvgPool2dGradAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; Type input = {}; };
 Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-struct BroadcastToAttrs {
-  Type to = {};  ///< its shape is the result's; its dtype is not used (required)
-};
 /// x repeated along the dimensions in which `to` is larger, as NumPy broadcasts.
 /// x: any tensor.
+/// attrs.to: its shape is the result's; its dtype is not used (required).
 /// Gives y: x's dtype.
+struct BroadcastToAttrs { Type to = {}; };
 Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc = Loc::here());
 
-struct CastAttrs {
-  Type to = {};  ///< its dtype is the result's; its shape is not used (required)
-};
 /// x in another dtype: floats to integers towards zero, to bool by != 0, to halves to the nearest, ties to even.
 /// x: any tensor.
+/// attrs.to: its dtype is the result's; its shape is not used (required).
 /// Gives y: x's shape.
+struct CastAttrs { Type to = {}; };
 Value cast(Value x, const CastAttrs& attrs, const Loc& loc = Loc::here());
 
-struct Conv2dAttrs {
-  Ints stride = {1};  ///< step of the window: one number, or height and width
-  Ints padding = {0};  ///< zeros around the input: one number, height and width, or top, left, bottom, right
-  Ints dilation = {1};  ///< distance of the taps: one number, or height and width
-  int64_t groups = 1;  ///< splits the channels into groups that do not see each other
-};
+/// The operands one after another along `axis`.
+/// xs: tensors of one dtype, of equal extents but along the axis.
+/// attrs.axis: to join; not the batch; a negative one counts from the end.
+/// Gives y: their dtype.
+struct ConcatAttrs { int64_t axis = 0; };
+Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Two-dimensional cross-correlation, summed over the input channels of a group. A bias is added with `add`.
 /// x: float [N, C, H, W].
 /// w: filter [O, C / groups, KH, KW].
+/// attrs.stride: step of the window: one number, or height and width.
+/// attrs.padding: zeros around the input: one number, height and width, or top, left, bottom, right.
+/// attrs.dilation: distance of the taps: one number, or height and width.
+/// attrs.groups: splits the channels into groups that do not see each other.
 /// Gives y: [N, O, OH, OW] with OH = (H + padding - dilation * (KH - 1) - 1) / stride + 1.
+struct Conv2dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-struct Conv2dGradFilterAttrs {
-  Ints stride = {1};  ///< step of the window: one number, or height and width
-  Ints padding = {0};  ///< zeros around the input: one number, height and width, or top, left, bottom, right
-  Ints dilation = {1};  ///< distance of the taps: one number, or height and width
-  int64_t groups = 1;  ///< splits the channels into groups that do not see each other
-  Type filter = {};  ///< type of conv2d's filter (required)
-};
 /// Gradient of conv2d with respect to its filter: a sum over samples and positions.
 /// x: conv2d's input.
 /// dy: gradient of conv2d's result.
+/// attrs.stride: step of the window: one number, or height and width.
+/// attrs.padding: zeros around the input: one number, height and width, or top, left, bottom, right.
+/// attrs.dilation: distance of the taps: one number, or height and width.
+/// attrs.groups: splits the channels into groups that do not see each other.
+/// attrs.filter: type of conv2d's filter (required).
 /// Gives dw: of type `filter`.
+struct Conv2dGradFilterAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Type filter = {}; };
 Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc = Loc::here());
 
-struct Conv2dGradInputAttrs {
-  Ints stride = {1};  ///< step of the window: one number, or height and width
-  Ints padding = {0};  ///< zeros around the input: one number, height and width, or top, left, bottom, right
-  Ints dilation = {1};  ///< distance of the taps: one number, or height and width
-  int64_t groups = 1;  ///< splits the channels into groups that do not see each other
-  Type input = {};  ///< type of conv2d's input (required)
-};
 /// Gradient of conv2d with respect to its input: every element gathers from the windows that cover it.
 /// dy: gradient of conv2d's result.
 /// w: conv2d's filter.
+/// attrs.stride: step of the window: one number, or height and width.
+/// attrs.padding: zeros around the input: one number, height and width, or top, left, bottom, right.
+/// attrs.dilation: distance of the taps: one number, or height and width.
+/// attrs.groups: splits the channels into groups that do not see each other.
+/// attrs.input: type of conv2d's input (required).
 /// Gives dx: of type `input`.
+struct Conv2dGradInputAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Type input = {}; };
 Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc = Loc::here());
 
 /// x's elements in memory of their own.
@@ -153,36 +161,63 @@ Value copy(Value x, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value div(Value a, Value b, const Loc& loc = Loc::here());
 
-struct DropoutAttrs {
-  double p = 0.5;  ///< probability of being dropped
-};
 /// Sets elements to 0 with probability `p` and scales the others by 1 / (1 - p). The identity in eval and predict.
 /// x: float tensor.
 /// rng: i64[3]: seed, run counter, first global sample.
+/// attrs.p: probability of being dropped.
 /// Gives y: same type as x.
+struct DropoutAttrs { double p = 0.5; };
 Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-struct Dropout2dAttrs {
-  double p = 0.5;  ///< probability of being dropped
-};
 /// Sets whole channels to 0 with probability `p` and scales the others by 1 / (1 - p). The identity in eval and predict.
 /// x: float [N, C, ...].
 /// rng: i64[3]: seed, run counter, first global sample.
+/// attrs.p: probability of being dropped.
 /// Gives y: same type as x.
+struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Whether a == b.
+/// a: any tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: bool, the broadcast shape.
+Value equal(Value a, Value b, const Loc& loc = Loc::here());
+
+/// The error function.
+/// x: float tensor.
+/// Gives y: like x.
+Value erf(Value x, const Loc& loc = Loc::here());
 
 /// e to the power of x.
 /// x: float tensor.
 /// Gives y: like x.
 Value exp(Value x, const Loc& loc = Loc::here());
 
-struct FillAttrs {
-  Type type = {};  ///< of the result (required)
-  double value = 0.0;  ///< of every element
-};
+/// exp(x) - 1, exact near 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value expm1(Value x, const Loc& loc = Loc::here());
+
 /// A tensor of one constant.
+/// attrs.type: of the result (required).
+/// attrs.value: of every element.
 /// Gives y: of the given type.
+struct FillAttrs { Type type = {}; double value = 0.0; };
 Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc = Loc::here());
+
+/// x with the dimensions from `axis` on made one.
+/// x: any tensor.
+/// attrs.axis: the first dimension that is merged.
+/// Gives y: x's dtype, rank axis + 1.
+struct FlattenAttrs { int64_t axis = 1; };
+Value flatten(Value x, const FlattenAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// x times the probability that a standard normal number is below x.
+/// x: float tensor.
+/// attrs.approximate: "tanh": the approximation by tanh.
+/// Gives y: like x.
+struct GeluAttrs { std::string approximate = "none"; };
+Value gelu(Value x, const GeluAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a > b.
 /// a: any tensor.
@@ -190,59 +225,145 @@ Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc = Loc::here(
 /// Gives y: bool, the broadcast shape.
 Value greater(Value a, Value b, const Loc& loc = Loc::here());
 
+/// Whether a >= b.
+/// a: any tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: bool, the broadcast shape.
+Value greater_equal(Value a, Value b, const Loc& loc = Loc::here());
+
+/// Whether x is neither infinite nor nan.
+/// x: float tensor.
+/// Gives y: bool, of x's shape.
+Value is_finite(Value x, const Loc& loc = Loc::here());
+
+/// Whether a < b.
+/// a: any tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: bool, the broadcast shape.
+Value less(Value a, Value b, const Loc& loc = Loc::here());
+
+/// Whether a <= b.
+/// a: any tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: bool, the broadcast shape.
+Value less_equal(Value a, Value b, const Loc& loc = Loc::here());
+
 /// The natural logarithm of x.
 /// x: float tensor.
 /// Gives y: like x.
 Value log(Value x, const Loc& loc = Loc::here());
 
-struct MatmulAttrs {
-  bool transpose_a = false;  ///< a is [..., k, m]
-  bool transpose_b = false;  ///< b is [..., n, k]
-};
+/// log(1 + x), exact near 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value log1p(Value x, const Loc& loc = Loc::here());
+
+/// Whether a and b both hold.
+/// a: bool tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: the broadcast shape.
+Value logical_and(Value a, Value b, const Loc& loc = Loc::here());
+
+/// Whether x is false.
+/// x: bool tensor.
+/// Gives y: like x.
+Value logical_not(Value x, const Loc& loc = Loc::here());
+
+/// Whether a or b holds.
+/// a: bool tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: the broadcast shape.
+Value logical_or(Value a, Value b, const Loc& loc = Loc::here());
+
 /// The matrix product of the last two dimensions; those before broadcast.
 /// a: float tensor [..., m, k].
 /// b: same dtype, [..., k, n].
+/// attrs.transpose_a: a is [..., k, m].
+/// attrs.transpose_b: b is [..., n, k].
 /// Gives y: [..., m, n].
+struct MatmulAttrs { bool transpose_a = false; bool transpose_b = false; };
 Value matmul(Value a, Value b, const MatmulAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-struct MaxPool2dAttrs {
-  Ints kernel = {};  ///< size of the window (required)
-  Ints stride = {};  ///< step of the window; none: the kernel's size
-  Ints padding = {0};  ///< around the input
-  Ints dilation = {1};  ///< distance of the taps
-};
+/// The largest element along `axes`; nan when one is nan. Ties share the gradient.
+/// x: number tensor, with elements along the axes.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
+/// Gives y: x's dtype.
+struct MaxAttrs { Ints axes = {}; bool keep_dims = false; };
+Value max(Value x, const MaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The largest element along `axes` and where it first occurs, as a row-major position among the reduced elements. A nan counts as largest.
+/// x: number tensor, with elements along the axes.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
+/// Gives value: x's dtype.
+/// Gives index: i64, of value's shape.
+struct MaxIndexAttrs { Ints axes = {}; bool keep_dims = false; };
+Values max_index(Value x, const MaxIndexAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Largest element of each window; ties go to the first in row-major order, padding is minus infinity, and NaN wins.
 /// x: float [N, C, H, W].
+/// attrs.kernel: size of the window (required).
+/// attrs.stride: step of the window; none: the kernel's size.
+/// attrs.padding: around the input.
+/// attrs.dilation: distance of the taps.
 /// Gives y: [N, C, OH, OW].
 /// Gives position: of the largest element in its window, row-major: u8, or i32 for a window of more than 256 taps.
+struct MaxPool2dAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; };
 Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
-struct MaxPool2dGradAttrs {
-  Ints kernel = {};  ///< as max_pool2d's (required)
-  Ints stride = {};  ///< as max_pool2d's
-  Ints padding = {0};  ///< as max_pool2d's
-  Ints dilation = {1};  ///< as max_pool2d's
-  Type input = {};  ///< type of max_pool2d's input (required)
-};
 /// Gradient of max_pool2d: every element gathers from the windows whose largest element it is.
 /// dy: gradient of max_pool2d's result.
 /// position: its second result.
+/// attrs.kernel: as max_pool2d's (required).
+/// attrs.stride: as max_pool2d's.
+/// attrs.padding: as max_pool2d's.
+/// attrs.dilation: as max_pool2d's.
+/// attrs.input: type of max_pool2d's input (required).
 /// Gives dx: of type `input`.
+struct MaxPool2dGradAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; Type input = {}; };
 Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
-struct MomentumAttrs {
-  double mu = 0.9;  ///< how much of the velocity is kept
-  bool nesterov = false;  ///< looks ahead by one step
-  double weight_decay = 0.0;  ///< times the parameter, added to the gradient
-};
+/// The larger of a and b; nan when either is nan. Ties share the gradient.
+/// a: number tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: the broadcast shape.
+Value maximum(Value a, Value b, const Loc& loc = Loc::here());
+
+/// The mean along `axes`; nan over none. Over the batch it divides by the step's batch.
+/// x: float tensor.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
+/// Gives y: x's dtype.
+struct MeanAttrs { Ints axes = {}; bool keep_dims = false; };
+Value mean(Value x, const MeanAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The smallest element along `axes`; nan when one is nan. Ties share the gradient.
+/// x: number tensor, with elements along the axes.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
+/// Gives y: x's dtype.
+struct MinAttrs { Ints axes = {}; bool keep_dims = false; };
+Value min(Value x, const MinAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// The smaller of a and b; nan when either is nan. Ties share the gradient.
+/// a: number tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: the broadcast shape.
+Value minimum(Value a, Value b, const Loc& loc = Loc::here());
+
 /// Gradient descent with momentum, as PyTorch's SGD without dampening: velocity = mu * velocity + grad; the step is lr * velocity, or lr * (grad + mu * velocity) with `nesterov`.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: the learning rate.
 /// update: i64 scalar: updates done before this one.
 /// velocity: same type as param.
+/// attrs.mu: how much of the velocity is kept.
+/// attrs.nesterov: looks ahead by one step.
+/// attrs.weight_decay: times the parameter, added to the gradient.
 /// Gives new_param: same type as param.
 /// Gives new_velocity: same type as param.
+struct MomentumAttrs { double mu = 0.9; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// a * b.
@@ -256,30 +377,43 @@ Value mul(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value neg(Value x, const Loc& loc = Loc::here());
 
-struct NormalAttrs {
-  Type type = {};  ///< of the result (required)
-  double mean = 0.0;  ///< of the distribution
-  double std = 1.0;  ///< its standard deviation
-};
 /// Independent normally distributed numbers: the same for the same seed, stream and logical index in every place, up to rounding.
 /// seed: i64 scalar.
+/// attrs.type: of the result (required).
+/// attrs.mean: of the distribution.
+/// attrs.std: its standard deviation.
 /// Gives y: of the given type.
+struct NormalAttrs { Type type = {}; double mean = 0.0; double std = 1.0; };
 Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here());
 
-struct NumelAttrs {
-  Type of = {};  ///< the type whose elements are counted; also the result's dtype (required)
-};
+/// Whether a != b.
+/// a: any tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: bool, the broadcast shape.
+Value not_equal(Value a, Value b, const Loc& loc = Loc::here());
+
 /// How many elements a tensor of type `of` has, the batch of the running step included.
+/// attrs.of: the type whose elements are counted; also the result's dtype (required).
 /// Gives n: scalar.
+struct NumelAttrs { Type of = {}; };
 Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
 
-struct OneHotAttrs {
-  Type to = {};  ///< type of the result: label's shape and the number of classes (required)
-};
 /// 1 in the class that the label names, 0 in the others; all 0 for a label out of range.
 /// label: integer tensor.
+/// attrs.to: type of the result: label's shape and the number of classes (required).
 /// Gives y: of type `to`.
+struct OneHotAttrs { Type to = {}; };
 Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here());
+
+/// x with `low` values before, `high` after and `interior` between its elements.
+/// x: number tensor.
+/// attrs.low: one a dimension; none: 0.
+/// attrs.high: one a dimension; none: 0.
+/// attrs.interior: one a dimension; none: 0.
+/// attrs.value: what is put there.
+/// Gives y: x's dtype and rank.
+struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; };
+Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The element of each row that the label names; a label out of range is reported and read as the nearest class.
 /// x: float [..., C].
@@ -287,18 +421,28 @@ Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here(
 /// Gives y: label's shape.
 Value pick(Value x, Value label, const Loc& loc = Loc::here());
 
+/// a to the power of b.
+/// a: float tensor.
+/// b: same dtype, broadcasts with a.
+/// Gives y: the broadcast shape.
+Value pow(Value a, Value b, const Loc& loc = Loc::here());
+
 /// max(x, 0).
 /// x: float tensor.
 /// Gives y: like x.
 Value relu(Value x, const Loc& loc = Loc::here());
 
-struct ReshapeAttrs {
-  Type to = {};  ///< its shape is the result's; its dtype is not used (required)
-};
 /// x's elements, in row-major order, under another shape.
 /// x: any tensor.
+/// attrs.to: its shape is the result's; its dtype is not used (required).
 /// Gives y: x's dtype.
+struct ReshapeAttrs { Type to = {}; };
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
+
+/// 1 / sqrt(x).
+/// x: float tensor.
+/// Gives y: like x.
+Value rsqrt(Value x, const Loc& loc = Loc::here());
 
 /// a where the condition holds, else b.
 /// condition: bool tensor.
@@ -307,16 +451,40 @@ Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 /// Gives y: a's dtype, the shape that all three broadcast to.
 Value select(Value condition, Value a, Value b, const Loc& loc = Loc::here());
 
-struct SgdAttrs {
-  double weight_decay = 0.0;  ///< times the parameter, added to the gradient
-};
 /// Gradient descent: param - lr * grad.
 /// param: float tensor.
 /// grad: same type as param.
 /// lr: float scalar: the learning rate.
 /// update: i64 scalar: updates done before this one.
+/// attrs.weight_decay: times the parameter, added to the gradient.
 /// Gives new_param: same type as param.
+struct SgdAttrs { double weight_decay = 0.0; };
 Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// 1 / (1 + exp(-x)).
+/// x: float tensor.
+/// Gives y: like x.
+Value sigmoid(Value x, const Loc& loc = Loc::here());
+
+/// Elements starts, starts + steps, ... before stops, along some dimensions.
+/// x: any tensor.
+/// attrs.starts: negative ones count from the end (required).
+/// attrs.stops: exclusive; clamped; negative from the end (required).
+/// attrs.steps: positive; none: 1.
+/// attrs.axes: the dimensions; none: the first ones.
+/// Gives y: x's dtype and rank.
+struct SliceAttrs { Ints starts = {}; Ints stops = {}; Ints steps = {}; Ints axes = {}; };
+Value slice(Value x, const SliceAttrs& attrs, const Loc& loc = Loc::here());
+
+/// The square root of x; nan below 0.
+/// x: float tensor.
+/// Gives y: like x.
+Value sqrt(Value x, const Loc& loc = Loc::here());
+
+/// x * x.
+/// x: float tensor.
+/// Gives y: like x.
+Value square(Value x, const Loc& loc = Loc::here());
 
 /// (x - target)^2, element by element.
 /// x: float tensor.
@@ -330,23 +498,33 @@ Value square_error(Value x, Value target, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value sub(Value a, Value b, const Loc& loc = Loc::here());
 
-struct SumAttrs {
-  Ints axes = {};  ///< to reduce; negative ones count from the end; none: all
-  bool keep_dims = false;  ///< reduced axes stay, with extent 1
-};
 /// The sum along `axes`; 0 over none. Floats add in f32 or wider.
 /// x: number tensor.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
 /// Gives y: x's dtype.
+struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-struct UniformAttrs {
-  Type type = {};  ///< of the result (required)
-  double low = 0.0;  ///< least value
-  double high = 1.0;  ///< upper bound
-};
+/// The hyperbolic tangent.
+/// x: float tensor.
+/// Gives y: like x.
+Value tanh(Value x, const Loc& loc = Loc::here());
+
+/// x with its dimensions permuted.
+/// x: any tensor.
+/// attrs.perm: dimension d of y is dimension perm[d] of x; none: the order reversed.
+/// Gives y: x's dtype.
+struct TransposeAttrs { Ints perm = {}; };
+Value transpose(Value x, const TransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Independent numbers, uniform in [low, high): the same for the same seed, stream and logical index in every place and dtype.
 /// seed: i64 scalar.
+/// attrs.type: of the result (required).
+/// attrs.low: least value.
+/// attrs.high: upper bound.
 /// Gives y: of the given type.
+struct UniformAttrs { Type type = {}; double low = 0.0; double high = 1.0; };
 Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -9,8 +9,8 @@ namespace fluid {
 struct Ints : std::vector<int64_t> {
   using std::vector<int64_t>::vector;
   Ints() = default;
-  Ints(int value) : vector{value} {}               // NOLINT: a number is a list of one
-  Ints(int64_t value) : vector{value} {}           // NOLINT
+  Ints(int value) : vector{value} {}                  // NOLINT: a number is a list of one
+  Ints(int64_t value) : vector{value} {}              // NOLINT
   Ints(const std::vector<int64_t>& v) : vector(v) {}  // NOLINT
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // One operation, defined in one place. A new op is one file that returns an OpDef by designated
-// initialisers; a Required field left out does not compile. The build gathers all of them in a table
-// (ops/table.h); functions.h and OPS.md are generated from it.
+// initialisers; a Required field left out does not compile. The build gathers all of them in a
+// table (ops/table.h); functions.h and OPS.md are generated from it.
 
 #include <concepts>
 #include <functional>
@@ -23,8 +23,8 @@ template <class T>
 struct Required {
   T value;
   template <class U>
-    requires std::constructible_from<T, U&&>
-  Required(U&& v) : value(std::forward<U>(v)) {}  // NOLINT: initialised like the T it holds
+  requires std::constructible_from<T, U&&> Required(U&& v)
+      : value(std::forward<U>(v)) {}  // NOLINT: initialised like the T it holds
   const T& operator*() const { return value; }
   const T* operator->() const { return &value; }
 };
@@ -56,7 +56,8 @@ struct AttrDef {
   bool required = false;
 };
 
-/// What `infer` sees. Throw UserError(c.loc(), ...) when the operands do not fit: say what they are.
+/// What `infer` sees. Throw UserError(c.loc(), ...) when the operands do not fit: say what they
+/// are.
 class InferCtx {
  public:
   InferCtx(std::string_view op, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)
@@ -66,13 +67,17 @@ class InferCtx {
   const std::vector<Type>& ins() const { return in_; }
   bool has(size_t i) const { return i < in_.size(); }
   template <class T>
-  const T& attr(std::string_view name) const { return attrs_.get<T>(name); }
+  const T& attr(std::string_view name) const {
+    return attrs_.get<T>(name);
+  }
   const Attrs& attrs() const { return attrs_; }
   const Loc& loc() const { return loc_; }
   /// Throws UserError "<file:line>: <op>: <what>".
   [[noreturn]] void fail(const std::string& what) const;
   /// Fails with `what` unless `condition` holds.
-  void require(bool condition, const std::string& what) const { if (!condition) fail(what); }
+  void require(bool condition, const std::string& what) const {
+    if (!condition) fail(what);
+  }
 
  private:
   std::string_view op_;
@@ -91,7 +96,9 @@ class GradCtx {
   Value out(size_t i) const { return op_.result(static_cast<int>(i)); }
   Value dout(size_t i) const { return dout_.at(i); }  ///< null when nothing depends on the result
   template <class T>
-  const T& attr(std::string_view name) const { return op_.attrs.get<T>(name); }
+  const T& attr(std::string_view name) const {
+    return op_.attrs.get<T>(name);
+  }
   const Attrs& attrs() const { return op_.attrs; }
 
  private:
@@ -108,7 +115,9 @@ class ExpandCtx {
   Value in(size_t i) const { return op_.operands.at(i); }
   const Type& out_type(size_t i) const { return op_.results.at(i).type; }
   template <class T>
-  const T& attr(std::string_view name) const { return op_.attrs.get<T>(name); }
+  const T& attr(std::string_view name) const {
+    return op_.attrs.get<T>(name);
+  }
   const Attrs& attrs() const { return op_.attrs; }
 
  private:
@@ -125,13 +134,15 @@ class LowerCtx {
   const Type& in_type(size_t i) const { return in_.at(i); }
   const Type& out_type(size_t i = 0) const { return out_.at(i); }
   template <class T>
-  const T& attr(std::string_view name) const { return attrs_.get<T>(name); }
+  const T& attr(std::string_view name) const {
+    return attrs_.get<T>(name);
+  }
   const Attrs& attrs() const { return attrs_; }
 
   Expr out_var(size_t d) const { return Expr::var(static_cast<int64_t>(d)); }
-  Expr reduce_var(size_t d) const;   ///< the d-th reduced extent's variable
+  Expr reduce_var(size_t d) const;  ///< the d-th reduced extent's variable
   std::vector<Expr> out_vars() const;
-  Expr extent(const Dim& d) const;   ///< a number, or a multiple of Scalar::batch
+  Expr extent(const Dim& d) const;  ///< a number, or a multiple of Scalar::batch
   /// Operand `i` at the result's own index, broadcast as NumPy does (trailing dims aligned).
   Expr in(size_t i) const;
   /// Operand `i` at `index` (as many as its rank), which is known to be in range.
@@ -154,7 +165,7 @@ struct Map {
 
 enum class Combine : uint8_t {
   sum,
-  max,     ///< NaN wins, as in PyTorch
+  max,  ///< NaN wins, as in PyTorch
   min,
   argmax,  ///< results: the maximum, then the row-major position of its first occurrence among the
            ///< reduced extents (any integer dtype); NaN wins
@@ -196,11 +207,13 @@ using GradFn = std::function<Values(const GradCtx&)>;  ///< one value an operand
 using Grad = std::variant<NoGrad, GradFn>;
 
 struct Pure {};
-struct Random {};                       ///< has an int attribute "stream", set when recorded
+struct Random {};  ///< has an int attribute "stream", set when recorded
 /// Result `first` of each pair is the new value of the variable that operand `second` reads.
-struct Updates { std::vector<std::pair<int, int>> results; };
+struct Updates {
+  std::vector<std::pair<int, int>> results;
+};
 struct Collective {};
-struct Metric {};                       ///< results: (sum, weight)
+struct Metric {};  ///< results: (sum, weight)
 using Effects = std::variant<Pure, Random, Updates, Collective, Metric>;
 
 /// What automatic mixed precision does with the op: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}`.
@@ -213,7 +226,7 @@ struct Amp {
 };
 
 struct CostCtx {
-  const std::vector<Type>& in;   ///< concrete types
+  const std::vector<Type>& in;  ///< concrete types
   const std::vector<Type>& out;
   const Attrs& attrs;
   double numel_in(size_t i) const { return static_cast<double>(in.at(i).shape.numel().size); }
@@ -225,10 +238,16 @@ struct Cost {
 };
 
 /// Result `out` may lie in operand `in`'s memory when nobody reads the operand later.
-struct InPlace { int out = 0; int in = 0; };
+struct InPlace {
+  int out = 0;
+  int in = 0;
+};
 
 enum class On : uint8_t { cpu, cuda };
-struct LibraryKernel { On place; std::string name; };  ///< {On::cpu, "onednn.conv"}
+struct LibraryKernel {
+  On place;
+  std::string name;
+};  ///< {On::cpu, "onednn.conv"}
 
 struct OpDef {
   Required<std::string> name;

@@ -31,8 +31,9 @@ Ints normal_axes(const InferCtx& c, const Ints& axes, size_t rank) {
 }
 
 std::vector<AttrDef> reduction_attrs() {
-  return {{"axes", std::vector<int64_t>{}, "to reduce; negative ones count from the end; none: all"},
-          {"keep_dims", false, "reduced axes stay, with extent 1"}};
+  return {
+      {"axes", std::vector<int64_t>{}, "to reduce; negative ones count from the end; none: all"},
+      {"keep_dims", false, "reduced axes stay, with extent 1"}};
 }
 
 Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims) {
@@ -52,11 +53,27 @@ std::vector<Type> infer_reduction(const InferCtx& c) {
   return {{c.in(0).dtype, reduced_shape(shape, axes, c.attr<bool>("keep_dims"))}};
 }
 
+std::vector<Type> infer_extremum(const InferCtx& c) {
+  const Shape& shape = c.in(0).shape;
+  for (const int64_t axis : normal_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size())) {
+    c.require(shape[static_cast<size_t>(axis)].size != 0,
+              "no elements along axis " + std::to_string(axis) + " of " + c.in(0).str());
+  }
+  return infer_reduction(c);
+}
+
+Values extremum_grad(const GradCtx& c) {
+  const Value x = c.in(0), zero = scalar_like(x, 0);
+  const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
+  const Value hit = equal(x, restore_axes(c.out(0), x.shape(), c.attrs()));
+  const Value hits = sum(select(hit, scalar_like(x, 1), zero), along);
+  return {select(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, zero)};
+}
+
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
   return Reduce{combine, [body = std::move(body)](const LowerCtx& c) {
                   const Shape& shape = c.in_type(0).shape;
-                  const Ints axes =
-                      normal_axes(c.attr<std::vector<int64_t>>("axes"), shape.size());
+                  const Ints axes = normal_axes(c.attr<std::vector<int64_t>>("axes"), shape.size());
                   ReduceBody result;
                   std::vector<Expr> index;
                   size_t kept = 0;

@@ -19,8 +19,8 @@ const OpDef& op_named(std::string_view name, const Loc& loc = {});
 /// The definition of an op of a verified graph.
 const OpDef& def_of(const ir::Op& op);
 
-/// The result types that follow from the op's operands and attributes. Sources and fused ops have no
-/// such rule: theirs are the recorded ones. Throws UserError when the operands do not fit.
+/// The result types that follow from the op's operands and attributes. Sources and fused ops have
+/// no such rule: theirs are the recorded ones. Throws UserError when the operands do not fit.
 std::vector<Type> infer_types(const ir::Op& op);
 
 /// Checks an op that did not come through record() (a parsed file): known op, operand count,
@@ -33,8 +33,8 @@ std::vector<std::string> table_faults(std::span<const OpDef> ops);
 
 /// The op lowered to a Map or a Reduce for its types: loop extents and bodies.
 struct Lowered {
-  std::vector<Dim> out;      ///< extents of variables 0..out.size()-1: the results' shape
-  std::vector<Dim> reduce;   ///< extents of the following variables; empty for a Map
+  std::vector<Dim> out;     ///< extents of variables 0..out.size()-1: the results' shape
+  std::vector<Dim> reduce;  ///< extents of the following variables; empty for a Map
   std::optional<Combine> combine;
   std::vector<Expr> bodies;  ///< a Map: one a result; a Reduce: the one reduced expression
 };

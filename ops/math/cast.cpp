@@ -6,8 +6,9 @@ namespace fluid {
 OpDef cast_op() {
   return OpDef{
       .name = "cast",
-      .doc = "x in another dtype: floats to integers towards zero, to bool by != 0, to halves to "
-             "the nearest, ties to even.",
+      .doc =
+          "x in another dtype: floats to integers towards zero, to bool by != 0, to halves to "
+          "the nearest, ties to even.",
       .inputs = {{"x", "any tensor"}},
       .attrs = {{"to", Type{}, "its dtype is the result's; its shape is not used", true}},
       .outputs = {{"y", "x's shape"}},

@@ -13,7 +13,8 @@ OpDef div_op() {
       .infer = infer_float_broadcast,
       .grad = GradFn([](const GradCtx& c) {
         Value dy = c.dout(0);
-        return Values{sum_to(dy / c.in(1), c.in(0).shape()), sum_to(-(dy * c.out(0) / c.in(1)), c.in(1).shape())};
+        return Values{sum_to(dy / c.in(1), c.in(0).shape()),
+                      sum_to(-(dy * c.out(0) / c.in(1)), c.in(1).shape())};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,

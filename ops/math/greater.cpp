@@ -1,5 +1,4 @@
 #include "ops/elementwise.h"
-#include "ops/operators.h"
 
 namespace fluid {
 
@@ -16,7 +15,8 @@ OpDef greater_op() {
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),
       .in_place = {},
-      .lower = map_binary([](const Expr& a, const Expr& b) { return scalar::compare(Scalar::gt, a, b); }),
+      .lower = map_binary(
+          [](const Expr& a, const Expr& b) { return scalar::compare(Scalar::gt, a, b); }),
       .kernels = {},
       .version = 1,
   };

@@ -11,9 +11,7 @@ OpDef log_op() {
       .attrs = {},
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
-      .grad = GradFn([](const GradCtx& c) {
-        return Values{c.dout(0) / c.in(0)};
-      }),
+      .grad = GradFn([](const GradCtx& c) { return Values{c.dout(0) / c.in(0)}; }),
       .effects = Pure{},
       .amp = Amp::kF32,
       .cost = cost_per_element(10),

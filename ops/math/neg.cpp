@@ -11,9 +11,7 @@ OpDef neg_op() {
       .attrs = {},
       .outputs = {{"y", "like x"}},
       .infer = infer_number_unary,
-      .grad = GradFn([](const GradCtx& c) {
-        return Values{-c.dout(0)};
-      }),
+      .grad = GradFn([](const GradCtx& c) { return Values{-c.dout(0)}; }),
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),

@@ -12,13 +12,15 @@ OpDef relu_op() {
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
-        return Values{select(greater(c.in(0), scalar_like(c.in(0), 0)), c.dout(0), scalar_like(c.in(0), 0))};
+        return Values{
+            select(greater(c.in(0), scalar_like(c.in(0), 0)), c.dout(0), scalar_like(c.in(0), 0))};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),
       .in_place = {{0, 0}},
-      .lower = map_unary([](const Expr& x) { return scalar::max(x, Expr::constant(x.dtype(), 0)); }),
+      .lower =
+          map_unary([](const Expr& x) { return scalar::max(x, Expr::constant(x.dtype(), 0)); }),
       .kernels = {},
       .version = 1,
   };

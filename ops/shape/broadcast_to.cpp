@@ -25,9 +25,7 @@ OpDef broadcast_to_op() {
       .attrs = {{"to", Type{}, "its shape is the result's; its dtype is not used", true}},
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_broadcast_to,
-      .grad = GradFn([](const GradCtx& c) {
-        return Values{sum_to(c.dout(0), c.in(0).shape())};
-      }),
+      .grad = GradFn([](const GradCtx& c) { return Values{sum_to(c.dout(0), c.in(0).shape())}; }),
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(0),

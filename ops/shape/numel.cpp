@@ -7,7 +7,8 @@ OpDef numel_op() {
       .name = "numel",
       .doc = "How many elements a tensor of type `of` has, the batch of the running step included.",
       .inputs = {},
-      .attrs = {{"of", Type{}, "the type whose elements are counted; also the result's dtype", true}},
+      .attrs = {{"of", Type{}, "the type whose elements are counted; also the result's dtype",
+                 true}},
       .outputs = {{"n", "scalar"}},
       .infer =
           [](const InferCtx& c) {

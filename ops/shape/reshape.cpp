@@ -6,9 +6,9 @@ namespace {
 
 std::vector<Type> infer_reshape(const InferCtx& c) {
   const Shape& to = c.attr<Type>("to").shape;
-  c.require(to.numel() == c.in(0).shape.numel(),
-            c.in(0).str() + " has " + c.in(0).shape.numel().str() + " elements, " + to.str() +
-                " has " + to.numel().str());
+  c.require(to.numel() == c.in(0).shape.numel(), c.in(0).str() + " has " +
+                                                     c.in(0).shape.numel().str() + " elements, " +
+                                                     to.str() + " has " + to.numel().str());
   return {{c.in(0).dtype, to}};
 }
 
@@ -22,9 +22,7 @@ OpDef reshape_op() {
       .attrs = {{"to", Type{}, "its shape is the result's; its dtype is not used", true}},
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_reshape,
-      .grad = GradFn([](const GradCtx& c) {
-        return Values{reshape(c.dout(0), c.in(0).shape())};
-      }),
+      .grad = GradFn([](const GradCtx& c) { return Values{reshape(c.dout(0), c.in(0).shape())}; }),
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },

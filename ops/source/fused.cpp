@@ -5,8 +5,9 @@ namespace fluid {
 OpDef fused_op() {
   return OpDef{
       .name = "fused",
-      .doc = "Ops that run as one kernel: those of the body graph, whose `arg` ops stand for the "
-             "operands and whose outputs are the results.",
+      .doc =
+          "Ops that run as one kernel: those of the body graph, whose `arg` ops stand for the "
+          "operands and whose outputs are the results.",
       .inputs = {{"x", "any", true, true}},
       .attrs = {{"body", GraphRef{}, "the graph of the ops", true}},
       .outputs = {{"y", "the body's outputs", true}},

@@ -5,7 +5,9 @@ namespace fluid {
 OpDef state_op() {
   return OpDef{
       .name = "state",
-      .doc = "A variable that is no parameter (moments, counters, running statistics), known by its symbol.",
+      .doc =
+          "A variable that is no parameter (moments, counters, running statistics), known by its "
+          "symbol.",
       .inputs = {},
       .attrs = {{"init", std::string("zeros"), "the initialiser; its settings are attributes too"}},
       .outputs = {{"value", "of the recorded type"}},

@@ -122,24 +122,27 @@ std::vector<size_t> operand_counts(const OpDef& def) {
   return counts;
 }
 
+// Each struct and function is one line: files that two branches added ops to then merge line by line.
 void write_header(std::ostream& out) {
   out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n"
       << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n\nnamespace fluid {\n";
   for (const OpDef& def : op_table()) {
     if (!has_function(def)) continue;
     out << "\n";
-    if (!shown_attrs(def).empty()) {
-      out << "struct " << camel(*def.name) << "Attrs {\n";
-      for (const AttrDef& a : shown_attrs(def)) {
-        const Spelling s = spelling_of(a.fallback);
-        out << "  " << s.type << " " << a.name << " = " << s.initial << ";  ///< " << a.doc
-            << (a.required ? " (required)" : "") << "\n";
-      }
-      out << "};\n";
-    }
     out << "/// " << *def.doc << "\n";
     for (const PortDef& p : *def.inputs) out << "/// " << p.name << ": " << p.doc << ".\n";
+    for (const AttrDef& a : shown_attrs(def)) {
+      out << "/// attrs." << a.name << ": " << a.doc << (a.required ? " (required)" : "") << ".\n";
+    }
     for (const PortDef& p : *def.outputs) out << "/// Gives " << p.name << ": " << p.doc << ".\n";
+    if (!shown_attrs(def).empty()) {
+      out << "struct " << camel(*def.name) << "Attrs {";
+      for (const AttrDef& a : shown_attrs(def)) {
+        const Spelling s = spelling_of(a.fallback);
+        out << " " << s.type << " " << a.name << " = " << s.initial << ";";
+      }
+      out << " };\n";
+    }
     for (const size_t n : operand_counts(def)) out << signature(def, n, true) << ";\n";
   }
   out << "\n}  // namespace fluid\n";
@@ -158,7 +161,7 @@ std::string attrs_text(const OpDef& def) {
 
 void write_body(std::ostream& out, const OpDef& def, size_t operands) {
   const std::string name = *def.name;
-  out << "\n" << signature(def, operands, false) << " {\n";
+  out << "\n" << signature(def, operands, false) << " {";
   const bool variadic = operands > 0 && (*def.inputs)[operands - 1].variadic;
   std::string fixed;
   for (size_t i = 0; i < operands - (variadic ? 1 : 0); ++i) {
@@ -167,8 +170,8 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
   std::string values = "{" + fixed + "}";
   if (variadic) {
     const std::string& rest = (*def.inputs)[operands - 1].name;
-    out << "  Values operands = " << values << ";\n"
-        << "  operands.insert(operands.end(), " << rest << ".begin(), " << rest << ".end());\n";
+    out << " Values operands = " << values << "; operands.insert(operands.end(), " << rest
+        << ".begin(), " << rest << ".end());";
     values = "operands";
   }
   size_t needed = 0;
@@ -180,8 +183,8 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
   if (!variadic && needed > 0) first += "}";
   const std::string graph =
       operands == 0 ? "graph" : "graph_of(" + first + ", \"" + name + "\", loc)";
-  out << "  return record(" << graph << ", \"" << name << "\", " << values << ", "
-      << attrs_text(def) << ", loc)" << (gives_one_value(def) ? ".at(0)" : "") << ";\n}\n";
+  out << " return record(" << graph << ", \"" << name << "\", " << values << ", "
+      << attrs_text(def) << ", loc)" << (gives_one_value(def) ? ".at(0)" : "") << "; }\n";
 }
 
 void write_source(std::ostream& out) {
@@ -209,13 +212,17 @@ std::string effects_text(const Effects& effects) {
 
 void write_ports(std::ostream& out, std::string_view title, const std::vector<PortDef>& ports) {
   for (const PortDef& p : ports) {
-    out << "- " << title << " `" << p.name << (p.variadic ? "..." : p.optional ? "?" : "")
+    out << "- " << title << " `" << p.name
+        << (p.variadic   ? "..."
+            : p.optional ? "?"
+                         : "")
         << "`: " << p.doc << "\n";
   }
 }
 
 void write_markdown(std::ostream& out) {
-  out << "# Ops\n\n" << kNotice << " `?` marks an operand that may be absent, `...` one that "
+  out << "# Ops\n\n"
+      << kNotice << " `?` marks an operand that may be absent, `...` one that "
       << "repeats.\n";
   for (const OpDef& def : op_table()) {
     static constexpr std::array<std::string_view, 3> kAmp = {"half", "f32", "follows its operands"};

@@ -50,18 +50,28 @@ TEST_F(Record, NamesTheMistakeAndTheLine) {
             "net.cpp:9: exp: the operand must be a float tensor, not i64[3]");
   EXPECT_EQ(error_of([&] { sum(x, {.axes = 2}, here); }),
             "net.cpp:9: sum: axis 2 is out of range for f32[?, 3] of rank 2");
-  EXPECT_EQ(error_of([&] { sum(x, {.axes = {0, -2}}, here); }),
+  EXPECT_EQ(error_of([&] {
+              sum(x, {.axes = {0, -2}}, here);
+            }),
             "net.cpp:9: sum: an axis is given twice");
   EXPECT_EQ(error_of([&] { add(x, Value(), here); }), "net.cpp:9: add: an operand is null");
-  EXPECT_EQ(error_of([&] { feed("x", {f32, {}, {}}); }),
+  EXPECT_EQ(error_of([&] {
+              feed("x", {f32, {}, {}});
+            }),
             "net.cpp:7: data: the name 'x' is taken by the data of net.cpp:7");
   EXPECT_EQ(error_of([&] { record(program_.main(), "rellu", {x}, {}, here); }),
             "net.cpp:9: no op 'rellu' (did you mean 'relu'?)");
-  EXPECT_EQ(error_of([&] { record(program_.main(), "relu", {x, x}, {}, here); }),
+  EXPECT_EQ(error_of([&] {
+              record(program_.main(), "relu", {x, x}, {}, here);
+            }),
             "net.cpp:9: relu: takes operands (x), not 2");
-  EXPECT_EQ(error_of([&] { record(program_.main(), "sum", {x}, {{"axis", int64_t{1}}}, here); }),
+  EXPECT_EQ(error_of([&] {
+              record(program_.main(), "sum", {x}, {{"axis", int64_t{1}}}, here);
+            }),
             "net.cpp:9: sum: no attribute 'axis' (did you mean 'axes'?)");
-  EXPECT_EQ(error_of([&] { record(program_.main(), "sum", {x}, {{"axes", true}}, here); }),
+  EXPECT_EQ(error_of([&] {
+              record(program_.main(), "sum", {x}, {{"axes", true}}, here);
+            }),
             "net.cpp:9: sum: attribute 'axes' must be of kind list of ints, not bool");
   EXPECT_EQ(error_of([&] { record(program_.main(), "cast", {x}, {}, here); }),
             "net.cpp:9: cast: needs attribute 'to' (its dtype is the result's; its shape is not "

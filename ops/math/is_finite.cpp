@@ -1,0 +1,24 @@
+#include "ops/elementwise.h"
+
+namespace fluid {
+
+OpDef is_finite_op() {
+  return OpDef{
+      .name = "is_finite",
+      .doc = "Whether x is neither infinite nor nan.",
+      .inputs = {{"x", "float tensor"}},
+      .attrs = {},
+      .outputs = {{"y", "bool, of x's shape"}},
+      .infer = infer_float_test,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {},
+      .lower = map_unary(Scalar::isfinite),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

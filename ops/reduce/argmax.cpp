@@ -1,0 +1,43 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+#include "ops/reduction.h"
+
+namespace fluid {
+namespace {
+
+std::vector<Type> infer_argmax(const InferCtx& c) {
+  require_number(c, 0);
+  const Shape& shape = c.in(0).shape;
+  const int64_t axis = normal_axis(c, c.attr<int64_t>("axis"), shape.size());
+  c.require(shape[static_cast<size_t>(axis)].size != 0,
+            "no elements along axis " + std::to_string(axis) + " of " + c.in(0).str());
+  return {{DType::i64, reduced_shape(shape, axis, c.attr<bool>("keep_dims"))}};
+}
+
+}  // namespace
+
+OpDef argmax_op() {
+  return OpDef{
+      .name = "argmax",
+      .doc = "Where along `axis` the largest element first occurs. A nan counts as largest.",
+      .inputs = {{"x", "number tensor, with elements along the axis"}},
+      .attrs = {{"axis", int64_t{-1}, "to search; a negative one counts from the end"},
+                {"keep_dims", false, "the axis stays, with extent 1"}},
+      .outputs = {{"index", "i64"}},
+      .infer = infer_argmax,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = Expand{[](const ExpandCtx& c) {
+        const MaxIndexAttrs attrs{.axes = c.attr<int64_t>("axis"),
+                                  .keep_dims = c.attr<bool>("keep_dims")};
+        return Values{max_index(c.in(0), attrs)[1]};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,36 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+#include "ops/reduction.h"
+
+namespace fluid {
+namespace {
+
+std::vector<Type> infer_max_index(const InferCtx& c) {
+  const Type value = infer_extremum(c)[0];
+  return {value, {DType::i64, value.shape}};
+}
+
+}  // namespace
+
+OpDef max_index_op() {
+  return OpDef{
+      .name = "max_index",
+      .doc =
+          "The largest element along `axes` and where it first occurs, as a row-major position "
+          "among the reduced elements. A nan counts as largest.",
+      .inputs = {{"x", "number tensor, with elements along the axes"}},
+      .attrs = reduction_attrs(),
+      .outputs = {{"value", "x's dtype"}, {"index", "i64, of value's shape"}},
+      .infer = infer_max_index,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = reduce_along(Combine::argmax, [](const Expr& x) { return x; }),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

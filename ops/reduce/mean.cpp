@@ -1,0 +1,60 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+#include "ops/reduction.h"
+
+namespace fluid {
+namespace {
+
+std::vector<Type> infer_mean(const InferCtx& c) {
+  require_float(c, 0);
+  return infer_reduction(c);
+}
+
+/// How many elements of `x` go into one mean, as a scalar of `dtype`: a run-time figure where the
+/// batch is one of the axes.
+Value count(Value x, const Attrs& attrs, DType dtype) {
+  Type reduced{dtype, {}, {}};
+  for (const int64_t axis :
+       normal_axes(attrs.get<std::vector<int64_t>>("axes"), x.shape().size())) {
+    reduced.shape.push_back(x.shape()[static_cast<size_t>(axis)]);
+  }
+  return numel(*x.op()->graph(), {.of = reduced});
+}
+
+Values expand_mean(const ExpandCtx& c) {
+  // A sum in half precision would overflow long before the mean does.
+  const DType wide = compute_dtype(c.in(0).dtype());
+  const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"),
+                       .keep_dims = c.attr<bool>("keep_dims")};
+  const Value total = sum(cast(c.in(0), wide), along);
+  return {cast(total / count(c.in(0), c.attrs(), wide), c.in(0).dtype())};
+}
+
+Values mean_grad(const GradCtx& c) {
+  const Value x = c.in(0);
+  const Value share = c.dout(0) / count(x, c.attrs(), x.dtype());
+  return {broadcast_to(restore_axes(share, x.shape(), c.attrs()), x.shape())};
+}
+
+}  // namespace
+
+OpDef mean_op() {
+  return OpDef{
+      .name = "mean",
+      .doc = "The mean along `axes`; nan over none. Over the batch it divides by the step's batch.",
+      .inputs = {{"x", "float tensor"}},
+      .attrs = reduction_attrs(),
+      .outputs = {{"y", "x's dtype"}},
+      .infer = infer_mean,
+      .grad = GradFn(mean_grad),
+      .effects = Pure{},
+      .amp = Amp::kF32,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0) + c.numel_out()}; },
+      .in_place = {},
+      .lower = Expand{expand_mean},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

@@ -1,0 +1,87 @@
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+int64_t entry(const Attrs& attrs, std::string_view name, size_t d) {
+  const auto& list = attrs.get<std::vector<int64_t>>(name);
+  return list.empty() ? 0 : list[d];
+}
+
+std::vector<Type> infer_pad(const InferCtx& c) {
+  Type type = c.in(0);
+  for (const std::string_view name : {"low", "high", "interior"}) {
+    const auto& list = c.attr<std::vector<int64_t>>(name);
+    c.require(list.empty() || list.size() == type.shape.size(),
+              std::string(name) + " needs one entry a dimension of " + c.in(0).str());
+    for (const int64_t n : list) c.require(n >= 0, std::string(name) + " must not be negative");
+  }
+  for (size_t d = 0; d < type.shape.size(); ++d) {
+    const int64_t low = entry(c.attrs(), "low", d), high = entry(c.attrs(), "high", d);
+    const int64_t interior = entry(c.attrs(), "interior", d);
+    Dim& extent = type.shape[d];
+    c.require(!extent.batch || (low == 0 && high == 0 && interior == 0),
+              "the batch dimension of " + c.in(0).str() + " cannot be padded");
+    if (!extent.batch) extent.size += low + high + std::max(extent.size - 1, int64_t{0}) * interior;
+  }
+  return {type};
+}
+
+Values pad_grad(const GradCtx& c) {
+  SliceAttrs slices;
+  const Shape& shape = c.in(0).shape();
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d].batch) continue;
+    const int64_t low = entry(c.attrs(), "low", d), step = entry(c.attrs(), "interior", d) + 1;
+    slices.axes.push_back(static_cast<int64_t>(d));
+    slices.starts.push_back(low);
+    slices.steps.push_back(step);
+    slices.stops.push_back(shape[d].size == 0 ? low : low + (shape[d].size - 1) * step + 1);
+  }
+  return {slices.axes.empty() ? c.dout(0) : slice(c.dout(0), slices)};
+}
+
+std::vector<Expr> pad_body(const LowerCtx& c) {
+  std::vector<Expr> index = c.out_vars();
+  Expr between;  // whether the index falls between two elements
+  for (size_t d = 0; d < index.size(); ++d) {
+    index[d] = index[d] - Expr::index(entry(c.attrs(), "low", d));
+    const Expr step = Expr::index(entry(c.attrs(), "interior", d) + 1);
+    const Expr rest = scalar::mod(index[d], step);
+    index[d] = scalar::floordiv(index[d], step);
+    if (is_constant(rest, 0)) continue;
+    const Expr off = scalar::compare(Scalar::ne, rest, Expr::index(0));
+    between = between ? scalar::logical_or(between, off) : off;
+  }
+  const double value = c.attr<double>("value");
+  const Expr element = c.read_or(0, index, value);
+  if (!between) return {element};
+  return {scalar::select(between, Expr::constant(element.dtype(), value), element)};
+}
+
+}  // namespace
+
+OpDef pad_op() {
+  return OpDef{
+      .name = "pad",
+      .doc = "x with `low` values before, `high` after and `interior` between its elements.",
+      .inputs = {{"x", "number tensor"}},
+      .attrs = {{"low", std::vector<int64_t>{}, "one a dimension; none: 0"},
+                {"high", std::vector<int64_t>{}, "one a dimension; none: 0"},
+                {"interior", std::vector<int64_t>{}, "one a dimension; none: 0"},
+                {"value", 0.0, "what is put there"}},
+      .outputs = {{"y", "x's dtype and rank"}},
+      .infer = infer_pad,
+      .grad = GradFn(pad_grad),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(0),
+      .in_place = {},
+      .lower = Map{pad_body},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
