@@ -11,7 +11,8 @@ kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out,
   kir::Block* at = &out;
   for (size_t i = 0; i < vars.size(); ++i) {
     const Dim& extent = b.extent(vars[i]);
-    const bool lanes = vector && i + 1 == vars.size() && (extent.batch || extent.size >= kLeastLanes);
+    const bool lanes =
+        vector && i + 1 == vars.size() && (extent.batch || extent.size >= kLeastLanes);
     at = &add_loop(*at, vars[i], Expr::index(0), extent_expr(extent),
                    lanes ? Kind::vector : Kind::serial);
   }
@@ -75,8 +76,8 @@ void Finish::combine(const Partial& p, const Expr& blocks) {
   const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, !p.block_major};
   element.push_back({acc});
   const int64_t v = b_.next_var++;
-  kir::Block& at = add_loop(element, v, Expr::index(0), blocks,
-                            p.block_major ? Kind::serial : Kind::vector);
+  kir::Block& at =
+      add_loop(element, v, Expr::index(0), blocks, p.block_major ? Kind::serial : Kind::vector);
   const Expr place = p.block_major ? Expr::var(v) * extent_expr(sink.kept_size) + sink.kept
                                    : sink.kept * Expr::index(p.stride) + Expr::var(v);
   const Expr position = p.positions < 0 ? Expr() : load(p.positions, i64, place);
@@ -86,7 +87,8 @@ void Finish::combine(const Partial& p, const Expr& blocks) {
 
 void Finish::reduce(const FlatSink& sink) {
   kir::Block& element = loop_over(b_, sink.out, b_.kernel.finish, false);
-  const bool lanes = !sink.reduce.empty() && b_.extent(sink.reduce.back()).at(kLeastLanes) >= kLeastLanes;
+  const bool lanes =
+      !sink.reduce.empty() && b_.extent(sink.reduce.back()).at(kLeastLanes) >= kLeastLanes;
   const kir::Acc acc{b_.next_acc++, sink.acc, *sink.source->combine, {}, lanes};
   element.push_back({acc});
   kir::Block& at = loop_over(b_, sink.reduce, element, true);

@@ -14,7 +14,7 @@ class Finish {
   void emit(const GroupPart& part, const Sweep& sweep);
 
  private:
-  struct Stored {              ///< where the finish keeps a reduction's results
+  struct Stored {  ///< where the finish keeps a reduction's results
     int64_t buffers[2] = {-1, -1};
   };
   void combine(const Partial& partial, const Expr& blocks);

@@ -15,39 +15,39 @@ using Vars = std::vector<int64_t>;
 struct IndexCheck {
   Expr bad;
   Expr index;
-  int64_t input;   ///< which input was read
+  int64_t input;  ///< which input was read
 };
 
 struct FlatSink {
   const GroupSink* source = nullptr;
-  int id = 0;                       ///< position in Group::sinks
-  Vars out, reduce;                 ///< variables of extent other than 1
-  Expr body;                        ///< loads; row-local reductions are `let` 2 * sink + result
-  DType acc = DType::f32;           ///< dtype of a reduction's accumulator
-  Expr position;                    ///< argmax: of the reduced element, row-major
+  int id = 0;              ///< position in Group::sinks
+  Vars out, reduce;        ///< variables of extent other than 1
+  Expr body;               ///< loads; row-local reductions are `let` 2 * sink + result
+  DType acc = DType::f32;  ///< dtype of a reduction's accumulator
+  Expr position;           ///< argmax: of the reduced element, row-major
   std::vector<std::pair<int, Expr>> stores;  ///< (result, offset) with `buffers` alongside
-  std::vector<int64_t> buffers;     ///< output buffer of each store
+  std::vector<int64_t> buffers;              ///< output buffer of each store
   std::vector<IndexCheck> checks;
-  Expr kept;                        ///< a reduction's element, row-major over its result
-  Dim kept_size;                    ///< how many there are
+  Expr kept;      ///< a reduction's element, row-major over its result
+  Dim kept_size;  ///< how many there are
   bool is_reduction() const { return source->combine.has_value(); }
 };
 
 /// Shared by the parts of a kernel while it is made.
 struct KernelBuilder {
   Group group;
-  kir::Kernel kernel;               ///< buffers: inputs, outputs, then scratch as it is asked for
+  kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch as it is asked for
   int64_t next_var = 0;
-  int64_t next_let = 0;             ///< ids from 2 * sinks on; those below are reductions' results
+  int64_t next_let = 0;  ///< ids from 2 * sinks on; those below are reductions' results
   int64_t next_acc = 0;
-  bool checks = false;              ///< some index comes from data
+  bool checks = false;  ///< some index comes from data
 
   KernelBuilder(Group analyzed, std::string name);
   Expr new_var() { return Expr::var(next_var++); }
   int64_t scratch(DType dtype, Dim elements);  ///< a new buffer
   /// The dims of a variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
-  std::vector<Dim> extents;         ///< of the variables; grows by collapsing
+  std::vector<Dim> extents;  ///< of the variables; grows by collapsing
 };
 
 /// Row-major or laid-out offset of `index` in a buffer of `type`.

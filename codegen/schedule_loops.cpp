@@ -13,9 +13,8 @@ bool worth_keeping(Scalar op) {
 }
 
 double stride_value(const Expr& offset, int64_t var) {
-  if (!depends(offset, [&](const Expr& e) {
-        return e.op() == Scalar::var && e.node().ivalue == var;
-      })) {
+  if (!depends(offset,
+               [&](const Expr& e) { return e.op() == Scalar::var && e.node().ivalue == var; })) {
     return 0.6;
   }
   const std::optional<Affine> affine = as_affine(offset);
@@ -133,7 +132,8 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
 void emit_checks(const FlatSink& sink, kir::Block& block) {
   for (const IndexCheck& c : sink.checks) {
     block.push_back({kir::StoreTo{kErrorBuffer, Expr::index(0), Expr::index(c.input + 1), c.bad}});
-    block.push_back({kir::StoreTo{kErrorBuffer, Expr::index(1), scalar::cast(c.index, i64), c.bad}});
+    block.push_back(
+        {kir::StoreTo{kErrorBuffer, Expr::index(1), scalar::cast(c.index, i64), c.bad}});
   }
 }
 

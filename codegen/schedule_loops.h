@@ -27,8 +27,8 @@ void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& 
 Expr name_value(KernelBuilder& builder, const Expr& e, kir::Block& block);
 Expr let_node(int64_t id, DType dtype);
 
-/// How well loads and stores at these offsets go along `var` as lanes: 1 each for stride 1, less for
-/// others; and how many there are.
+/// How well loads and stores at these offsets go along `var` as lanes: 1 each for stride 1, less
+/// for others; and how many there are.
 struct Fit {
   double good = 0;
   double all = 0;

@@ -237,11 +237,10 @@ void Sweep::emit(const Expr& number, kir::Block& out) {
   std::vector<Expr*> bodies;
   for (FlatSink& s : sinks_) bodies.push_back(&s.body);
   const int64_t results = 2 * static_cast<int64_t>(b_.group.sinks.size());
-  hoist(b_, bodies,
-        [&](const Expr& leaf) {
-          return leaf.op() == Scalar::let && leaf.node().ivalue >= results;
-        },
-        out);
+  hoist(
+      b_, bodies,
+      [&](const Expr& leaf) { return leaf.op() == Scalar::let && leaf.node().ivalue >= results; },
+      out);
   emit_row(row_loops(number, out));
   end_partials(number, out);
 }
@@ -262,8 +261,10 @@ void Sweep::start_partials(const Expr& number, kir::Block& out) {
     const int64_t v = b_.next_var++;
     const Expr size = extent_expr(p.sink->kept_size);
     kir::Block& loop = add_loop(out, v, Expr::index(0), size, kir::For::Kind::vector);
-    loop.push_back({kir::StoreTo{p.buffer, number * size + Expr::var(v),
-                                 identity(*p.sink->source->combine, p.sink->acc), {}}});
+    loop.push_back({kir::StoreTo{p.buffer,
+                                 number * size + Expr::var(v),
+                                 identity(*p.sink->source->combine, p.sink->acc),
+                                 {}}});
   }
 }
 
@@ -275,11 +276,11 @@ void Sweep::end_partials(const Expr& number, kir::Block& out) {
       std::vector<Expr> index;
       for (int64_t v : p.sink->out) index.push_back(Expr::var(v));
       const Expr place = p.sink->kept * Expr::index(p.stride) + number;
-      at.push_back({kir::StoreTo{p.buffer, place,
-                                 read_acc(binding.acc, p.sink->acc, index, binding.lanes), {}}});
+      at.push_back({kir::StoreTo{
+          p.buffer, place, read_acc(binding.acc, p.sink->acc, index, binding.lanes), {}}});
       if (p.positions < 0) return;
-      at.push_back({kir::StoreTo{p.positions, place,
-                                 read_acc(binding.acc, i64, index, binding.lanes), {}}});
+      at.push_back(
+          {kir::StoreTo{p.positions, place, read_acc(binding.acc, i64, index, binding.lanes), {}}});
     });
   }
 }
@@ -383,11 +384,12 @@ void Sweep::emit_nest(const Nest& nest, kir::Block& out) {
   std::vector<Expr*> bodies;
   for (FlatSink& s : copies) bodies.push_back(&s.body);
   if (!nest.inner.empty()) {
-    hoist(b_, bodies,
-          [&](const Expr& leaf) {
-            return leaf.op() == Scalar::let || !contains(nest.inner, leaf.node().ivalue);
-          },
-          row);
+    hoist(
+        b_, bodies,
+        [&](const Expr& leaf) {
+          return leaf.op() == Scalar::let || !contains(nest.inner, leaf.node().ivalue);
+        },
+        row);
   }
   kir::Block& inside = nest_loops(nest, nest.inner, row);
   emit_point(nest, copies, inside);
@@ -419,14 +421,13 @@ void Sweep::emit_point(const Nest& nest, std::vector<FlatSink>& sinks, kir::Bloc
   }
 }
 
-void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value,
-                       kir::Block& out) {
+void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out) {
   const Partial* partial = partial_of(sink);
   if (partial && partial->block_major) {
     const Expr place = number_ * extent_expr(sink.kept_size) + sink.kept;
     const Expr old = load(partial->buffer, sink.acc, place);
-    out.push_back({kir::StoreTo{partial->buffer, place,
-                                combined(*sink.source->combine, old, value), {}}});
+    out.push_back(
+        {kir::StoreTo{partial->buffer, place, combined(*sink.source->combine, old, value), {}}});
     return;
   }
   std::vector<Expr> index;
@@ -446,8 +447,10 @@ void Sweep::emit_results(const FlatSink& sink, kir::Block& out) {
   for (size_t i = 0; i < sink.stores.size(); ++i) {
     const int result = sink.stores[i].first;
     const DType dtype = sink.source->op->results[static_cast<size_t>(result)].type.dtype;
-    out.push_back({kir::StoreTo{sink.buffers[i], sink.stores[i].second,
-                                let_node(2 * sink.id + result, compute_dtype(dtype)), {}}});
+    out.push_back({kir::StoreTo{sink.buffers[i],
+                                sink.stores[i].second,
+                                let_node(2 * sink.id + result, compute_dtype(dtype)),
+                                {}}});
   }
 }
 

@@ -12,9 +12,9 @@ namespace fluid {
 struct Partial {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
-  int64_t positions = -1;      ///< of an argmax, else -1
-  bool block_major = false;    ///< [blocks, kept] rather than [kept, blocks]
-  int64_t stride = 0;          ///< elements between rows of that array
+  int64_t positions = -1;    ///< of an argmax, else -1
+  bool block_major = false;  ///< [blocks, kept] rather than [kept, blocks]
+  int64_t stride = 0;        ///< elements between rows of that array
 };
 
 class Sweep {
@@ -30,13 +30,13 @@ class Sweep {
  private:
   /// Sinks of one stage in one nest of loops inside a row.
   struct Nest {
-    Vars outer;                ///< kept variables, outside the accumulators
-    Vars inner;                ///< all others but rows
-    bool array = false;        ///< the kept variables index an array of accumulators
+    Vars outer;          ///< kept variables, outside the accumulators
+    Vars inner;          ///< all others but rows
+    bool array = false;  ///< the kept variables index an array of accumulators
     std::vector<FlatSink*> sinks;
-    int64_t vector = -1;       ///< of outer or inner, else -1
+    int64_t vector = -1;  ///< of outer or inner, else -1
   };
-  struct Binding {             ///< an accumulator of a sink
+  struct Binding {  ///< an accumulator of a sink
     int64_t acc = 0;
     bool lanes = false;
   };
@@ -67,13 +67,13 @@ class Sweep {
   std::vector<FlatSink> sinks_;
   Vars rows_;
   std::vector<std::vector<Nest>> stages_;
-  int64_t row_vector_ = -1;    ///< the row variable that runs in lanes, else -1
-  Vars prefix_;                ///< rows that number the blocks
-  int64_t chunk_ = 0;          ///< of the last row variable, which then numbers blocks too
-  Expr count_;                 ///< combinations of the prefix
+  int64_t row_vector_ = -1;  ///< the row variable that runs in lanes, else -1
+  Vars prefix_;              ///< rows that number the blocks
+  int64_t chunk_ = 0;        ///< of the last row variable, which then numbers blocks too
+  Expr count_;               ///< combinations of the prefix
   Expr per_block_;
   Expr blocks_;
-  int64_t max_blocks_ = 0;     ///< where partials are kept, else 0
+  int64_t max_blocks_ = 0;  ///< where partials are kept, else 0
   double operations_per_block_ = 0;
   std::list<Partial> partials_;
   std::map<int, Binding> accs_;  ///< by sink

@@ -179,12 +179,14 @@ class RowChoice {
     std::optional<Vars> rows;
     std::optional<Vars> kept;
     for (int i : part_.sinks) {
-      const GroupSink& s = sink(i);
+      GroupSink& s = sink(i);
+      s.finish = s.finish || waits(s);
       if (s.finish) continue;
       const Vars outs = real(s.out);
       const Vars narrow = rows ? intersection(*rows, outs) : outs;
       const bool whole = s.combine && (!s.consumed || narrow.empty());
       const Vars mine = whole ? all_vars(s) : outs;
+      s.across = whole;
       rows = rows ? intersection(*rows, mine) : mine;
       kept = kept ? intersection(*kept, outs) : outs;
       if (rows->empty() && !mine.empty()) return false;
@@ -201,17 +203,23 @@ class RowChoice {
       GroupSink& s = sink(i);
       s.stage = 0;
       s.across = !s.finish && !intersection(part_.rows, s.reduce).empty();
-      bool waits = s.finish;
       for (const Expr& let : lets_of(s.body)) {
-        const GroupSink& source = sink(reduction_of(let).sink);
-        waits = waits || source.finish || source.across;
-        s.stage = std::max(s.stage, source.stage + 1);
+        s.stage = std::max(s.stage, sink(reduction_of(let).sink).stage + 1);
       }
-      grown = grown || (waits && !s.finish);
-      s.finish = waits;
-      s.across = s.across && !waits;
+      const bool late = s.finish || waits(s);
+      grown = grown || (late && !s.finish);
+      s.finish = late;
+      s.across = s.across && !late;
     }
     return grown;
+  }
+
+  /// Whether a reduction that the sink reads is complete only after the sweep.
+  bool waits(const GroupSink& s) {
+    return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
+      const GroupSink& source = sink(reduction_of(let).sink);
+      return source.finish || source.across;
+    });
   }
 
   bool legal() {
@@ -220,6 +228,7 @@ class RowChoice {
       if (s.finish) continue;
       const Vars outs = real(s.out);
       if (!subset(part_.rows, s.across ? s.reduce : outs)) return false;
+      if (s.across && s.combine == Combine::argmax && !outs.empty()) return false;
       const bool row_local = s.combine && !s.across;
       if (row_local && s.consumed && !subset(outs, part_.rows)) return false;
     }

@@ -30,25 +30,25 @@ struct GroupSink {
   std::vector<int64_t> reduce;     ///< variable of each reduced extent; -1: extent 1, index 0
   std::optional<Combine> combine;  ///< of a reduction
   /// Leaves besides constants, batch and variables: `read` (ivalue: position in Group::inputs;
-  /// args: an index a dim, then optionally a bool: where false, fvalue), and `let` (see reduction_of;
-  /// args: an index a dim) for a reduction's result.
+  /// args: an index a dim, then optionally a bool: where false, fvalue), and `let` (see
+  /// reduction_of; args: an index a dim) for a reduction's result.
   Expr body;
-  bool finish = false;             ///< runs after all blocks
-  bool across = false;             ///< a reduction over row variables
-  bool consumed = false;           ///< a reduction that a sink of the group reads
-  int stage = 0;                   ///< order within a row
+  bool finish = false;    ///< runs after all blocks
+  bool across = false;    ///< a reduction over row variables
+  bool consumed = false;  ///< a reduction that a sink of the group reads
+  int stage = 0;          ///< order within a row
 };
 
 struct GroupPart {
-  std::vector<int64_t> rows;       ///< in memory order of the first sink
-  std::vector<int> sinks;          ///< in order of dependence
+  std::vector<int64_t> rows;  ///< in memory order of the first sink
+  std::vector<int> sinks;     ///< in order of dependence
 };
 
 struct Group {
-  std::vector<Value> inputs;       ///< values from outside, in the given order first
-  std::vector<Value> outputs;      ///< as given
-  std::vector<Dim> extents;        ///< of the variables
-  std::vector<GroupSink> sinks;    ///< a sink comes after those it reads
+  std::vector<Value> inputs;     ///< values from outside, in the given order first
+  std::vector<Value> outputs;    ///< as given
+  std::vector<Dim> extents;      ///< of the variables
+  std::vector<GroupSink> sinks;  ///< a sink comes after those it reads
   std::vector<GroupPart> parts;
 };
 
@@ -60,7 +60,8 @@ struct ReductionRead {
 ReductionRead reduction_of(const Expr& let);
 
 /// Group of `ops` (Map and Reduce only, each after those it reads) that yields `outputs` (distinct
-/// results of `ops`); `inputs` fixes the order of the first inputs. Null when they do not fit in one kernel.
+/// results of `ops`); `inputs` fixes the order of the first inputs. Null when they do not fit in
+/// one kernel.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs,
                                    std::span<const Value> inputs = {});

@@ -37,8 +37,7 @@ class SinkBuilder {
   const Lowered& lowered(const ir::Op* op);
   void add_map(const Value& output, int slot);
   int reduction(const ir::Op* op);
-  Expr expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index,
-              const Expr& mask);
+  Expr expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index, const Expr& mask);
   Expr read(const ir::Op* op, const Expr& e, const Expr& mask);
   Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
   Expr in_range(const Expr& index, const Dim& extent) const;

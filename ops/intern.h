@@ -15,8 +15,8 @@ class Interner {
   Expr operator()(const Expr& e);
 
  private:
-  using Key = std::tuple<Scalar, DType, int64_t, uint64_t, bool, bool,
-                         std::vector<const ExprNode*>>;
+  using Key =
+      std::tuple<Scalar, DType, int64_t, uint64_t, bool, bool, std::vector<const ExprNode*>>;
   Expr node(const Expr& e);
 
   std::map<Key, Expr> nodes_;
