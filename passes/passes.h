@@ -12,6 +12,7 @@ Pass dce_pass();
 Pass derive_inference_pass();
 Pass expand_pass();
 Pass expand_optimizer_pass();
+Pass fuse_pass();
 Pass infer_types_pass();
 Pass own_values_pass();
 Pass plan_memory_pass();

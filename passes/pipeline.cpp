@@ -6,6 +6,7 @@ const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
       append_backward_pass(),  cse_pass(),        dce_pass(),
       derive_inference_pass(), expand_pass(),     expand_optimizer_pass(),
+      fuse_pass(),
       infer_types_pass(),      own_values_pass(), plan_memory_pass(),
       schedule_pass(),         set_dtype_pass(),  simplify_pass(),
       split_metrics_pass(),
@@ -41,6 +42,7 @@ std::vector<Pass> pipeline(const Options&) {
   p.push_back(own_values_pass());  // after cse, which would merge the copies away
 
   // 5. Kernels, their order, their memory.
+  p.push_back(fuse_pass());
   p.push_back(schedule_pass());     // after fuse: it orders kernels
   p.push_back(plan_memory_pass());  // after schedule: lifetimes are positions
   return p;

@@ -1,0 +1,236 @@
+#include "passes/fusion.h"
+
+#include <algorithm>
+
+namespace fluid {
+namespace {
+
+constexpr double kOperationsAByte = 1.5;    // what moving a byte costs, between cache and memory
+constexpr double kLaunch = 20e3;            // a kernel's launch and join
+constexpr double kSerial = 32;              // the finish has one thread and few lanes
+constexpr double kFunction = 12;            // exp and the like
+constexpr int64_t kTiny = 8;                // multiply-adds an element that are no contraction
+constexpr double kSmallUpdate = 1 << 20;    // bytes of a parameter that is updated along with others
+constexpr size_t kMostOps = 256;            // of one kernel
+
+double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
+  double n = 1;
+  for (int64_t v : vars) {
+    if (v >= 0) n *= static_cast<double>(group.extents[static_cast<size_t>(v)].at(batch));
+  }
+  return n;
+}
+
+double operations(const Expr& body) {
+  double n = 1;
+  for_each_node(body, [&](const Expr& e) {
+    const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
+    if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kFunction;
+    if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
+  });
+  return n;
+}
+
+double bytes(const Value& v, int64_t batch) { return static_cast<double>(v.type().bytes_at(batch)); }
+
+double kernel_cost(const Group& group, int64_t batch) {
+  double cost = kLaunch;
+  for (const GroupSink& sink : group.sinks) {
+    const double n = points(group, sink.out, batch) * points(group, sink.reduce, batch);
+    cost += n * operations(sink.body) * (sink.finish ? kSerial : 1);
+  }
+  for (const Value& v : group.inputs) cost += bytes(v, batch) * kOperationsAByte;
+  for (const Value& v : group.outputs) cost += bytes(v, batch) * kOperationsAByte;
+  return cost;
+}
+
+bool is_kernel_op(const ir::Op& op) {
+  const Lower& lower = *def_of(op).lower;
+  const bool loops = std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);
+  return loops && !op.attrs.has("kernel");
+}
+
+}  // namespace
+
+Fusion::Fusion(const ir::Graph& graph, const Options& options)
+    : graph_(graph), options_(options), uses_(graph.uses()) {
+  for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
+  for (const auto& op : graph.ops) {
+    positions_[op.get()] = positions_.size();
+    auto group = std::make_unique<FusionGroup>();
+    group->ops = {op.get()};
+    group->fusible = is_kernel_op(*op);
+    groups_of_[op.get()] = group.get();
+    if (group->fusible) {
+      if (is_contraction(op.get())) contractions_.insert(op.get());
+      group->cost = cost_of(*group, false).value_or(0);
+    }
+    groups_.push_back(std::move(group));
+  }
+}
+
+/// A sum of products with enough terms and enough reuse to deserve its own loops.
+bool Fusion::is_contraction(const ir::Op* op) const {
+  const Lowered low = lower_op(*op);
+  if (low.combine != Combine::sum) return false;
+  int64_t terms = 1;
+  for (const Dim& d : low.reduce) terms *= d.at(options_.batch);
+  int64_t elements = 1;
+  for (const Dim& d : low.out) elements *= d.at(options_.batch);
+  if (terms <= kTiny || elements <= kTiny) return false;
+  int reads = 0;
+  bool product = false;
+  for_each_node(low.bodies[0], [&](const Expr& e) {
+    reads += e.op() == Scalar::read ? 1 : 0;
+    product = product || (e.op() == Scalar::mul && is_float(e.dtype()));
+  });
+  if (reads < 2 || !product) return false;
+  double read = 0;
+  for (const Value& v : op->operands) read += static_cast<double>(v.shape().numel_at(options_.batch));
+  return read < 0.5 * static_cast<double>(terms) * static_cast<double>(elements);
+}
+
+Values Fusion::outputs(const FusionGroup& group) const {
+  Values outputs;
+  for (const ir::Op* op : group.ops) {
+    for (size_t i = 0; i < op->results.size(); ++i) {
+      const Value v(const_cast<ir::Op*>(op), static_cast<int>(i));
+      bool outside = graph_outputs_.contains(v);
+      if (auto it = uses_.find(v); it != uses_.end()) {
+        outside = outside || std::ranges::any_of(it->second, [&](const ir::Op* user) {
+                    return groups_of_.at(user) != groups_of_.at(op);
+                  });
+      }
+      if (outside) outputs.push_back(v);
+    }
+  }
+  return outputs;
+}
+
+std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_side) const {
+  const std::optional<Group> analyzed = analyze_group(group.ops, outputs(group));
+  if (!analyzed || (analyzed->parts.size() > 1 && !side_by_side)) return std::nullopt;
+  return kernel_cost(*analyzed, options_.batch);
+}
+
+/// Whether `from` comes before `to` in every order of execution.
+bool Fusion::reaches(const FusionGroup* from, const FusionGroup* to) const {
+  std::set<const FusionGroup*> seen;
+  std::vector<const FusionGroup*> stack = {to};
+  const size_t earliest = positions_.at(from->ops.front());
+  while (!stack.empty()) {
+    const FusionGroup* group = stack.back();
+    stack.pop_back();
+    if (group == from) return true;
+    if (positions_.at(group->ops.back()) < earliest || !seen.insert(group).second) continue;
+    for (const ir::Op* op : group->ops) {
+      for (const Value& v : op->operands) stack.push_back(group_of(v.op()));
+    }
+  }
+  return false;
+}
+
+bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
+  auto through_others = [&](const FusionGroup* first, const FusionGroup* last) {
+    for (const ir::Op* op : last->ops) {
+      for (const Value& v : op->operands) {
+        const FusionGroup* source = group_of(v.op());
+        if (source != first && source != last && reaches(first, source)) return true;
+      }
+    }
+    return false;
+  };
+  return through_others(a, b) || through_others(b, a);
+}
+
+/// A contraction takes along what happens to its result, element by element, and nothing else.
+bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) const {
+  auto holds = [&](const FusionGroup& g) {
+    return std::ranges::any_of(g.ops, [&](const ir::Op* op) { return contractions_.contains(op); });
+  };
+  const bool in_a = holds(a);
+  if (!in_a && !holds(b)) return false;
+  const FusionGroup& with = in_a ? a : b;
+  const FusionGroup& other = in_a ? b : a;
+  const Shape& shape = with.ops.front()->results[0].type.shape;
+  return std::ranges::any_of(other.ops, [&](const ir::Op* op) {
+    const bool follows = std::ranges::any_of(
+        op->operands, [&](const Value& v) { return group_of(v.op()) == &with; });
+    return !std::holds_alternative<Map>(*def_of(*op).lower) || !follows ||
+           op->results[0].type.shape != shape;
+  });
+}
+
+bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
+  if (a == b || !a->fusible || !b->fusible || a->ops.size() + b->ops.size() > kMostOps) return false;
+  if (mixes_contractions(*a, *b) || makes_cycle(a, b)) return false;
+  FusionGroup both;
+  std::ranges::merge(a->ops, b->ops, std::back_inserter(both.ops), {},
+                     [&](const ir::Op* op) { return positions_.at(op); },
+                     [&](const ir::Op* op) { return positions_.at(op); });
+  for (const ir::Op* op : both.ops) groups_of_[op] = &both;
+  const std::optional<double> cost = cost_of(both, side_by_side);
+  const bool pays = cost && *cost < a->cost + b->cost;
+  for (const ir::Op* op : b->ops) groups_of_[op] = pays ? a : b;
+  for (const ir::Op* op : a->ops) groups_of_[op] = a;
+  if (!pays) return false;
+  a->ops = std::move(both.ops);
+  a->cost = *cost;
+  std::erase_if(groups_, [&](const auto& g) { return g.get() == b; });
+  return true;
+}
+
+void Fusion::run() {
+  merge_with_producers();
+  merge_siblings();
+  merge_updates();
+}
+
+void Fusion::merge_with_producers() {
+  for (const auto& op : graph_.ops) {
+    for (const Value& v : op->operands) {
+      FusionGroup* own = group_of(op.get());
+      if (own->fusible) merge(group_of(v.op()), own);
+    }
+  }
+}
+
+/// Groups that read the same value share its loads when their loops agree.
+void Fusion::merge_siblings() {
+  for (const auto& op : graph_.ops) {
+    for (size_t i = 0; i < op->results.size(); ++i) {
+      const auto uses = uses_.find(op->result(static_cast<int>(i)));
+      if (uses == uses_.end()) continue;
+      for (size_t r = 1; r < uses->second.size(); ++r) {
+        merge(group_of(uses->second[0]), group_of(uses->second[r]));
+      }
+    }
+  }
+}
+
+/// Updates of small parameters go side by side in one launch.
+void Fusion::merge_updates() {
+  FusionGroup* updates = nullptr;
+  for (const auto& op : graph_.ops) {
+    FusionGroup* group = group_of(op.get());
+    if (!group->fusible || !std::holds_alternative<Updates>(*def_of(*op).effects)) continue;
+    if (bytes(op->result(), options_.batch) > kSmallUpdate) continue;
+    if (updates == nullptr || !merge(updates, group, true)) updates = group;
+  }
+}
+
+std::vector<const FusionGroup*> Fusion::ordered() const {
+  std::vector<const FusionGroup*> order;
+  std::set<const FusionGroup*> done;
+  std::function<void(const FusionGroup*)> visit = [&](const FusionGroup* group) {
+    if (!done.insert(group).second) return;
+    for (const ir::Op* op : group->ops) {
+      for (const Value& v : op->operands) visit(group_of(v.op()));
+    }
+    order.push_back(group);
+  };
+  for (const auto& op : graph_.ops) visit(group_of(op.get()));
+  return order;
+}
+
+}  // namespace fluid
