@@ -58,8 +58,8 @@ ir::Op* make_fused(ir::Program& program, const FusionGroup& group, const Values&
   const ir::Op& last = *group.ops.back();
   ir::RecordAs as(main,
                   {.role = last.role, .loc = last.loc, .scope = last.scope, .param = last.param});
-  ir::Op* fused = main.append("fused", maker.operands(),
-                              {{"body", GraphRef{maker.body().name}}}, std::move(types));
+  ir::Op* fused = main.append("fused", maker.operands(), {{"body", GraphRef{maker.body().name}}},
+                              std::move(types));
   for (size_t i = 0; i < outputs.size(); ++i) {
     fused->results[i].name = outputs[i].op()->results[static_cast<size_t>(outputs[i].index())].name;
     main.replace_all_uses(outputs[i], fused->result(static_cast<int>(i)));

@@ -5,13 +5,13 @@
 namespace fluid {
 namespace {
 
-constexpr double kOperationsAByte = 1.5;    // what moving a byte costs, between cache and memory
-constexpr double kLaunch = 20e3;            // a kernel's launch and join
-constexpr double kSerial = 32;              // the finish has one thread and few lanes
-constexpr double kFunction = 12;            // exp and the like
-constexpr int64_t kTiny = 8;                // multiply-adds an element that are no contraction
-constexpr double kSmallUpdate = 1 << 20;    // bytes of a parameter that is updated along with others
-constexpr size_t kMostOps = 256;            // of one kernel
+constexpr double kOperationsAByte = 1.5;  // what moving a byte costs, between cache and memory
+constexpr double kLaunch = 20e3;          // a kernel's launch and join
+constexpr double kSerial = 32;            // the finish has one thread and few lanes
+constexpr double kFunction = 12;          // exp and the like
+constexpr int64_t kTiny = 8;              // multiply-adds an element that are no contraction
+constexpr double kSmallUpdate = 1 << 20;  // bytes of a parameter that is updated along with others
+constexpr size_t kMostOps = 256;          // of one kernel
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
   double n = 1;
@@ -31,7 +31,9 @@ double operations(const Expr& body) {
   return n;
 }
 
-double bytes(const Value& v, int64_t batch) { return static_cast<double>(v.type().bytes_at(batch)); }
+double bytes(const Value& v, int64_t batch) {
+  return static_cast<double>(v.type().bytes_at(batch));
+}
 
 double kernel_cost(const Group& group, int64_t batch) {
   double cost = kLaunch;
@@ -86,7 +88,8 @@ bool Fusion::is_contraction(const ir::Op* op) const {
   });
   if (reads < 2 || !product) return false;
   double read = 0;
-  for (const Value& v : op->operands) read += static_cast<double>(v.shape().numel_at(options_.batch));
+  for (const Value& v : op->operands)
+    read += static_cast<double>(v.shape().numel_at(options_.batch));
   return read < 0.5 * static_cast<double>(terms) * static_cast<double>(elements);
 }
 
@@ -162,12 +165,14 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
 }
 
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
-  if (a == b || !a->fusible || !b->fusible || a->ops.size() + b->ops.size() > kMostOps) return false;
+  if (a == b || !a->fusible || !b->fusible || a->ops.size() + b->ops.size() > kMostOps)
+    return false;
   if (mixes_contractions(*a, *b) || makes_cycle(a, b)) return false;
   FusionGroup both;
-  std::ranges::merge(a->ops, b->ops, std::back_inserter(both.ops), {},
-                     [&](const ir::Op* op) { return positions_.at(op); },
-                     [&](const ir::Op* op) { return positions_.at(op); });
+  std::ranges::merge(
+      a->ops, b->ops, std::back_inserter(both.ops), {},
+      [&](const ir::Op* op) { return positions_.at(op); },
+      [&](const ir::Op* op) { return positions_.at(op); });
   for (const ir::Op* op : both.ops) groups_of_[op] = &both;
   const std::optional<double> cost = cost_of(both, side_by_side);
   const bool pays = cost && *cost < a->cost + b->cost;

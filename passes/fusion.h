@@ -13,9 +13,9 @@ namespace fluid {
 
 /// An op, or several that become one kernel.
 struct FusionGroup {
-  std::vector<const ir::Op*> ops;   ///< in graph order
-  bool fusible = false;             ///< Map and Reduce ops only
-  double cost = 0;                  ///< of its kernel, in scalar operations
+  std::vector<const ir::Op*> ops;  ///< in graph order
+  bool fusible = false;            ///< Map and Reduce ops only
+  double cost = 0;                 ///< of its kernel, in scalar operations
 };
 
 /// The groups of one graph; merging keeps the graph of groups free of cycles.

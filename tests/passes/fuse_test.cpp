@@ -1,0 +1,86 @@
+// How many kernels are left of small programs, and that they compute what the ops did.
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ops/table.h"
+#include "passes/passes.h"
+
+namespace fluid {
+namespace {
+
+/// A machine without library kernels.
+class Bare : public Target {
+ public:
+  std::string name() const override { return "bare"; }
+  int threads() const override { return 1; }
+  std::vector<Claim> claims(const ir::Op&, const Chain&) const override { return {}; }
+  double generated_seconds(const ir::Op&) const override { return 0; }
+  int64_t scratch(const ir::Op&, int64_t) const override { return 0; }
+};
+
+int kernels_of(const std::string& text, Options options) {
+  const std::unique_ptr<ir::Program> program = ir::parse(text, "test.fir");
+  std::vector<Pass> passes;
+  for (const Pass& pass : pipeline(options)) {
+    passes.push_back(pass);
+    if (pass.name == "fuse") break;
+  }
+  run_passes(*program, passes, options, Bare());
+  int kernels = 0;
+  for (const auto& op : program->main().ops) {
+    EXPECT_FALSE(std::holds_alternative<Map>(*def_of(*op).lower)) << op->name;
+    EXPECT_FALSE(std::holds_alternative<Reduce>(*def_of(*op).lower)) << op->name;
+    kernels += op->name == "fused" ? 1 : 0;
+  }
+  if (::testing::Test::HasFailure() || getenv("FLUID_SHOW") != nullptr) {
+    std::puts(ir::print(*program).c_str());
+  }
+  return kernels;
+}
+
+const char* const kLinearRegression = R"(program @linear {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" : f32[2, 1]
+  %b = param "b" : f32[1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %q = add(%p, %b) : f32[?, 1]
+  %e = square_error(%q, %y) : f32[?, 1]
+  %loss = mean(%e) : f32[]
+  train(%loss) {optimizer = "OPTIMIZER", lr = 0.1}
+  output "loss" = %loss
+}
+)";
+
+std::string linear_regression(const std::string& optimizer) {
+  std::string text = kLinearRegression;
+  return text.replace(text.find("OPTIMIZER"), 9, optimizer);
+}
+
+TEST(Fuse, LinearRegressionStepIsOneKernel) {
+  EXPECT_EQ(kernels_of(linear_regression("sgd"), {.batch = 1000000}), 1);
+  EXPECT_EQ(kernels_of(linear_regression("adam"), {.batch = 1000000}), 1);
+}
+
+TEST(Fuse, AloneWhenToldSo) {
+  EXPECT_GT(kernels_of(linear_regression("sgd"), {.batch = 64, .fuse = false}), 5);
+}
+
+TEST(Fuse, SoftmaxCrossEntropyForwardAndBackwardIsOneKernel) {
+  const int kernels = kernels_of(R"(program @classify {
+  %x = param "logits" : f32[100, 10]
+  %l = data "label" : i64[100]
+  %e = softmax_cross_entropy(%x, %l) : f32[100]
+  %loss = mean(%e) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.1}
+  output "loss" = %loss
+}
+)",
+                                 {.batch = 100});
+  EXPECT_LE(kernels, 2);  // and the update
+}
+
+}  // namespace
+}  // namespace fluid
