@@ -1,0 +1,61 @@
+#pragma once
+
+// oneDNN's convolutions and matrix products as kernels of the CPU. No oneDNN type appears here.
+
+#include <memory>
+#include <vector>
+
+#include "passes/target.h"
+
+namespace fluid {
+
+/// What the cost model assumes of all threads together.
+struct OnednnRates {
+  double flops = 0;       ///< f32 operations a second
+  double bytes = 0;       ///< to and from memory a second
+  int vector_lanes = 16;  ///< f32 lanes: channels are padded to a multiple
+};
+
+/// oneDNN's kernels for `op` followed by `epilogue` (a bias, a relu, or both), best first: the
+/// layouts it asks for, the workspace it needs and a predicted time. Empty when it has none that
+/// beats its own reference code, when a dtype is neither f32 nor bf16, or when a layout it wants is
+/// opaque. Types are concrete. Depends on the machine's instruction set and on the threads of the
+/// OpenMP pool, not on a clock.
+std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates);
+
+/// A kernel bound to memory.
+class OnednnCall {
+ public:
+  OnednnCall();
+  ~OnednnCall();
+  OnednnCall(OnednnCall&&) noexcept;
+  OnednnCall& operator=(OnednnCall&&) noexcept;
+  /// Allocates nothing of ours; oneDNN itself makes a few small allocations.
+  void run() const;
+
+ private:
+  friend class OnednnKernel;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The kernel of a claim, for the layouts in the types of the op and its epilogue (their last op's
+/// result is the kernel's result). Throws DeviceError when oneDNN refuses them.
+class OnednnKernel {
+ public:
+  OnednnKernel(const ir::Op& op, const Chain& epilogue, int64_t batch);
+  ~OnednnKernel();
+  OnednnKernel(OnednnKernel&&) noexcept;
+
+  int64_t workspace() const;  ///< bytes
+  /// `buffers`: the op's operands, then the epilogue's further operands in order, then the result.
+  /// Writes zeros into the padding of blocked buffers; the memory must outlive the call, and the
+  /// kernel too.
+  OnednnCall bind(void* const* buffers, void* workspace) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,117 @@
+#include "executor/cpu/onednn_memory.h"
+
+#include <numeric>
+
+#include "ir/error.h"
+
+#if DNNL_VERSION_MAJOR != 2
+#error "onednn_memory.cpp is written for the memory descriptors of oneDNN 2"
+#endif
+
+namespace fluid {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+Dims dims_of(const Type& type) {
+  Dims dims;
+  for (const Dim& d : type.shape) {
+    check(!d.batch, "oneDNN needs concrete extents, not " + type.str());
+    dims.push_back(d.size);
+  }
+  return dims;
+}
+
+Layout layout_or_plain(const Type& type) {
+  if (type.layout) return *type.layout;
+  Layout plain;
+  plain.order.resize(type.shape.size());
+  std::iota(plain.order.begin(), plain.order.end(), 0);
+  return plain;
+}
+
+struct Blocking {
+  Dims padded;   ///< extents rounded up to blocks
+  Dims strides;  ///< between blocks, in elements
+};
+
+Blocking blocking_of(const Dims& dims, const Layout& layout) {
+  Dims block(dims.size(), 1);
+  int64_t stride = 1;
+  for (const Layout::Block& b : layout.blocks) {
+    block[static_cast<size_t>(b.axis)] *= b.size;
+    stride *= b.size;
+  }
+  Blocking result{dims, Dims(dims.size())};
+  for (auto axis = layout.order.rbegin(); axis != layout.order.rend(); ++axis) {
+    const auto d = static_cast<size_t>(*axis);
+    const int64_t blocks = (dims[d] + block[d] - 1) / block[d];
+    result.padded[d] = blocks * block[d];
+    result.strides[d] = stride;
+    stride *= blocks;
+  }
+  return result;
+}
+
+/// Whether `a` and `b` address the same elements: strides of single blocks do not matter.
+bool same_addresses(const Blocking& a, const dnnl_memory_desc_t& b, const Dims& block) {
+  for (size_t d = 0; d < a.padded.size(); ++d) {
+    if (a.padded[d] != b.padded_dims[d]) return false;
+    if (a.padded[d] != block[d] && a.strides[d] != b.format_desc.blocking.strides[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype) {
+  if (dtype == DType::f32) return dnnl::memory::data_type::f32;
+  if (dtype == DType::bf16) return dnnl::memory::data_type::bf16;
+  return std::nullopt;
+}
+
+Desc onednn_desc(const Type& type) {
+  const Dims dims = dims_of(type);
+  const Layout layout = layout_or_plain(type);
+  const Blocking blocking = blocking_of(dims, layout);
+  Desc desc(dims, *onednn_dtype(type.dtype), blocking.strides);
+  auto& blocks = desc.data.format_desc.blocking;
+  blocks.inner_nblks = static_cast<int>(layout.blocks.size());
+  for (size_t b = 0; b < layout.blocks.size(); ++b) {
+    blocks.inner_blks[b] = layout.blocks[b].size;
+    blocks.inner_idxs[b] = layout.blocks[b].axis;
+  }
+  std::copy(blocking.padded.begin(), blocking.padded.end(), desc.data.padded_dims);
+  return desc;
+}
+
+Desc onednn_any(const Type& type) {
+  return Desc(dims_of(type), *onednn_dtype(type.dtype), dnnl::memory::format_tag::any);
+}
+
+std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
+  const dnnl_memory_desc_t& d = desc.data;
+  if (d.format_kind != dnnl_blocked || d.extra.flags != dnnl_memory_extra_flag_none) return {};
+  const auto& blocking = d.format_desc.blocking;
+  const size_t rank = type.shape.size();
+  Layout layout;
+  Dims block(rank, 1);
+  for (int b = 0; b < blocking.inner_nblks; ++b) {
+    layout.blocks.push_back({static_cast<int>(blocking.inner_idxs[b]), blocking.inner_blks[b]});
+    block[static_cast<size_t>(blocking.inner_idxs[b])] *= blocking.inner_blks[b];
+  }
+  layout.order.resize(rank);
+  std::iota(layout.order.begin(), layout.order.end(), 0);
+  const Layout plain = layout;
+  if (!same_addresses(blocking_of(dims_of(type), layout), d, block)) {
+    std::stable_sort(layout.order.begin(), layout.order.end(),
+                     [&](int a, int b) { return blocking.strides[a] > blocking.strides[b]; });
+    if (!same_addresses(blocking_of(dims_of(type), layout), d, block)) return {};
+  }
+  Type result = type;
+  result.layout = layout == plain ? std::nullopt : std::optional(layout);
+  return result;
+}
+
+}  // namespace fluid
