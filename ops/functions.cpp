@@ -6,6 +6,8 @@ namespace fluid {
 
 Value abs(Value x, const Loc& loc) { return record(graph_of({x}, "abs", loc), "abs", {x}, {}, loc).at(0); }
 
+Value accuracy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "accuracy", loc), "accuracy", {x, label}, {}, loc).at(0); }
+
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
 Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0); }
@@ -72,6 +74,8 @@ Value log(Value x, const Loc& loc) { return record(graph_of({x}, "log", loc), "l
 
 Value log1p(Value x, const Loc& loc) { return record(graph_of({x}, "log1p", loc), "log1p", {x}, {}, loc).at(0); }
 
+Value log_softmax(Value x, const LogSoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "log_softmax", loc), "log_softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
+
 Value logical_and(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "logical_and", loc), "logical_and", {a, b}, {}, loc).at(0); }
 
 Value logical_not(Value x, const Loc& loc) { return record(graph_of({x}, "logical_not", loc), "logical_not", {x}, {}, loc).at(0); }
@@ -129,6 +133,10 @@ Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
 
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(attrs.starts)}, {"stops", std::vector<int64_t>(attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
+
+Value softmax(Value x, const SoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "softmax", loc), "softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
+
+Value softmax_cross_entropy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "softmax_cross_entropy", loc), "softmax_cross_entropy", {x, label}, {}, loc).at(0); }
 
 Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), "sqrt", {x}, {}, loc).at(0); }
 

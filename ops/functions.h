@@ -12,6 +12,13 @@ namespace fluid {
 /// Gives y: like x.
 Value abs(Value x, const Loc& loc = Loc::here());
 
+/// How many rows have their largest element in the labelled class, and how many rows there are: the accuracy is their quotient. Ties go to the first class.
+/// x: float scores [..., C].
+/// label: integer classes, x's shape without C.
+/// Gives correct: f64 scalar.
+/// Gives rows: f64 scalar.
+Value accuracy(Value x, Value label, const Loc& loc = Loc::here());
+
 /// Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving averages of the gradient and its square; the step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
 /// param: float tensor.
 /// grad: same type as param.
@@ -258,6 +265,13 @@ Value log(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value log1p(Value x, const Loc& loc = Loc::here());
 
+/// Logarithm of softmax along `axis`, without taking the logarithm of small numbers.
+/// x: float tensor, rank >= 1.
+/// attrs.axis: axis to normalise; negative counts from the end.
+/// Gives y: same type as x.
+struct LogSoftmaxAttrs { int64_t axis = -1; };
+Value log_softmax(Value x, const LogSoftmaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Whether a and b both hold.
 /// a: bool tensor.
 /// b: same dtype, broadcasts with a.
@@ -475,6 +489,19 @@ Value sigmoid(Value x, const Loc& loc = Loc::here());
 /// Gives y: x's dtype and rank.
 struct SliceAttrs { Ints starts = {}; Ints stops = {}; Ints steps = {}; Ints axes = {}; };
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc = Loc::here());
+
+/// exp(x) normalised to sum 1 along `axis`.
+/// x: float tensor, rank >= 1.
+/// attrs.axis: axis to normalise; negative counts from the end.
+/// Gives y: same type as x.
+struct SoftmaxAttrs { int64_t axis = -1; };
+Value softmax(Value x, const SoftmaxAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// -log(softmax(x)[label]) of every row: the loss of a classifier. A label out of range is reported.
+/// x: float logits [..., C].
+/// label: integer classes, x's shape without C.
+/// Gives loss: one a row.
+Value softmax_cross_entropy(Value x, Value label, const Loc& loc = Loc::here());
 
 /// The square root of x; nan below 0.
 /// x: float tensor.

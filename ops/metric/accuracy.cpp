@@ -1,0 +1,37 @@
+#include "ops/loss/label.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef accuracy_op() {
+  return OpDef{
+      .name = "accuracy",
+      .doc =
+          "How many rows have their largest element in the labelled class, and how many rows "
+          "there are: the accuracy is their quotient. Ties go to the first class.",
+      .inputs = {{"x", "float scores [..., C]"}, {"label", "integer classes, x's shape without C"}},
+      .attrs = {},
+      .outputs = {{.name = "correct", .doc = "f64 scalar"},
+                  {.name = "rows", .doc = "f64 scalar", .auxiliary = true}},
+      .infer =
+          [](const InferCtx& c) {
+            require_labels(c);
+            return std::vector<Type>{{f64, {}, {}}, {f64, {}, {}}};
+          },
+      .grad = NoGrad{},
+      .effects = Metric{},
+      .amp = {Amp::kFollow},
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = Expand{[](const ExpandCtx& c) {
+        const Value label = c.in(1);
+        const Value best = argmax(c.in(0), {.axis = -1});
+        const Value hit = cast(equal(best, cast(label, i64)), f64);
+        return Values{sum(hit), numel(*c.op().graph(), {.of = {f64, label.shape(), {}}})};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid

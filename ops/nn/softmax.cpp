@@ -1,0 +1,33 @@
+#include "ops/nn/axis.h"
+#include "ops/operators.h"
+
+namespace fluid {
+
+OpDef softmax_op() {
+  return OpDef{
+      .name = "softmax",
+      .doc = "exp(x) normalised to sum 1 along `axis`.",
+      .inputs = {{"x", "float tensor, rank >= 1"}},
+      .attrs = {{"axis", int64_t{-1}, "axis to normalise; negative counts from the end"}},
+      .outputs = {{"y", "same type as x"}},
+      .infer = infer_along_axis,
+      .grad = GradFn([](const GradCtx& c) {
+        const Value y = c.out(0), dy = c.dout(0);
+        const int64_t axis = c.attr<int64_t>("axis");
+        return Values{y * (dy - sum(dy * y, {.axes = axis, .keep_dims = true}))};
+      }),
+      .effects = Pure{},
+      .amp = {Amp::kF32},
+      .cost = [](const CostCtx& c) { return Cost{.flops = 5 * c.numel_in(0)}; },
+      .in_place = {},
+      .lower = Expand{[](const ExpandCtx& c) {
+        const int64_t axis = c.attr<int64_t>("axis");
+        const Value e = exp(c.in(0) - max(c.in(0), {.axes = axis, .keep_dims = true}));
+        return Values{e / sum(e, {.axes = axis, .keep_dims = true})};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
