@@ -39,6 +39,7 @@ struct DataKind {
   std::string usage;  ///< "mnist:DIR"
   std::string doc;    ///< one sentence, with the columns it gives
   bool needs_path = true;
+  bool full_batch = false;           ///< many small samples: a step takes all of them unless told
   std::vector<std::string> options;  ///< besides those that every kind has
   std::function<Dataset(const DataArgs&)> load;
 };

@@ -133,6 +133,7 @@ DataSource open_data(const std::string& spec, const std::string& split) {
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given);
 
   DataSource source;
+  source.full_batch = kind.full_batch;
   if (args.find("shuffle") != nullptr) source.shuffle = args.flag("shuffle", false);
   if (args.find("drop_last") != nullptr) source.drop_last = args.flag("drop_last", false);
   const int64_t limit = args.integer("limit", -1, 1);

@@ -13,6 +13,7 @@ struct DataSource {
   Dataset dataset;
   std::optional<bool> shuffle;
   std::optional<bool> drop_last;
+  bool full_batch = false;  ///< the batch to take when none is asked for is all samples
 };
 
 /// Opens `KIND[:PATH][?option=value&...]`, for example "mnist:DIR?split=test". Every kind knows

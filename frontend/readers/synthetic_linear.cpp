@@ -31,6 +31,7 @@ DataKind synthetic_linear_kind() {
           .usage = "synthetic-linear",
           .doc = "y = x . (2, -3) + 10 + normal noise of sigma 2: x f32[2], y f32[1]",
           .needs_path = false,
+          .full_batch = true,
           .options = {"n", "seed"},
           .load = [](const DataArgs& args) {
             const int64_t rows = args.integer("n", kRows, 1);

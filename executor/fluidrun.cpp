@@ -1,0 +1,76 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "executor/fluidrun/command.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+enum ExitCode : int { kGood = 0, kUserMistake = 1, kOurBug = 2, kDeviceRefused = 3 };
+
+int report(const char* what, ExitCode code) {
+  std::fprintf(stderr, "fluidrun: %s\n", what);
+  return code;
+}
+
+/// The flags of the chosen subcommand, for near misses.
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    }
+  }
+  if (!flags.empty()) return flags;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) flags.push_back(command->get_name());
+  return flags;
+}
+
+int parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string what = error.what();
+  const std::vector<std::string> rest = app.remaining(true);
+  if (!rest.empty()) {
+    what = "'" + rest.front() + "' is not expected" + did_you_mean(rest.front(), flags_of(app));
+  }
+  const auto chosen = app.get_subcommands();
+  const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
+  what = what.substr(0, what.find('\n')) + "; see fluidrun" + help + " --help";
+  return report(what.c_str(), kUserMistake);
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
+  app.require_subcommand(1);
+  app.set_config("--config", "", "options from a TOML file, a section [train] for train's");
+  Action action;
+  for (const auto add :
+       {add_train, add_eval, add_predict, add_opt, add_plan, add_devices, add_verify}) {
+    add(app, action);
+  }
+  for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return parse_error(app, error);
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace fluid
+
+int main(int argc, char** argv) {
+  using namespace fluid;
+  try {
+    return main_of(argc, argv);
+  } catch (const UserError& e) {
+    return report(e.what(), kUserMistake);
+  } catch (const DeviceError& e) {
+    return report(e.what(), kDeviceRefused);
+  } catch (const std::exception& e) {
+    return report((std::string("internal error: ") + e.what()).c_str(), kOurBug);
+  }
+}

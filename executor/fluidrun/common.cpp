@@ -1,0 +1,105 @@
+#include "executor/fluidrun/common.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "ir/error.h"
+#include "ops/source_kind.h"
+
+namespace fluid {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path examples_dir() { return fs::read_symlink("/proc/self/exe").parent_path() / "examples"; }
+
+std::vector<std::string> example_names() {
+  std::vector<std::string> names;
+  if (!fs::is_directory(examples_dir())) return names;
+  for (const auto& entry : fs::directory_iterator(examples_dir())) {
+    if (entry.path().extension() == ".fluid") names.push_back(entry.path().stem().string());
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_place_flags(CLI::App& command, PlaceFlags& flags) {
+  command.add_option("--place", flags.place, "auto, cpu or cuda:N");
+  command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")
+      ->check(CLI::Range(0, 4096));
+  command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
+}
+
+std::optional<DType> dtype_of(const PlaceFlags& flags) {
+  if (flags.dtype.empty()) return std::nullopt;
+  if (flags.dtype == "f64") return DType::f64;
+  if (flags.dtype == "f32") return std::nullopt;
+  throw UserError("--dtype " + flags.dtype + ": must be f32 or f64");
+}
+
+int threads_of(const PlaceFlags& flags) {
+  return flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+Program open_program(const std::string& name) {
+  if (fs::exists(name)) return Program::load(name);
+  const fs::path example = examples_dir() / (fs::path(name).stem().string() + ".fluid");
+  const bool bare = fs::path(name).filename() == name;
+  if (bare && fs::exists(example)) return Program::load(example.string());
+  throw UserError("no program '" + name + "'" + did_you_mean(name, example_names()));
+}
+
+void add_program_argument(CLI::App& command, std::string& name) {
+  command.add_option("program", name, "a .fluid or .fir file, or the name of an example")
+      ->required();
+}
+
+std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
+  std::vector<const ir::Op*> feeds;
+  for (const auto& op : program.main().ops) {
+    if (source_kind(*op) == SourceKind::feed) feeds.push_back(op.get());
+  }
+  return feeds;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
+}
+
+int64_t parse_bytes(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const std::string unit(stop, end);
+  const std::map<std::string, double> units = {{"", 1},         {"B", 1},       {"KB", 1e3},
+                                               {"MB", 1e6},     {"GB", 1e9},    {"KiB", 1024.0},
+                                               {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+  const auto found = units.find(unit);
+  if (error != std::errc() || found == units.end() || !(value > 0) || value > 1e15) {
+    throw UserError("'" + text + "' is no size in bytes; write 512MiB or 8GiB");
+  }
+  return static_cast<int64_t>(value * found->second);
+}
+
+std::string cache_dir() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (const std::string own = variable("FLUID_CACHE"); !own.empty()) return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/fluid";
+}
+
+}  // namespace fluid

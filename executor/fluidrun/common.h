@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/program.h"
+#include "ir/type.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// What every subcommand that runs or compiles a program asks for.
+struct PlaceFlags {
+  std::string place = "auto";
+  int threads = 0;
+  std::string dtype;  ///< "f64", or empty: as recorded
+};
+void add_place_flags(CLI::App& command, PlaceFlags& flags);
+/// Throws UserError for another dtype than f32 or f64.
+std::optional<DType> dtype_of(const PlaceFlags& flags);
+
+/// --threads, or as many as there are cores.
+int threads_of(const PlaceFlags& flags);
+
+/// A program by its path, or by the name of an example that lies in `examples` next to fluidrun.
+/// Throws UserError with a near miss when there is none.
+Program open_program(const std::string& name);
+/// A subcommand's program argument.
+void add_program_argument(CLI::App& command, std::string& name);
+
+/// The feeds of a program, in the order in which they were recorded.
+std::vector<const ir::Op*> feeds_of(const ir::Program& program);
+
+std::string bytes_text(double bytes);  ///< "12.3 MiB"
+/// "8GiB", "500MB", "1024" in bytes. Throws UserError.
+int64_t parse_bytes(const std::string& text);
+
+/// Where compiled kernels are kept: $FLUID_CACHE, else fluid in $XDG_CACHE_HOME or ~/.cache; empty
+/// when there is no home.
+std::string cache_dir();
+
+}  // namespace fluid

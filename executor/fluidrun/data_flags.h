@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// Samples a step takes when the user does not say and the data has no preference.
+inline constexpr int64_t kDefaultBatch = 100;
+
+/// Opens a data SPEC for reading in batches of `batch` samples; 0: the data's own choice, all
+/// samples or kDefaultBatch. Shuffled by `shuffle_seed` when given and not a single full batch;
+/// what the SPEC says
+/// itself comes first.
+Reader open_reader(const std::string& spec, const std::string& split, int64_t batch,
+                   std::optional<uint64_t> shuffle_seed, bool drop_last);
+
+/// The help text that lists the kinds of data.
+std::string data_help();
+
+}  // namespace fluid

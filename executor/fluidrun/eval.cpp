@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "executor/executor.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/figures.h"
+
+namespace fluid {
+namespace {
+
+struct EvalFlags {
+  std::string program, data, params;
+  int64_t batch = 0;
+  uint64_t seed = 0;
+  PlaceFlags place;
+};
+
+int run(const EvalFlags& flags) {
+  const Program program = open_program(flags.program);
+  Reader reader = open_reader(flags.data, "test", flags.batch, {}, false);
+  Executor executor(program, place_named(flags.place.place),
+                    {.seed = flags.seed,
+                     .threads = flags.place.threads,
+                     .dtype = dtype_of(flags.place),
+                     .cache_dir = cache_dir()});
+  executor.prepare({.eval = reader.batch_sizes()});
+  if (!flags.params.empty()) executor.load(flags.params);
+  Figures figures;
+  for (const Batch& batch : reader) figures.add(executor.eval(batch), batch.size);
+  for (const auto& [name, value] : figures.values()) fmt::print("{} {:.9g}\n", name, value);
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("eval", "Evaluate a program's outputs over data");
+  const auto flags = std::make_shared<EvalFlags>();
+  add_program_argument(*command, flags->program);
+  command->add_option("--data", flags->data, "the data, by default its test split")->required();
+  command->add_option("--params", flags->params, "the parameters (safetensors)");
+  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--seed", flags->seed, "of initial values, without --params");
+  add_place_flags(*command, flags->place);
+  command->footer(
+      "Example: fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n" +
+      data_help());
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid

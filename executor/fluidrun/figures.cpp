@@ -1,0 +1,44 @@
+#include "executor/fluidrun/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fluid {
+
+void Figures::add(const Outputs& outputs, int64_t samples) {
+  for (const Output& o : outputs) {
+    if (!o.metric && o.value.numel() != 1) continue;
+    auto sum = std::ranges::find(sums_, o.name, &Sum::name);
+    if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
+    const auto weight = static_cast<double>(samples);
+    sum->sum += o.metric ? o.sum : weight * o.value.item();
+    sum->weight += o.metric ? o.weight : weight;
+  }
+}
+
+std::vector<std::pair<std::string, double>> Figures::values() const {
+  std::vector<std::pair<std::string, double>> values;
+  for (const Sum& s : sums_) values.emplace_back(s.name, s.sum / s.weight);
+  return values;
+}
+
+std::string Figures::text() const { return figures_text(values()); }
+
+std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs) {
+  std::vector<std::pair<std::string, double>> values;
+  for (const Output& o : outputs) {
+    if (o.metric || o.value.numel() == 1) values.emplace_back(o.name, o.value.item());
+  }
+  return values;
+}
+
+std::string figures_text(const std::vector<std::pair<std::string, double>>& figures) {
+  std::string text;
+  for (const auto& [name, value] : figures) {
+    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "  ", name, value);
+  }
+  return text;
+}
+
+}  // namespace fluid

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "executor/cpu/cpu_target.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/place.h"
+#include "ir/error.h"
+#include "passes/pass.h"
+
+namespace fluid {
+namespace {
+
+struct OptFlags {
+  std::string program, passes, mode, output;
+  int64_t batch = 1;
+  bool list = false, print_after_all = false;
+  PlaceFlags place;
+};
+
+std::vector<Pass> passes_named(const std::string& list) {
+  std::vector<Pass> chosen;
+  std::vector<std::string> names;
+  for (const Pass& pass : all_passes()) names.push_back(pass.name);
+  for (const std::string& name : CLI::detail::split(list, ',')) {
+    const auto& all = all_passes();
+    const auto found = std::ranges::find(all, name, &Pass::name);
+    if (found == all.end()) throw UserError("no pass '" + name + "'" + did_you_mean(name, names));
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+Mode mode_named(const std::string& name) {
+  const std::map<std::string, Mode> modes = {
+      {"train", Mode::train}, {"eval", Mode::eval}, {"predict", Mode::predict}};
+  const auto found = modes.find(name);
+  if (found == modes.end()) {
+    throw UserError("no pipeline '" + name + "'; there are train, eval and predict");
+  }
+  return found->second;
+}
+
+int run(const OptFlags& flags) {
+  if (flags.list) {
+    for (const Pass& pass : all_passes()) fmt::print("{:<18} {}\n", pass.name, pass.doc);
+    return 0;
+  }
+  if (flags.program.empty()) throw UserError("opt needs a program, or --list");
+  if (flags.passes.empty() == flags.mode.empty()) {
+    throw UserError("say either --pass a,b or --pipeline train");
+  }
+  place_named(flags.place.place);
+  Program program = open_program(flags.program);
+  Options options;
+  options.batch = flags.batch;
+  options.dtype = dtype_of(flags.place);
+  if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
+  const std::vector<Pass> passes =
+      flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
+  const CpuTarget target(describe_host(threads_of(flags.place)));
+  for (const PassReport& report :
+       run_passes(program.ir(), passes, options, target, flags.print_after_all)) {
+    if (!flags.print_after_all) continue;
+    fmt::print(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
+               report.changed ? "changed" : "no change", report.ms, report.dump);
+  }
+  if (flags.output.empty()) {
+    fmt::print("{}", program.text());
+  } else {
+    program.save(flags.output);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("opt", "Run passes over a program");
+  command->footer("Example: fluidrun opt mnist.fluid --pipeline train --batch 100 -o step.fir");
+  const auto flags = std::make_shared<OptFlags>();
+  command->add_option("program", flags->program, "a .fluid or .fir file, or an example's name");
+  command->add_option("--pass", flags->passes, "passes to run, separated by commas");
+  command->add_option("--pipeline", flags->mode, "train, eval or predict: all passes in order");
+  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
+  command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");
+  command->add_flag("--list", flags->list, "describe every pass");
+  add_place_flags(*command, flags->place);
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "executor/cpu/cpu_target.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/place.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+#include "passes/memory_plan.h"
+#include "passes/pass.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kMostBatch = int64_t{1} << 24;
+
+struct PlanFlags {
+  std::string program, target, memory;
+  int64_t batch = 1;
+  PlaceFlags place;
+};
+
+MemoryPlan plan_at(const Program& program, const Target& target, Options options, int64_t batch) {
+  options.batch = batch;
+  const std::unique_ptr<ir::Program> clone = program.ir().clone();
+  run_passes(*clone, pipeline(options), options, target);
+  return memory_plan(*clone, options);
+}
+
+/// The largest batch whose plan takes at most `limit` bytes; 0 when none does.
+int64_t largest_batch(const Program& program, const Target& target, const Options& options,
+                      int64_t limit) {
+  const auto fits = [&](int64_t batch) {
+    return plan_at(program, target, options, batch).total() <= limit;
+  };
+  int64_t good = 0, bad = 1;
+  while (bad <= kMostBatch && fits(bad)) {
+    good = bad;
+    bad *= 2;
+  }
+  while (bad - good > 1) {
+    const int64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+int run(const PlanFlags& flags) {
+  place_named(flags.place.place);
+  const Program program = open_program(flags.program);
+  const CpuTarget target(flags.target.empty()
+                             ? describe_host(threads_of(flags.place))
+                             : target_from_json(read_file(flags.target), flags.target));
+  Options options;
+  options.dtype = dtype_of(flags.place);
+  const MemoryPlan plan = plan_at(program, target, options, flags.batch);
+  fmt::print("one training step of '{}' on {}, batch {}\n", program.ir().name, target.name(),
+             flags.batch);
+  fmt::print("  {:<12} {:>12}\n", "arena", bytes_text(static_cast<double>(plan.total())));
+  fmt::print("  {:<12} {:>12}\n", "state", bytes_text(static_cast<double>(plan.state)));
+  fmt::print("  {:<12} {:>12}  (two of {})\n", "slots",
+             bytes_text(2 * static_cast<double>(plan.slot)),
+             bytes_text(static_cast<double>(plan.slot)));
+  fmt::print("  {:<12} {:>12}\n", "transient", bytes_text(static_cast<double>(plan.transient)));
+  fmt::print("in use at the peak, at {}\n", plan.peak);
+  for (const auto& [holds, bytes] : plan.at_peak) {
+    fmt::print("  {:<12} {:>12}\n", name_of(holds), bytes_text(static_cast<double>(bytes)));
+  }
+  if (!flags.memory.empty()) {
+    const int64_t batch = largest_batch(program, target, options, parse_bytes(flags.memory));
+    if (batch == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
+    fmt::print("largest batch within {}: {}\n", flags.memory, batch);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("plan", "Say what memory a training step takes");
+  command->footer("Example: fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
+  const auto flags = std::make_shared<PlanFlags>();
+  add_program_argument(*command, flags->program);
+  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--target", flags->target, "a machine described by `devices --json`");
+  command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
+  add_place_flags(*command, flags->place);
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid

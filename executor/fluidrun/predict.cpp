@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "executor/executor.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/data_flags.h"
+#include "frontend/files/npy.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+struct PredictFlags {
+  std::string program, data, params, output;
+  int64_t batch = 0, draw = 0;
+  uint64_t seed = 0;
+  PlaceFlags place;
+};
+
+/// What a sample's row of scores says: the best class, or all numbers of a short row.
+std::string row_text(const Tensor& value, int64_t sample) {
+  const int64_t width = value.numel() / value.shape().at(0);
+  int64_t best = 0;
+  for (int64_t i = 1; i < width; ++i) {
+    if (value.at(sample * width + i) > value.at(sample * width + best)) best = i;
+  }
+  const double score = value.at(sample * width + best);
+  return width == 1 ? fmt::format("{:.6g}", score) : fmt::format("{} ({:.4f})", best, score);
+}
+
+bool is_image(const Tensor& t) {
+  const auto& s = t.shape();
+  return s.size() >= 3 && s[s.size() - 2] > 1 && s[s.size() - 1] > 1;
+}
+
+/// The sample's first channel, two rows of pixels a line of text.
+void draw_image(const Tensor& images, int64_t sample) {
+  const auto& shape = images.shape();
+  const int64_t height = shape[shape.size() - 2], width = shape[shape.size() - 1];
+  const int64_t first = sample * (images.numel() / shape[0]);
+  const auto pixel = [&](int64_t y, int64_t x) {
+    return y < height ? images.at(first + y * width + x) : 0;
+  };
+  double most = 0;
+  for (int64_t i = 0; i < height * width; ++i) most = std::max(most, images.at(first + i));
+  constexpr const char* kBlocks[] = {" ", "▀", "▄", "█"};
+  for (int64_t y = 0; y < height; y += 2) {
+    std::string line;
+    for (int64_t x = 0; x < width; ++x) {
+      line += kBlocks[(pixel(y, x) > most / 2 ? 1 : 0) + (pixel(y + 1, x) > most / 2 ? 2 : 0)];
+    }
+    fmt::print("  {}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+}
+
+void print_sample(const Batch& batch, const Outputs& outputs, int64_t sample, bool draw) {
+  std::string line;
+  for (const Output& o : outputs) {
+    if (o.value.shape().empty() || o.value.shape()[0] != batch.size) continue;
+    line += fmt::format("{}{} {}", line.empty() ? "" : "  ", o.name, row_text(o.value, sample));
+  }
+  if (draw) {
+    for (const auto& [name, tensor] : batch.columns) {
+      if (is_image(tensor)) draw_image(tensor, sample);
+    }
+  }
+  for (const auto& [name, tensor] : batch.columns) {
+    if (tensor.shape().size() == 1) line += fmt::format("  [{} {:g}]", name, tensor.at(sample));
+  }
+  fmt::print("{}\n", line);
+}
+
+/// Rows of one output, gathered over the batches for --output.
+class Collected {
+ public:
+  explicit Collected(const std::string& spec) {
+    const size_t at = spec.find("=@");
+    if (spec.empty()) return;
+    if (at == std::string::npos || at == 0) {
+      throw UserError("--output " + spec + ": write NAME=@FILE.npy");
+    }
+    name_ = spec.substr(0, at);
+    path_ = spec.substr(at + 2);
+  }
+  void add(const Outputs& outputs, int64_t samples) {
+    if (name_.empty()) return;
+    const Tensor& value = outputs[name_];
+    if (value.shape().empty() || value.shape()[0] != samples) {
+      throw UserError("output '" + name_ + "' is " + value.str() + ", not one row a sample");
+    }
+    shape_ = value.shape();
+    dtype_ = value.dtype();
+    samples_ += samples;
+    bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
+  }
+  void write() {
+    if (name_.empty()) return;
+    shape_[0] = samples_;
+    write_npy(path_, Tensor::view(dtype_, shape_, bytes_.data()));
+  }
+
+ private:
+  std::string name_, path_, bytes_;
+  std::vector<int64_t> shape_;
+  DType dtype_ = DType::f32;
+  int64_t samples_ = 0;
+};
+
+int run(const PredictFlags& flags) {
+  const Program program = open_program(flags.program);
+  Collected collected(flags.output);
+  Reader reader = open_reader(flags.data, "test", flags.batch, {}, false);
+  Executor executor(program, place_named(flags.place.place),
+                    {.seed = flags.seed,
+                     .threads = flags.place.threads,
+                     .dtype = dtype_of(flags.place),
+                     .cache_dir = cache_dir()});
+  std::vector<std::string> feeds;
+  for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
+  executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
+  for (const std::string& name : executor.left_out(feeds)) {
+    fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
+               name);
+  }
+  if (!flags.params.empty()) executor.load(flags.params);
+  int64_t seen = 0;
+  for (const Batch& batch : reader) {
+    const Outputs outputs = executor.predict(batch);
+    collected.add(outputs, batch.size);
+    for (int64_t i = 0; i < batch.size && flags.output.empty(); ++i, ++seen) {
+      if (flags.draw > 0 && seen == flags.draw) return 0;
+      print_sample(batch, outputs, i, flags.draw > 0);
+    }
+  }
+  collected.write();
+  return 0;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("predict", "Compute outputs for each sample of the data");
+  const auto flags = std::make_shared<PredictFlags>();
+  add_program_argument(*command, flags->program);
+  command->add_option("--data", flags->data, "the data, by default its test split")->required();
+  command->add_option("--params", flags->params, "the parameters (safetensors)");
+  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--output", flags->output, "write all rows of an output: prob=@prob.npy");
+  command->add_option("--seed", flags->seed, "of initial values, without --params");
+  add_place_flags(*command, flags->place);
+  command->footer(
+      "Example: fluidrun predict mnist_fluid --params mnist.safetensors --data digits --draw "
+      "3\n\n" +
+      data_help());
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid

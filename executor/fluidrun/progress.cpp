@@ -1,0 +1,74 @@
+#include "executor/fluidrun/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace fluid {
+namespace {
+
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kPlainLine = std::chrono::seconds(10);
+constexpr int kBar = 24;
+
+bool is_terminal() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && (term == nullptr || std::string_view(term) != "dumb");
+}
+
+size_t terminal_width() {
+  struct winsize size = {};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Progress::Progress(int64_t epochs, int64_t steps)
+    : epochs_(epochs), steps_(steps), terminal_(is_terminal()) {
+  begin_epoch(1);
+}
+
+void Progress::begin_epoch(int64_t epoch) {
+  epoch_ = epoch;
+  samples_ = 0;
+  begin_ = last_ = Clock::now();
+}
+
+bool Progress::due() {
+  const Clock::time_point now = Clock::now();
+  if (now - last_ < (terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) {
+    return false;
+  }
+  last_ = now;
+  return true;
+}
+
+void Progress::draw(int64_t step, const std::string& figures) {
+  const double seconds = std::chrono::duration<double>(last_ - begin_).count();
+  const double ms = 1e3 * seconds / static_cast<double>(step);
+  const auto left = static_cast<double>(steps_ - step + (epochs_ - epoch_) * steps_);
+  const std::string text =
+      fmt::format("{}/{}  {:.2f} ms/step  {:.0f} samples/s  {:.0f} s left  {}", step, steps_, ms,
+                  static_cast<double>(samples_) / seconds, left * ms / 1e3, figures);
+  if (!terminal_) {
+    fmt::print(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
+    return;
+  }
+  const auto full = static_cast<size_t>(kBar * step / steps_);
+  std::string line =
+      fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_, std::string(full, '='), kBar, text);
+  line.resize(std::min(line.size(), terminal_width() - 1));
+  fmt::print(stderr, "\r\x1b[K{}", line);
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  drawn_ = false;
+}
+
+}  // namespace fluid

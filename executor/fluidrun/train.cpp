@@ -1,0 +1,211 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "executor/executor.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/signals.h"
+#include "ir/error.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct TrainFlags {
+  std::string program, data, val, params, save, log_json;
+  int64_t epochs = 1, batch = 0, max_steps = 0;
+  uint64_t seed = 0;
+  double lr = 0;
+  bool drop_last = false, verify_plan = false;
+  PlaceFlags place;
+};
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// The learning rate that training uses, after --lr.
+double set_rate(Program& program, double lr) {
+  ir::Op* train = find_directive(program.ir().main());
+  if (train == nullptr) {
+    throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
+  }
+  if (lr > 0) train->attrs.set("lr", lr);
+  return train->attrs.get_or("lr", 0.0);
+}
+
+/// One JSON object a step.
+class StepLog {
+ public:
+  explicit StepLog(const std::string& path) : path_(path) {
+    if (path.empty()) return;
+    file_.open(path, std::ios::trunc);
+    check_good();
+  }
+  void write(int64_t epoch, int64_t step, const Outputs& outputs, double lr, double ms) {
+    if (path_.empty()) return;
+    nlohmann::ordered_json line = {{"epoch", epoch}, {"step", step}};
+    for (const auto& [name, value] : scalars(outputs)) line[name] = value;
+    line["lr"] = lr;
+    line["skipped"] = false;
+    line["step_ms"] = ms;
+    file_ << line.dump() << '\n';
+  }
+  void flush() {
+    if (path_.empty()) return;
+    file_.flush();
+    check_good();
+  }
+
+ private:
+  void check_good() const {
+    if (!file_) throw UserError("cannot write '" + path_ + "'");
+  }
+  std::string path_;
+  std::ofstream file_;
+};
+
+class Training {
+ public:
+  explicit Training(const TrainFlags& flags)
+      : flags_(flags),
+        program_(open_program(flags.program)),
+        lr_(set_rate(program_, flags.lr)),
+        reader_(open_reader(flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
+        log_(flags.log_json),
+        executor_(program_, place_named(flags.place.place), options()) {
+    if (!flags.val.empty()) val_.emplace(open_reader(flags.val, "test", flags.batch, {}, false));
+    executor_.prepare({.train = reader_.batch_sizes(),
+                       .eval = val_ ? val_->batch_sizes() : std::vector<int64_t>()});
+    if (!flags.params.empty()) executor_.load(flags.params);
+  }
+
+  void run() {
+    describe();
+    const Signals signals;
+    Progress progress(flags_.epochs, reader_.batches());
+    for (int64_t epoch = 1; epoch <= flags_.epochs && !finished(); ++epoch) {
+      const Clock::time_point begin = Clock::now();
+      progress.begin_epoch(epoch);
+      train_epoch(epoch, progress);
+      progress.clear();
+      std::string line = fmt::format("epoch {}/{}  {}", epoch, flags_.epochs, figures_.text());
+      if (val_ && !Signals::stop_asked()) line += "  |  " + validate();
+      fmt::print("{}  |  {:.2f} s\n", line, ms_since(begin) / 1e3);
+      std::fflush(stdout);
+      log_.flush();
+    }
+    if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
+    save();
+  }
+
+ private:
+  ExecutorOptions options() const {
+    return {.seed = flags_.seed,
+            .threads = flags_.place.threads,
+            .dtype = dtype_of(flags_.place),
+            .verify_plan = flags_.verify_plan,
+            .cache_dir = cache_dir()};
+  }
+
+  void describe() {
+    const CompileReport report = executor_.compile_report();
+    fmt::print(
+        stderr,
+        "{}: {} samples, {} steps of {} an epoch; arena {}; {} kernels compiled, {} from the "
+        "cache, {:.0f} ms\n",
+        program_.ir().name, reader_.samples(), reader_.batches(), reader_.batch_sizes().front(),
+        bytes_text(static_cast<double>(executor_.memory().total)), report.kernels,
+        report.from_cache, report.passes_ms + report.compile_ms);
+  }
+
+  bool finished() const {
+    return Signals::stop_asked() || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
+  }
+
+  void train_epoch(int64_t epoch, Progress& progress) {
+    figures_.clear();
+    int64_t in_epoch = 0;
+    for (const Batch& batch : reader_) {
+      const Clock::time_point begin = Clock::now();
+      const Outputs outputs = executor_.run(batch);
+      figures_.add(outputs, batch.size);
+      log_.write(epoch, ++steps_, outputs, lr_, ms_since(begin));
+      progress.step(++in_epoch, batch.size, [&] { return figures_.text(); });
+      if (Signals::take_save_asked()) save();
+      if (finished()) return;
+    }
+  }
+
+  std::string validate() {
+    Figures figures;
+    for (const Batch& batch : *val_) figures.add(executor_.eval(batch), batch.size);
+    std::string text;
+    for (const auto& [name, value] : figures.values()) {
+      text += fmt::format("{}val_{} {:.4f}", text.empty() ? "" : "  ", name, value);
+    }
+    return text;
+  }
+
+  void save() {
+    if (flags_.save.empty()) return;
+    executor_.save(flags_.save);
+    fmt::print(stderr, "saved {}\n", flags_.save);
+  }
+
+  const TrainFlags& flags_;
+  Program program_;
+  double lr_;
+  Reader reader_;
+  std::optional<Reader> val_;
+  StepLog log_;
+  Executor executor_;
+  Figures figures_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("train", "Train a program on data");
+  const auto flags = std::make_shared<TrainFlags>();
+  add_program_argument(*command, flags->program);
+  command->add_option("--data", flags->data, "the training data")->required();
+  command->add_option("--val", flags->val, "data to evaluate after each epoch");
+  command->add_option("--epochs", flags->epochs, "times through the data")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling");
+  command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--params", flags->params, "start from these parameters (safetensors)");
+  command->add_option("--save", flags->save, "write the parameters here (safetensors)");
+  command->add_option("--log-json", flags->log_json, "write one JSON object a step here");
+  command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
+  command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
+  add_place_flags(*command, flags->place);
+  command->footer(
+      "Example: fluidrun train mnist_fluid --data digits --val digits --epochs 6 "
+      "--batch 100 --save mnist.safetensors\n\n" +
+      data_help());
+  command->callback([&action, flags] {
+    action = [flags] {
+      Training(*flags).run();
+      return 0;
+    };
+  });
+}
+
+}  // namespace fluid
