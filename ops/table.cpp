@@ -106,8 +106,9 @@ std::vector<std::string> table_faults(std::span<const OpDef> ops) {
   return faults;
 }
 
-Lowered lower_op(const ir::Op& op) {
-  const OpDef& def = def_of(op);
+Lowered lower_op(const ir::Op& op) { return lower_op(op, def_of(op)); }
+
+Lowered lower_op(const ir::Op& op, const OpDef& def) {
   const std::vector<Type> in = operand_types(op.operands);
   const std::vector<Type> out = result_types(op);
   const LowerCtx ctx(in, out, op.attrs);

@@ -40,5 +40,7 @@ struct Lowered {
 };
 /// `op` must lower to a Map or a Reduce.
 Lowered lower_op(const ir::Op& op);
+/// The same by a definition that need not be the table's.
+Lowered lower_op(const ir::Op& op, const OpDef& def);
 
 }  // namespace fluid

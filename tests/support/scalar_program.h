@@ -1,0 +1,45 @@
+#pragma once
+
+// Scalar expressions compiled to a list of instructions, for the interpreter.
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "ops/expr.h"
+
+namespace fluid::testing {
+
+/// A scalar of either kind: floats use f, integers and bool use i.
+struct Number {
+  double f = 0;
+  int64_t i = 0;
+};
+
+/// Reads operand `operand` at `index`, which is in range.
+using ReadElement = std::function<Number(size_t operand, const std::vector<int64_t>& index)>;
+
+class ScalarProgram {
+ public:
+  /// `extents`: the shape of each operand.
+  ScalarProgram(const Expr& e, std::vector<std::vector<int64_t>> extents);
+
+  /// The value with the loop variables set. Sets `index_error` when a checked index is out of
+  /// range.
+  Number run(const std::vector<int64_t>& vars, int64_t batch, const ReadElement& read,
+             bool& index_error);
+
+ private:
+  struct Instruction {
+    const ExprNode* node;
+    std::vector<size_t> args;
+  };
+  Number read(const Instruction& in, const ReadElement& read, bool& index_error) const;
+
+  Expr root_;
+  std::vector<std::vector<int64_t>> extents_;
+  std::vector<Instruction> instructions_;
+  std::vector<Number> values_;
+};
+
+}  // namespace fluid::testing
