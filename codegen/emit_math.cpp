@@ -1,12 +1,333 @@
 #include "codegen/emit_math.h"
 
+#include <iterator>
+#include <limits>
+#include <span>
+
+#include "codegen/emit_math_ops.h"
+#include "codegen/math_coefficients.h"
 #include "ir/error.h"
 
 namespace fluid::emit {
-llvm::Value* elementary(llvm::IRBuilder<>&, Scalar, llvm::Value*) {
-  throw InternalError("not an elementary function");
+namespace {
+
+namespace coef = coefficients;
+using llvm::Value;
+
+/// x = n ln 2 + r + low with |r| <= ln(2) / 2; low is what r lost in rounding.
+struct Reduced {
+  Value* r;
+  Value* low;
+  Value* n;  // an integer
+};
+
+/// Cody and Waite's reduction: ln 2 in two parts, the first so short that its multiples are exact.
+Reduced reduce_exp(MathOps& m, Value* x) {
+  constexpr double kLog2E = 1.44269504088896340736;
+  Value* shifted = m.fma(x, m.num(kLog2E), m.num(m.round_magic()));
+  Value* n = m.sub(shifted, m.num(m.round_magic()));
+  Value* ln2_low = m.num(-m.pick(coef::kLn2Low32, coef::kLn2Low64));
+  Value* high = m.fma(n, m.num(-m.pick(coef::kLn2High32, coef::kLn2High64)), x);
+  Value* r = m.fma(n, ln2_low, high);
+  Value* low = m.fma(n, ln2_low, m.sub(high, r));
+  return {r, low, m.isub(m.bits(shifted), m.bits(m.num(m.round_magic())))};
 }
-llvm::Value* power(llvm::IRBuilder<>&, llvm::Value*, llvm::Value*) {
-  throw InternalError("not an elementary function");
+
+/// exp(r + low) - 1.
+Value* expm1_near_zero(MathOps& m, const Reduced& a) {
+  Value* p = m.poly(m.pick_table(coef::kExp32, coef::kExp64), a.r);
+  return m.add(a.r, m.fma(m.mul(a.r, a.r), p, a.low));
 }
+
+/// exp(x + low); results below the smallest normal number are right too.
+Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
+  x = m.clamp(x, m.pick(-104.0, -746.0), m.pick(89.0, 710.0));
+  Reduced a = reduce_exp(m, x);
+  if (low) {
+    Value* r = m.add(a.r, low);
+    a.low = m.add(a.low, m.add(m.sub(a.r, r), low));
+    a.r = r;
+  }
+  return m.scale_by_power(m.add(m.num(1), expm1_near_zero(m, a)), a.n);
+}
+
+Value* expm1_of(MathOps& m, Value* x) {
+  Value* clamped = m.clamp(x, m.pick(-30.0, -60.0), m.pick(89.0, 710.0));
+  Reduced a = reduce_exp(m, clamped);
+  Value* p = expm1_near_zero(m, a);
+  Value* s = m.power_of_two(m.isub(a.n, m.inum(1)));  // half of 2^n, which may overflow
+  Value* y = m.fma(s, p, m.sub(s, m.num(0.5)));
+  return m.select(m.eq(x, m.num(0)), x, m.add(y, y));
+}
+
+/// x = 2^k m with m in [sqrt(1/2), sqrt(2)), for x > 0; denormals included.
+struct Split {
+  Value* k;  // as a float
+  Value* m;
+};
+Split split(MathOps& m, Value* x) {
+  const double rescale = m.pick(0x1p25, 0x1p54);
+  Value* tiny = m.lt(x, m.num(m.smallest_normal()));
+  x = m.select(tiny, m.mul(x, m.num(rescale)), x);
+  Value* origin = m.bits(m.num(0.70710678118654752440));
+  Value* offset = m.isub(m.bits(x), origin);
+  Value* k = m.to_float(m.ashr(offset, m.mantissa_bits()));
+  k = m.sub(k, m.select(tiny, m.num(m.pick(25.0, 54.0)), m.num(0)));
+  Value* fraction = m.iadd(m.iand(offset, m.mantissa_mask()), origin);
+  return {k, m.from_bits(fraction)};
+}
+
+/// k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c: with s = f / (2 + f),
+/// log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
+Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
+  Value* s = m.div(f, m.add(m.num(2), f));
+  Value* z = m.mul(s, s);
+  Value* rest = m.mul(z, m.poly(m.pick_table(coef::kLog32, coef::kLog64), z));
+  Value* half_square = m.mul(m.mul(m.num(0.5), f), f);
+  Value* low = m.fma(k, m.num(m.pick(coef::kLn2Low32, coef::kLn2Low64)), correction);
+  Value* tail = m.fma(s, m.add(half_square, rest), low);
+  Value* small = m.sub(m.sub(half_square, tail), f);
+  return m.fma(k, m.num(m.pick(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
+}
+
+/// `y` where 0 < x < inf; else what a logarithm of x is.
+Value* log_special(MathOps& m, Value* x, Value* y) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  y = m.select(m.lt(x, m.num(infinity)), y, x);  // inf and NaN stay
+  y = m.select(m.eq(x, m.num(0)), m.num(-infinity), y);
+  return m.select(m.lt(x, m.num(0)), m.num(std::numeric_limits<double>::quiet_NaN()), y);
+}
+
+Value* log_of(MathOps& m, Value* x) {
+  Split a = split(m, x);
+  return log_special(m, x, log_of_parts(m, a.k, m.sub(a.m, m.num(1)), m.num(0)));
+}
+
+Value* log1p_of(MathOps& m, Value* x) {
+  Value* u = m.add(m.num(1), x);
+  Split a = split(m, u);
+  // What 1 + x lost in rounding, relative to u.
+  Value* lost =
+      m.select(m.lt(m.num(1), x), m.sub(m.num(1), m.sub(u, x)), m.sub(x, m.sub(u, m.num(1))));
+  Value* near = m.eq(a.k, m.num(0));
+  Value* f = m.select(near, x, m.sub(a.m, m.num(1)));
+  Value* correction = m.select(near, m.num(0), m.div(lost, u));
+  Value* y = log_special(m, u, log_of_parts(m, a.k, f, correction));
+  return m.select(m.eq(x, m.num(0)), x, y);
+}
+
+/// A polynomial near zero, else 1 - 2 / (exp(2 |x|) + 1).
+Value* tanh_of(MathOps& m, Value* x) {
+  Value* size = m.abs(x);
+  Value* z = m.mul(x, x);
+  Value* near = m.fma(m.mul(x, z), m.poly(m.pick_table(coef::kTanh32, coef::kTanh64), z), x);
+  Value* e = exp_of(m, m.clamp(m.add(size, size), 0, m.pick(20.0, 44.0)));
+  Value* far = m.sub(m.num(1), m.div(m.num(2), m.add(e, m.num(1))));
+  return m.copy_sign(m.select(m.lt(size, m.num(0.62)), near, far), x);
+}
+
+/// 1 / (1 + exp(-x)), and exp(x) / (1 + exp(x)) below zero.
+Value* sigmoid_of(MathOps& m, Value* x) {
+  Value* e = exp_of(m, m.neg(m.abs(x)));
+  Value* t = m.add(m.num(1), e);
+  Value* y = m.div(m.select(m.lt(m.num(0), x), m.num(1), e), t);
+  // What the sum lost, over t: for it a line is close enough to 1 / t on [1, 2].
+  Value* lost = m.sub(e, m.sub(t, m.num(1)));
+  Value* relative = m.mul(lost, m.fma(t, m.num(-0.5), m.num(1.457)));
+  return m.fma(m.neg(y), relative, y);
+}
+
+/// Near zero x + x P(x^2), else 1 - exp(-x^2) Q((x-2)/(x+2)).
+Value* erf_of(MathOps& m, Value* x) {
+  Value* z = m.mul(x, x);
+  Value* near = m.fma(x, m.poly(m.pick_table(coef::kErf32, coef::kErf64), z), x);
+  Value* size = m.clamp(m.abs(x), 1, m.pick(4.0, 6.0));
+  Value* u = m.div(m.sub(size, m.num(2)), m.add(size, m.num(2)));
+  Value* q = m.poly(m.pick_table(coef::kErfc32, coef::kErfc64), u);
+  Value* e = exp_of(m, m.neg(m.mul(size, size)));
+  Value* far = m.fma(m.neg(e), q, m.num(1));
+  return m.select(m.lt(m.abs(x), m.num(1)), near, m.copy_sign(far, x));
+}
+
+/// An angle as `quadrant` pi/2 + r with |r| <= pi/4; f64.
+struct Angle {
+  Value* r;
+  Value* quadrant;  // i64; the low two bits count
+};
+
+/// For |x| below 2^20: three parts of pi/2 (Cody and Waite) under fused multiply-adds.
+Angle reduce_angle_near(MathOps& m, Value* x) {
+  constexpr double kTwoOverPi = 0.63661977236758134308;
+  Value* shifted = m.fma(x, m.num(kTwoOverPi), m.num(m.round_magic()));
+  Value* n = m.sub(shifted, m.num(m.round_magic()));
+  Value* r = x;
+  for (double part : coef::kHalfPi) r = m.exact_fma(n, m.num(-part), r);
+  return {r, m.bits(shifted)};
+}
+
+/// For any finite x of at least 2^-32: Payne and Hanek's method. x is an integer times 2^e; only
+/// the bits of 2/pi that give the product's value modulo 4 and 126 bits below it are multiplied.
+Angle reduce_angle_far(MathOps& m, Value* x) {
+  Value* bits = m.bits(m.abs(x));
+  Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.inum(int64_t{1} << 52));
+  Value* start = m.isub(m.ashr(bits, 52), m.inum(1075 - 62));
+  Value* word = m.ashr(start, 6);
+  Value* shift = m.iand(start, 63);
+  Value* table[4];
+  for (int i = 0; i < 4; ++i) {
+    table[i] = m.table_lookup(coef::kTwoOverPi, m.iadd(word, m.inum(i)));
+  }
+  Value* w[3];
+  for (int i = 0; i < 3; ++i) w[i] = m.funnel_left(table[i], table[i + 1], shift);
+  Value* low = m.imul(mantissa, w[1]);
+  Value* middle = m.iadd(low, m.imul_high(mantissa, w[2]));
+  Value* carry = m.to_integer(m.unsigned_less(middle, low));
+  Value* high = m.iadd(m.iadd(m.imul(mantissa, w[0]), m.imul_high(mantissa, w[1])), carry);
+  Value* quadrant = m.lshr(m.iadd(high, m.inum(int64_t{1} << 61)), 62);
+  Value* signed_high = m.isub(high, m.shl(quadrant, 62));
+  Value* turn = m.add(m.mul(m.to_float(signed_high), m.num(0x1p-62)),
+                      m.mul(m.to_float_unsigned(middle), m.num(0x1p-126)));
+  Value* r = m.mul(turn, m.num(coef::kHalfPi[0]));
+  Value* negative = m.lt(x, m.num(0));
+  return {m.select(negative, m.neg(r), r),
+          m.select(negative, m.isub(m.inum(0), quadrant), quadrant)};
+}
+
+/// sin(x + turns pi/2), in f64.
+Value* sine(MathOps& m, Value* x, int64_t turns) {
+  constexpr double kFar = 0x1p20;
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value* size = m.abs(x);
+  Value* is_far = m.both(m.le(m.num(kFar), size), m.lt(size, m.num(infinity)));
+  Angle near = reduce_angle_near(m, x);
+  auto [r, quadrant] = m.when_any(is_far, std::pair(near.r, near.quadrant), [&] {
+    Angle far = reduce_angle_far(m, m.select(is_far, x, m.num(kFar)));
+    return std::pair(m.select(is_far, far.r, near.r),
+                     m.select(is_far, far.quadrant, near.quadrant));
+  });
+  quadrant = m.iadd(quadrant, m.inum(turns));
+  Value* z = m.mul(r, r);
+  Value* s = m.fma(m.mul(r, z), m.poly(coef::kSin64, z), r);
+  Value* c = m.fma(m.mul(z, z), m.poly(coef::kCos64, z), m.fma(z, m.num(-0.5), m.num(1)));
+  Value* y = m.select(m.bit(quadrant, 1), c, s);
+  y = m.select(m.bit(quadrant, 2), m.neg(y), y);
+  if (turns == 0) y = m.select(m.eq(x, m.num(0)), x, y);
+  return m.select(m.eq(size, m.num(infinity)), m.num(std::numeric_limits<double>::quiet_NaN()), y);
+}
+
+/// A number as an unevaluated sum; |low| is below an ulp of high.
+struct Pair {
+  Value* high;
+  Value* low;
+};
+
+/// log(x) for x > 0 in f64, to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2), the first three
+/// terms in two doubles (Dekker's and Knuth's error-free transformations).
+Pair log_pair(MathOps& m, Value* x) {
+  Split a = split(m, x);
+  Value* f = m.sub(a.m, m.num(1));
+  Value* t = m.add(m.num(2), f);
+  Value* t_low = m.sub(f, m.sub(t, m.num(2)));
+  Value* s = m.div(f, t);
+  Value* remainder = m.sub(m.exact_fma(m.neg(s), t, f), m.mul(s, t_low));
+  Value* s_low = m.div(remainder, t);
+  Value* z = m.mul(s, s);
+  Value* z_low = m.fma(m.add(s, s), s_low, m.exact_fma(s, s, m.neg(z)));
+  Value* cube = m.mul(z, s);
+  Value* cube_low = m.fma(z, s_low, m.fma(z_low, s, m.exact_fma(z, s, m.neg(cube))));
+  Value* third = m.mul(cube, m.num(coef::kTwoThirds[0]));
+  Value* third_low = m.fma(cube_low, m.num(coef::kTwoThirds[0]),
+                           m.fma(cube, m.num(coef::kTwoThirds[1]),
+                                 m.exact_fma(cube, m.num(coef::kTwoThirds[0]), m.neg(third))));
+  Value* tail = m.mul(m.mul(z, cube), m.poly(coef::kLogTail64, z));
+
+  auto sum = [&](Value* p, Value* q) {  // exact, any sizes
+    Value* high = m.add(p, q);
+    Value* part = m.sub(high, p);
+    return Pair{high, m.add(m.sub(p, m.sub(high, part)), m.sub(q, part))};
+  };
+  Pair exponent = sum(m.mul(a.k, m.num(coef::kLn2High64)), m.add(s, s));
+  Pair all = sum(exponent.high, third);
+  Value* low =
+      m.add(m.add(tail, m.mul(a.k, m.num(coef::kLn2Low64))), m.add(third_low, m.add(s_low, s_low)));
+  return sum(all.high, m.add(low, m.add(exponent.low, all.low)));
+}
+
+Value* power_of_positive(MathOps& m, Value* x, Value* y) {
+  Pair l = log_pair(m, x);
+  Value* product = m.mul(y, l.high);
+  Value* low = m.fma(y, l.low, m.exact_fma(y, l.high, m.neg(product)));
+  Value* in_range = m.lt(m.abs(product), m.num(1000));
+  return exp_of(m, product, m.select(in_range, low, m.num(0)));
+}
+
+/// In f64: for f32 operands too, whose result is then rounded once more.
+Value* power_of(MathOps& m, Value* x, Value* y) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value *zero = m.num(0), *one = m.num(1), *inf = m.num(infinity);
+  Value* size = m.abs(x);
+  Value* result = power_of_positive(m, size, y);
+  Value* grows = m.same_truth(m.lt(one, size), m.lt(zero, y));
+  Value* extreme = m.either(m.either(m.eq(size, zero), m.eq(size, inf)), m.eq(m.abs(y), inf));
+  result = m.select(extreme, m.select(grows, inf, zero), result);
+  result = m.select(m.eq(size, one), one, result);
+
+  Value* is_integer = m.eq(m.floor(y), y);
+  Value* half = m.mul(y, m.num(0.5));
+  Value* is_odd = m.both(m.both(is_integer, m.lt(m.abs(y), inf)), m.ne(m.floor(half), half));
+  result = m.select(is_odd, m.copy_sign(result, x), result);
+  Value* undefined = m.both(m.both(m.lt(x, zero), m.lt(size, inf)), m.no(is_integer));
+  undefined = m.either(undefined, m.either(m.ne(x, x), m.ne(y, y)));
+  result = m.select(undefined, m.num(std::numeric_limits<double>::quiet_NaN()), result);
+  return m.select(m.either(m.eq(y, zero), m.eq(x, one)), one, result);
+}
+
+/// Calls `f` on doubles, whatever the type of `x` is.
+template <class F>
+Value* in_double(llvm::IRBuilder<>& b, Value* x, const F& f) {
+  llvm::Type* narrow = x->getType();
+  llvm::Type* wide = narrow->getWithNewType(b.getDoubleTy());
+  MathOps m(b, wide);
+  return b.CreateFPCast(f(m, wide), narrow);
+}
+
+}  // namespace
+
+Value* elementary(llvm::IRBuilder<>& b, Scalar op, Value* x) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+  b.clearFastMathFlags();  // error terms are computed apart: nothing may fuse behind their back
+  MathOps m(b, x->getType());
+  switch (op) {
+    case Scalar::exp:
+      return exp_of(m, x);
+    case Scalar::expm1:
+      return expm1_of(m, x);
+    case Scalar::log:
+      return log_of(m, x);
+    case Scalar::log1p:
+      return log1p_of(m, x);
+    case Scalar::tanh:
+      return tanh_of(m, x);
+    case Scalar::erf:
+      return erf_of(m, x);
+    case Scalar::sigmoid:
+      return sigmoid_of(m, x);
+    case Scalar::sin:
+    case Scalar::cos:
+      return in_double(b, x, [&](MathOps& wide, llvm::Type* type) {
+        return sine(wide, b.CreateFPCast(x, type), op == Scalar::cos ? 1 : 0);
+      });
+    default:
+      throw InternalError("a scalar that the emitter does not know");
+  }
+}
+
+Value* power(llvm::IRBuilder<>& b, Value* x, Value* y) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+  b.clearFastMathFlags();
+  return in_double(b, x, [&](MathOps& m, llvm::Type* type) {
+    return power_of(m, b.CreateFPCast(x, type), b.CreateFPCast(y, type));
+  });
+}
+
 }  // namespace fluid::emit

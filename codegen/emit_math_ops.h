@@ -1,0 +1,166 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "codegen/llvm_headers.h"
+
+namespace fluid::emit {
+
+/// Arithmetic on one float type, scalar or vector, and on the integers of its width: what the
+/// elementary functions are written in.
+class MathOps {
+ public:
+  using Value = llvm::Value;
+
+  MathOps(llvm::IRBuilder<>& b, llvm::Type* type)
+      : b_(b),
+        type_(type),
+        wide_(type->getScalarType()->isDoubleTy()),
+        ints_(type->getWithNewType(wide_ ? b.getInt64Ty() : b.getInt32Ty())) {}
+
+  /// By width: f32's or f64's.
+  template <class T>
+  T pick(T narrow, T wide) const {
+    return wide_ ? wide : narrow;
+  }
+  std::span<const double> pick_table(std::span<const double> narrow,
+                                     std::span<const double> wide) const {
+    return wide_ ? wide : narrow;
+  }
+  int64_t mantissa_bits() const { return pick<int64_t>(23, 52); }
+  int64_t mantissa_mask() const { return (int64_t{1} << mantissa_bits()) - 1; }
+  double smallest_normal() const { return pick(0x1p-126, 0x1p-1022); }
+  /// Added to a number below 2^22 (2^51) it rounds it to an integer, which ends in the low bits.
+  double round_magic() const { return pick(0x1.8p23, 0x1.8p52); }
+
+  Value* num(double v) { return llvm::ConstantFP::get(type_, v); }
+  Value* add(Value* a, Value* b) { return b_.CreateFAdd(a, b); }
+  Value* sub(Value* a, Value* b) { return b_.CreateFSub(a, b); }
+  Value* mul(Value* a, Value* b) { return b_.CreateFMul(a, b); }
+  Value* div(Value* a, Value* b) { return b_.CreateFDiv(a, b); }
+  Value* neg(Value* a) { return b_.CreateFNeg(a); }
+  Value* abs(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
+  Value* floor(Value* a) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a); }
+  Value* copy_sign(Value* size, Value* sign) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, size, sign);
+  }
+  /// a b + c, with one rounding where the machine can.
+  Value* fma(Value* a, Value* b, Value* c) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type_}, {a, b, c});
+  }
+  /// a b + c with one rounding.
+  Value* exact_fma(Value* a, Value* b, Value* c) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c});
+  }
+  /// Horner's rule, lowest coefficient first.
+  Value* poly(std::span<const double> coefficients, Value* x) {
+    Value* y = num(coefficients.back());
+    for (size_t i = coefficients.size() - 1; i-- > 0;) y = fma(y, x, num(coefficients[i]));
+    return y;
+  }
+  /// NaN stays NaN.
+  Value* clamp(Value* x, double low, double high) {
+    x = select(lt(x, num(low)), num(low), x);
+    return select(lt(num(high), x), num(high), x);
+  }
+
+  Value* eq(Value* a, Value* b) { return b_.CreateFCmpOEQ(a, b); }
+  Value* ne(Value* a, Value* b) { return b_.CreateFCmpUNE(a, b); }
+  Value* lt(Value* a, Value* b) { return b_.CreateFCmpOLT(a, b); }
+  Value* le(Value* a, Value* b) { return b_.CreateFCmpOLE(a, b); }
+  Value* both(Value* a, Value* b) { return b_.CreateAnd(a, b); }
+  Value* either(Value* a, Value* b) { return b_.CreateOr(a, b); }
+  Value* no(Value* a) { return b_.CreateNot(a); }
+  Value* same_truth(Value* a, Value* b) { return no(b_.CreateXor(a, b)); }
+  Value* select(Value* c, Value* a, Value* b) { return b_.CreateSelect(c, a, b); }
+
+  Value* inum(int64_t v) { return llvm::ConstantInt::get(ints_, static_cast<uint64_t>(v), true); }
+  Value* bits(Value* a) { return b_.CreateBitCast(a, ints_); }
+  Value* from_bits(Value* a) { return b_.CreateBitCast(a, type_); }
+  Value* iadd(Value* a, Value* b) { return b_.CreateAdd(a, b); }
+  Value* isub(Value* a, Value* b) { return b_.CreateSub(a, b); }
+  Value* imul(Value* a, Value* b) { return b_.CreateMul(a, b); }
+  Value* iand(Value* a, int64_t mask) { return b_.CreateAnd(a, inum(mask)); }
+  Value* ior(Value* a, Value* b) { return b_.CreateOr(a, b); }
+  Value* ashr(Value* a, int64_t by) { return b_.CreateAShr(a, inum(by)); }
+  Value* lshr(Value* a, int64_t by) { return b_.CreateLShr(a, inum(by)); }
+  Value* shl(Value* a, int64_t by) { return b_.CreateShl(a, inum(by)); }
+  Value* unsigned_less(Value* a, Value* b) { return b_.CreateICmpULT(a, b); }
+  Value* bit(Value* a, int64_t mask) { return b_.CreateICmpNE(iand(a, mask), inum(0)); }
+  Value* to_integer(Value* truth) { return b_.CreateZExt(truth, ints_); }
+  Value* to_float(Value* a) { return b_.CreateSIToFP(a, type_); }
+  Value* to_float_unsigned(Value* a) { return b_.CreateUIToFP(a, type_); }
+  /// The high half of the double-width product of unsigned 64-bit integers.
+  Value* imul_high(Value* a, Value* b) {
+    llvm::Type* twice = type_->getWithNewType(b_.getInt128Ty());
+    Value* product = b_.CreateMul(b_.CreateZExt(a, twice), b_.CreateZExt(b, twice));
+    return b_.CreateTrunc(b_.CreateLShr(product, 64), ints_);
+  }
+  /// The high word of (high : low) << by.
+  Value* funnel_left(Value* high, Value* low, Value* by) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fshl, {ints_}, {high, low, by});
+  }
+
+  /// 2^n for n within the exponents of normal numbers.
+  Value* power_of_two(Value* n) {
+    return from_bits(shl(iadd(n, inum(pick(127, 1023))), mantissa_bits()));
+  }
+  /// y 2^n in two steps, so that results may be denormal or infinite.
+  Value* scale_by_power(Value* y, Value* n) {
+    Value* first = ashr(n, 1);
+    return mul(mul(y, power_of_two(first)), power_of_two(isub(n, first)));
+  }
+
+  /// Entries of a constant table of 64-bit words.
+  Value* table_lookup(std::span<const uint64_t> table, Value* index);
+
+  /// `otherwise`, or what `compute` gives when `condition` holds in any lane.
+  template <class Compute>
+  std::pair<Value*, Value*> when_any(Value* condition, std::pair<Value*, Value*> otherwise,
+                                     const Compute& compute) {
+    if (condition->getType()->isVectorTy()) condition = b_.CreateOrReduce(condition);
+    llvm::BasicBlock* entry = b_.GetInsertBlock();
+    llvm::Function* function = entry->getParent();
+    auto* rare = llvm::BasicBlock::Create(b_.getContext(), "rare", function);
+    auto* join = llvm::BasicBlock::Create(b_.getContext(), "join", function);
+    b_.CreateCondBr(condition, rare, join);
+    b_.SetInsertPoint(rare);
+    std::pair<Value*, Value*> computed = compute();
+    llvm::BasicBlock* rare_end = b_.GetInsertBlock();
+    b_.CreateBr(join);
+    b_.SetInsertPoint(join);
+    auto merge = [&](Value* a, Value* b) {
+      llvm::PHINode* phi = b_.CreatePHI(a->getType(), 2);
+      phi->addIncoming(a, entry);
+      phi->addIncoming(b, rare_end);
+      return phi;
+    };
+    return {merge(otherwise.first, computed.first), merge(otherwise.second, computed.second)};
+  }
+
+ private:
+  llvm::IRBuilder<>& b_;
+  llvm::Type* type_;
+  bool wide_;
+  llvm::Type* ints_;
+};
+
+inline llvm::Value* MathOps::table_lookup(std::span<const uint64_t> table, Value* index) {
+  llvm::Module& module = *b_.GetInsertBlock()->getModule();
+  llvm::Constant* data = llvm::ConstantDataArray::get(
+      b_.getContext(), llvm::ArrayRef<uint64_t>(table.data(), table.size()));
+  llvm::GlobalVariable* global = module.getGlobalVariable("fluid_two_over_pi", true);
+  if (!global) {
+    global = new llvm::GlobalVariable(module, data->getType(), true,
+                                      llvm::GlobalValue::PrivateLinkage, data, "fluid_two_over_pi");
+  }
+  llvm::Value* place = b_.CreateGEP(b_.getInt64Ty(), global, index);
+  if (!ints_->isVectorTy()) return b_.CreateAlignedLoad(ints_, place, llvm::Align(8));
+  auto lanes = llvm::cast<llvm::FixedVectorType>(ints_)->getNumElements();
+  Value* all = b_.CreateVectorSplat(lanes, b_.getTrue());
+  return b_.CreateMaskedGather(ints_, place, llvm::Align(8), all);
+}
+
+}  // namespace fluid::emit
