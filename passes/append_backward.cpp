@@ -48,7 +48,7 @@ class Backward {
 
   void seed() {
     ir::RecordAs as(graph_, {ir::Role::backward, loss_.op()->loc, loss_.op()->scope, ""});
-    gradients_[loss_] = fill(graph_, {.type = loss_.type(), .value = 1.0});
+    gradients_[loss_] = fill(graph_, {.type = loss_.type(), .value = 1.0}, loss_.op()->loc);
   }
 
   void differentiate(ir::Op& op) {
@@ -81,7 +81,7 @@ class Backward {
                                             std::to_string(operand) + " is " +
                                             gradient.type().str() + ", not " + of.type().str());
     auto [it, first] = gradients_.try_emplace(of, gradient);
-    if (!first) it->second = add(it->second, gradient);
+    if (!first) it->second = add(it->second, gradient, op.loc);
   }
 
   ir::Graph& graph_;

@@ -1,5 +1,6 @@
 #include "ops/functions.h"
 #include "ops/operators.h"
+#include "ops/optim/optimizer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/passes.h"
@@ -27,13 +28,19 @@ void update(ir::Graph& graph, const ir::Op& train, const OpDef& optimizer, Value
     operands.push_back(record_source(graph, "state", name + "." + optimizer.inputs->at(i).name,
                                      param.type(), {}, train.loc));
   }
-  Attrs settings = train.attrs;
-  for (const char* own : {"optimizer", "lr", "parameters"}) settings.erase(own);
-  const Values results = record(graph, *optimizer.name, operands, settings, train.loc);
+  const Values results =
+      record(graph, *optimizer.name, operands, optimizer_settings(train.attrs), train.loc);
   for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
     stores.emplace_back(operands.at(static_cast<size_t>(operand)).op()->symbol,
                         results.at(static_cast<size_t>(result)));
   }
+}
+
+/// The random state after the step: (seed, runs, first sample) with one more run.
+Value advanced(Value rng, const Loc& loc) {
+  const auto part = [&](int64_t i) { return slice(rng, {.starts = {i}, .stops = {i + 1}}, loc); };
+  const Value runs = part(1);
+  return concat({part(0), runs + 1, part(2)}, {.axis = 0}, loc);
 }
 
 bool run(ir::Program& program, const Options&, const Target&) {
@@ -51,10 +58,13 @@ bool run(ir::Program& program, const Options&, const Target&) {
     const Value gradient = train->operands.at(i + 1);
     const Value param = graph.find("param", names[i])->result();
     const DType dtype = compute_dtype(param.dtype());
-    if (!lr.contains(dtype)) lr[dtype] = fill(graph, {.type = Type{dtype, {}, {}}, .value = rate});
+    if (!lr.contains(dtype))
+      lr[dtype] = fill(graph, {.type = Type{dtype, {}, {}}, .value = rate}, train->loc);
     update(graph, *train, optimizer, param, gradient, lr[dtype], counter, stores);
   }
   stores.emplace_back("update", counter + 1);
+  if (ir::Op* rng = graph.find("state", "rng"))
+    stores.emplace_back("rng", advanced(rng->result(), train->loc));
   for (auto& [name, value] : stores) record_store(graph, name, value, train->loc);
   graph.erase_if([&](const ir::Op& op) { return &op == train; });
   return true;

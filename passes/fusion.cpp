@@ -63,11 +63,12 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
     group->ops = {op.get()};
     group->fusible = is_kernel_op(*op);
     groups_of_[op.get()] = group.get();
-    if (group->fusible) {
-      if (is_contraction(op.get())) contractions_.insert(op.get());
-      group->cost = cost_of(*group, false).value_or(0);
-    }
     groups_.push_back(std::move(group));
+  }
+  for (const auto& group : groups_) {
+    if (!group->fusible) continue;
+    if (is_contraction(group->ops.front())) contractions_.insert(group->ops.front());
+    group->cost = cost_of(*group, false).value_or(0);
   }
 }
 

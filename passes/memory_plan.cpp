@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 
@@ -169,7 +170,8 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
 std::vector<InPlace> in_place_pairs(const ir::Op& op) {
   if (op.attrs.has("kernel")) return {};
   if (!op.attrs.has("body")) return *def_of(op).in_place;
-  return {};
+  const auto& body = op.attrs.get<GraphRef>("body");
+  return in_place_pairs(*op.graph()->program().find(body.name));
 }
 
 std::string_view name_of(Holds holds) {

@@ -7,6 +7,7 @@
 namespace fluid {
 
 Pass append_backward_pass();
+Pass choose_kernels_pass();
 Pass cse_pass();
 Pass dce_pass();
 Pass derive_inference_pass();
@@ -14,6 +15,7 @@ Pass expand_pass();
 Pass expand_optimizer_pass();
 Pass fuse_pass();
 Pass infer_types_pass();
+Pass make_startup_pass();
 Pass own_values_pass();
 Pass plan_memory_pass();
 Pass schedule_pass();

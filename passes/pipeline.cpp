@@ -4,17 +4,27 @@ namespace fluid {
 
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
-      append_backward_pass(),  cse_pass(),        dce_pass(),
-      derive_inference_pass(), expand_pass(),     expand_optimizer_pass(),
+      append_backward_pass(),
+      choose_kernels_pass(),
+      cse_pass(),
+      dce_pass(),
+      derive_inference_pass(),
+      expand_pass(),
+      expand_optimizer_pass(),
       fuse_pass(),
-      infer_types_pass(),      own_values_pass(), plan_memory_pass(),
-      schedule_pass(),         set_dtype_pass(),  simplify_pass(),
+      infer_types_pass(),
+      make_startup_pass(),
+      own_values_pass(),
+      plan_memory_pass(),
+      schedule_pass(),
+      set_dtype_pass(),
+      simplify_pass(),
       split_metrics_pass(),
   };
   return passes;
 }
 
-std::vector<Pass> pipeline(const Options&) {
+std::vector<Pass> pipeline(const Options& options) {
   std::vector<Pass> p;
   // 1. The program as the user meant it.
   p.push_back(set_dtype_pass());  // first: types are inferred from the sources' dtypes
@@ -27,7 +37,10 @@ std::vector<Pass> pipeline(const Options&) {
   // 2. The training step.
   p.push_back(append_backward_pass());
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
-  p.push_back(split_metrics_pass());     // before cleaning: it reads results that outputs did not
+  if (options.mode == Mode::init) {
+    p.push_back(make_startup_pass());  // after it: the states are initialised as well
+  }
+  p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
 
   // 3. What the gradients left behind.
   p.push_back(simplify_pass());
@@ -35,6 +48,9 @@ std::vector<Pass> pipeline(const Options&) {
   p.push_back(dce_pass());
 
   // 4. Who computes what, and in which layout.
+  if (options.libraries) {
+    p.push_back(choose_kernels_pass());  // before expand: whole ops are claimed
+  }
   p.push_back(expand_pass());    // what nobody claimed, from maps and reductions
   p.push_back(simplify_pass());  // expansions repeat each other: softmax and its gradient
   p.push_back(cse_pass());

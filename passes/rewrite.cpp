@@ -8,6 +8,16 @@ ir::Graph::Recording recording_of(const ir::Op& op) {
   return {op.role, op.loc, op.scope, op.param};
 }
 
+namespace {
+
+/// An unnamed replacement takes over the name that people know the value by.
+void pass_name_on(std::string& name, Value to) {
+  std::string& other = to.op()->results[static_cast<size_t>(to.index())].name;
+  if (other.empty()) other = std::move(name);
+}
+
+}  // namespace
+
 bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace) {
   std::vector<std::unique_ptr<ir::Op>> old = std::move(graph.ops);
   graph.ops.clear();
@@ -28,7 +38,10 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
       continue;
     }
     check(with.size() == op->results.size(), op->name + " is replaced by another number of values");
-    for (size_t i = 0; i < with.size(); ++i) mapped[op->result(static_cast<int>(i))] = with[i];
+    for (size_t i = 0; i < with.size(); ++i) {
+      mapped[op->result(static_cast<int>(i))] = with[i];
+      if (with[i]) pass_name_on(op->results[i].name, with[i]);
+    }
     dead.push_back(std::move(op));
   }
   for (ir::Output& o : graph.outputs) follow(o.value);
@@ -48,6 +61,40 @@ std::set<const ir::Op*> ancestors(const Values& roots) {
     for (Value v : op->operands) visit(v);
   }
   return seen;
+}
+
+std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch) {
+  auto program = std::make_unique<ir::Program>("chain");
+  ir::Graph& graph = program->main();
+  std::map<Value, Value> copies;
+  const std::set<const ir::Op*> inside(chain.begin(), chain.end());
+  auto concrete = [&](Type type) {
+    type.shape = type.shape.at(batch);
+    return type;
+  };
+  for (const ir::Op* op : chain) {
+    for (Value v : op->operands) {
+      if (inside.contains(v.op()) || copies.contains(v)) continue;
+      const auto index = static_cast<int64_t>(copies.size());
+      copies[v] = graph.append("arg", {}, {{"index", index}}, {concrete(v.type())})->result();
+    }
+  }
+  for (const ir::Op* op : chain) {
+    Values operands;
+    for (Value v : op->operands) operands.push_back(copies.at(v));
+    std::vector<Type> types;
+    for (const ir::Result& r : op->results) types.push_back(concrete(r.type));
+    Attrs attrs;
+    for (const auto& [name, attr] : op->attrs) {
+      const Type* type = std::get_if<Type>(&attr);
+      attrs.set(name, type == nullptr ? attr : Attr(concrete(*type)));
+    }
+    ir::Op* copy = graph.append(op->name, std::move(operands), std::move(attrs), std::move(types));
+    for (int r = 0; r < static_cast<int>(op->results.size()); ++r) {
+      copies[Value(const_cast<ir::Op*>(op), r)] = copy->result(r);
+    }
+  }
+  return program;
 }
 
 ir::Op* find_directive(const ir::Graph& graph) {

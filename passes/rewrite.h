@@ -3,6 +3,7 @@
 // Tools that several passes share.
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -22,8 +23,8 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
 /// The ops that `roots` depend on, the roots' own ops included.
 std::set<const ir::Op*> ancestors(const Values& roots);
 
-/// `op` with every batch dim of its types replaced by its number: what a Target is asked about.
-/// Operands become ops named "arg" of the returned program's main graph, which holds the op last.
+/// A copy of `chain` with the batch made a number, as a Target wants it: the values it reads from
+/// outside are `arg` ops, which come first; then the ops of the chain, in order.
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
 
 /// The one directive (`train`) of the graph; null when there is none.

@@ -193,7 +193,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
 Pass schedule_pass() {
   return {.name = "schedule",
           .doc = "Orders the ops for the lowest peak of memory: of several orders, the best.",
-          .needs = {"primitive"},
+          .needs = {"fused"},
           .gives = {"scheduled"},
           .run = run};
 }

@@ -20,25 +20,25 @@ bool is_pure_map(const ir::Op& op) {
          op.results.size() == 1;
 }
 
-/// A scalar expression over elements of values: read nodes count into `leaves`.
+/// A scalar expression over elements of values: a read node names one of `leaves`. These are the
+/// op's operands, then what the substituted operands read.
 struct Body {
   Expr expr;
   Values leaves;
 };
 
-int64_t leaf(Values& leaves, Value v) {
-  const auto at = std::ranges::find(leaves, v);
-  if (at != leaves.end()) return at - leaves.begin();
-  leaves.push_back(v);
-  return static_cast<int64_t>(leaves.size()) - 1;
+Expr with_leaf(const Expr& read, int64_t leaf) {
+  ExprNode node = read.node();
+  node.ivalue = leaf;
+  return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
 
 Expr with_reads_of(const Expr& e, const Values& operands, Values& leaves) {
+  const auto first = static_cast<int64_t>(leaves.size());
+  leaves.insert(leaves.end(), operands.begin(), operands.end());
   return rewrite(e, [&](const Expr& node) {
-    if (node.op() != Scalar::read) return Expr();
-    ExprNode read = node.node();
-    read.ivalue = leaf(leaves, operands.at(static_cast<size_t>(read.ivalue)));
-    return Expr(std::make_shared<const ExprNode>(std::move(read)));
+    const bool old = node.op() == Scalar::read && node.node().ivalue < first;
+    return old ? with_leaf(node, first + node.node().ivalue) : Expr();
   });
 }
 
@@ -56,18 +56,14 @@ bool may_substitute(const Expr& read, Value from) {
 
 /// The op's expression with the operands that `substitute` picks replaced by what they compute.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
-  Body body;
-  std::map<int64_t, Expr> of_operand;
+  Body body{own, op.operands};
+  const auto count = static_cast<int64_t>(op.operands.size());
   body.expr = rewrite(own, [&](const Expr& node) {
-    if (node.op() != Scalar::read) return Expr();
+    if (node.op() != Scalar::read || node.node().ivalue >= count) return Expr();
     const Value from = op.operands.at(static_cast<size_t>(node.node().ivalue));
-    if (may_substitute(node, from) && substitute(*from.op())) {
-      const Expr inner = lower_op(*from.op()).bodies.at(0);
-      return with_reads_of(at_index(inner, node.args()), from.op()->operands, body.leaves);
-    }
-    ExprNode read = node.node();
-    read.ivalue = leaf(body.leaves, from);
-    return Expr(std::make_shared<const ExprNode>(std::move(read)));
+    if (!may_substitute(node, from) || !substitute(*from.op())) return Expr();
+    const Expr inner = at_index(lower_op(*from.op()).bodies.at(0), node.args());
+    return with_reads_of(inner, from.op()->operands, body.leaves);
   });
   return body;
 }
@@ -94,20 +90,23 @@ bool reads_in_order(const Expr& read, Value from, const Type& result) {
   return next == index.size();
 }
 
+/// The op's result as a constant, when `e` is one.
+Values constant(const ir::Op& op, const Expr& e) {
+  if (!is_constant(e)) return {};
+  const double value = is_float(e.dtype()) ? e.node().fvalue : static_cast<double>(e.node().ivalue);
+  return {fill(*op.graph(), {.type = op.results.front().type, .value = value}, op.loc)};
+}
+
 Values replacement(ir::Op& op, const Body& body) {
   const Type& type = op.results.front().type;
-  if (is_constant(body.expr) && !op.operands.empty()) {
-    const ExprNode& c = body.expr.node();
-    const double value = is_float(c.dtype) ? c.fvalue : static_cast<double>(c.ivalue);
-    return {fill(*op.graph(), {.type = type, .value = value})};
-  }
+  if (is_constant(body.expr)) return op.operands.empty() ? Values() : constant(op, body.expr);
   if (body.expr.op() != Scalar::read || body.expr.node().guarded || body.expr.node().checked) {
     return {};
   }
   const Value from = body.leaves.at(static_cast<size_t>(body.expr.node().ivalue));
   if (from.dtype() != type.dtype || from.type().layout || type.layout) return {};
   if (!reads_in_order(body.expr, from, type)) return {};
-  return {from.type() == type ? from : reshape(from, type.shape)};
+  return {from.type() == type ? from : reshape(from, type.shape, op.loc)};
 }
 
 /// The expression of a Map, or of a Reduce over extents of one.
@@ -129,8 +128,14 @@ Expr expression_of(const ir::Op& op) {
 Values simplify_alias(ir::Op& op) {
   const Value from = op.operands.front();
   if (from.type() == op.results.front().type) return {from};
+  const Type& type = op.results.front().type;
+  if (is_pure_map(*from.op()) && from.op()->operands.empty()) {
+    if (const Values with = constant(op, lower_op(*from.op()).bodies.at(0)); !with.empty()) {
+      return with;
+    }
+  }
   if (!std::holds_alternative<Alias>(*def_of(*from.op()).lower)) return {};
-  return {reshape(from.op()->operands.front(), op.results.front().type.shape)};
+  return {reshape(from.op()->operands.front(), type.shape, op.loc)};
 }
 
 Values simplified(ir::Op& op) {

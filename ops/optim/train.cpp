@@ -42,6 +42,7 @@ Attrs optimizer_settings(const Attrs& train) {
   Attrs settings = train;
   settings.erase("optimizer");
   settings.erase("lr");
+  settings.erase("parameters");
   return settings;
 }
 
@@ -52,9 +53,11 @@ OpDef train_op() {
           "Asks for a training step: the passes append the backward graph of the loss and an "
           "update of every parameter that it depends on. Attributes beyond those listed are the "
           "optimizer's.",
-      .inputs = {{"loss", "float scalar to minimise"}},
+      .inputs = {{"loss", "float scalar to minimise"},
+                 {"gradient", "of each of `parameters`; the passes append them", true, true}},
       .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
-                {"lr", 0.001, "learning rate", true}},
+                {"lr", 0.001, "learning rate", true},
+                {"parameters", std::vector<std::string>{}, "in the order of the gradients"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

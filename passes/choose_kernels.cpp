@@ -1,0 +1,117 @@
+#include "ops/table.h"
+#include "passes/compose.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kLongestEpilogue = 2;  // bias, activation
+
+bool is_elementwise(const ir::Op& op) {
+  return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1 &&
+         std::holds_alternative<Pure>(*def_of(op).effects);
+}
+
+/// Who reads the only result of `op`, when that is one op of the same shape and role, and no
+/// output.
+ir::Op* only_reader(const ir::Op& op, const std::map<Value, std::vector<ir::Op*>>& uses,
+                    const std::set<Value>& outputs) {
+  const Value v(const_cast<ir::Op*>(&op), 0);
+  const auto readers = uses.find(v);
+  if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
+  if (readers == uses.end() || readers->second.size() != 1) return nullptr;
+  ir::Op* reader = readers->second.front();
+  if (!is_elementwise(*reader) || reader->results[0].type != v.type()) return nullptr;
+  return reader->role == op.role ? reader : nullptr;
+}
+
+bool is_plain(const Claim& claim) {
+  const auto absent = [](const std::optional<Layout>& layout) { return !layout; };
+  return std::ranges::all_of(claim.operands, absent) && std::ranges::all_of(claim.results, absent);
+}
+
+/// An op, the epilogue that goes with it, and who runs them.
+struct Taken {
+  std::vector<ir::Op*> ops;
+  Claim claim;
+};
+
+class Chooser {
+ public:
+  Chooser(ir::Program& program, const Options& options, const Target& target)
+      : program_(program), options_(options), target_(target), uses_(program.main().uses()) {
+    for (const ir::Output& o : program.main().outputs) outputs_.insert(o.value);
+  }
+
+  bool run() {
+    std::vector<Taken> taken;
+    for (const auto& op : program_.main().ops) {
+      if (def_of(*op).kernels->empty()) continue;
+      if (std::optional<Taken> best = choose(op.get())) taken.push_back(std::move(*best));
+    }
+    for (const Taken& t : taken) wrap(t);
+    return !taken.empty();
+  }
+
+ private:
+  /// The longest chain from `head` that a library runs faster than generated code runs `head`
+  /// alone: generated code takes an epilogue along at no cost.
+  std::optional<Taken> choose(ir::Op* head) const {
+    const auto alone = concrete_copy({head}, options_.batch);
+    const double generated = target_.generated_seconds(*alone->main().ops.back());
+    std::optional<Taken> best;
+    std::vector<ir::Op*> chain;
+    for (ir::Op* op = head; op != nullptr && chain.size() <= kLongestEpilogue;
+         op = only_reader(*op, uses_, outputs_)) {
+      chain.push_back(op);
+      const std::optional<Claim> claim = fastest(chain);
+      if (claim && claim->seconds < generated) best = Taken{chain, *claim};
+    }
+    return best;
+  }
+
+  std::optional<Claim> fastest(const std::vector<ir::Op*>& chain) const {
+    const auto copy = concrete_copy({chain.begin(), chain.end()}, options_.batch);
+    const auto& ops = copy->main().ops;
+    const ir::Op& head = *ops[ops.size() - chain.size()];
+    Chain epilogue;
+    for (size_t i = ops.size() - chain.size() + 1; i < ops.size(); ++i) {
+      epilogue.push_back(ops[i].get());
+    }
+    for (const Claim& claim : target_.claims(head, epilogue)) {
+      if (is_plain(claim)) return claim;
+    }
+    return std::nullopt;
+  }
+
+  void wrap(const Taken& taken) {
+    ir::Op* fused = compose(program_, taken.ops);
+    fused->attrs.set("kernel", taken.claim.kernel);
+    if (taken.claim.workspace > 0) fused->attrs.set("workspace_bytes", taken.claim.workspace);
+  }
+
+  ir::Program& program_;
+  const Options& options_;
+  const Target& target_;
+  std::map<Value, std::vector<ir::Op*>> uses_;
+  std::set<Value> outputs_;
+};
+
+bool run(ir::Program& program, const Options& options, const Target& target) {
+  return Chooser(program, options, target).run();
+}
+
+}  // namespace
+
+Pass choose_kernels_pass() {
+  return {.name = "choose_kernels",
+          .doc =
+              "Gives ops, with the bias and activation after them, to the library kernels that "
+              "the target says are faster than generated code.",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid
