@@ -110,6 +110,17 @@ function(fluid_tests part)
                        PROPERTIES TIMEOUT 300)
 endfunction()
 
+# tests/fuzz/*.cpp become one program, fuzz_formats, and a ctest case that runs it briefly.
+function(fluid_fuzzer)
+  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
+  add_executable(fuzz_formats ${sources})
+  target_link_libraries(fuzz_formats PRIVATE ${ARG_LINKS})
+  target_precompile_headers(fuzz_formats PRIVATE ${FLUID_PCH})
+  add_test(NAME fuzz.formats COMMAND fuzz_formats --count 100)
+  set_tests_properties(fuzz.formats PROPERTIES TIMEOUT 300)
+endfunction()
+
 # Scripts under tests/lint, one ctest case each.
 function(fluid_lint_tests)
   file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/lint/*.sh)

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace fluid::fuzz {
+
+using Random = std::mt19937_64;
+
+/// A number in [0, n).
+inline size_t below(Random& random, size_t n) { return static_cast<size_t>(random() % n); }
+
+/// One kind of damage: makes a damaged input from `random` and hands it to its reader, which must
+/// return or throw UserError.
+struct Attack {
+  std::string name;
+  std::function<void(Random& random)> attempt;
+  int weight = 1;  ///< attempts for each unit of --count
+};
+
+/// Damaged program files: `fluid-bytes`, `fluid-structure`, `fir-bytes`.
+std::vector<Attack> program_attacks();
+
+/// Damaged data files: `safetensors`, `npy`.
+std::vector<Attack> data_attacks();
+
+/// `bytes` with one to four changes: bytes flipped, cut out, repeated, inserted, or the end cut
+/// off.
+std::string with_changed_bytes(std::string bytes, Random& random);
+
+}  // namespace fluid::fuzz

@@ -1,0 +1,161 @@
+// Damages files of every format and reads them: each must be accepted or refused with one clear
+// message, within 5 seconds and 256 MiB.
+//   fuzz_formats [--count N] [--seed S] [--only ATTACK]
+// A failure prints the command that repeats it.
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "ir/error.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace fluid::fuzz {
+namespace {
+
+constexpr unsigned kSecondsAllowed = 5;
+constexpr long kKiBAllowed = 256 << 10;
+
+char g_running[160];  ///< the attempt under way, for the signal handler
+
+void report_signal(int signal) {
+  const char* what = signal == SIGALRM ? "took too long: " : "crashed: ";
+  // write() is all that a signal handler may call; there is nobody to tell that it failed.
+  if (write(STDERR_FILENO, what, std::strlen(what)) < 0) _exit(2);
+  if (write(STDERR_FILENO, g_running, std::strlen(g_running)) < 0) _exit(2);
+  _exit(1);
+}
+
+struct Settings {
+  int count = 100;
+  uint64_t seed = 1;
+  std::string only;
+};
+
+template <class T>
+T number_of(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw UserError("'" + text + "' is no number");
+  }
+  return value;
+}
+
+Settings settings_of(const std::vector<std::string>& arguments) {
+  Settings settings;
+  for (size_t i = 0; i + 1 < arguments.size(); i += 2) {
+    if (arguments[i] == "--count") settings.count = number_of<int>(arguments[i + 1]);
+    if (arguments[i] == "--seed") settings.seed = number_of<uint64_t>(arguments[i + 1]);
+    if (arguments[i] == "--only") settings.only = arguments[i + 1];
+  }
+  return settings;
+}
+
+long peak_kib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+struct Tally {
+  int accepted = 0;
+  int refused = 0;
+  int failed = 0;
+};
+
+std::string fault_of_message(const std::string& message) {
+  if (message.empty()) return "an empty message";
+  if (message.find('\n') != std::string::npos) return "a message of several lines: " + message;
+  return "";
+}
+
+/// What went wrong, or "".
+std::string run_one(const Attack& attack, uint64_t seed, Tally& tally) {
+  Random random(seed);
+  const long before = peak_kib();
+  try {
+    alarm(kSecondsAllowed);
+    attack.attempt(random);
+    ++tally.accepted;
+  } catch (const UserError& e) {
+    ++tally.refused;
+    const std::string fault = fault_of_message(e.what());
+    if (!fault.empty()) return fault;
+  } catch (const std::exception& e) {
+    return std::string("not a UserError: ") + e.what();
+  }
+  alarm(0);
+  return peak_kib() - before > kKiBAllowed ? "took more than 256 MiB" : "";
+}
+
+bool run(const Attack& attack, const Settings& settings) {
+  Tally tally;
+  const int attempts = settings.count * attack.weight;
+  for (int i = 0; i < attempts; ++i) {
+    const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
+    std::snprintf(g_running, sizeof g_running, "fuzz_formats --only %s --count 1 --seed %llu\n",
+                  attack.name.c_str(), static_cast<unsigned long long>(seed));
+    const std::string fault = run_one(attack, seed, tally);
+    if (fault.empty()) continue;
+    ++tally.failed;
+    std::fprintf(stderr, "%s\n  repeat: %s", fault.c_str(), g_running);
+  }
+  std::printf("%-16s %6d attempts: %6d accepted, %6d refused, %d failed\n", attack.name.c_str(),
+              attempts, tally.accepted, tally.refused, tally.failed);
+  return tally.failed == 0;
+}
+
+}  // namespace
+
+std::string with_changed_bytes(std::string bytes, Random& random) {
+  for (size_t changes = 1 + below(random, 4); changes > 0 && !bytes.empty(); --changes) {
+    const size_t at = below(random, bytes.size());
+    const size_t length = 1 + below(random, 8);
+    switch (below(random, 8)) {
+      case 0:
+        bytes.resize(at);
+        break;
+      case 1:
+        bytes.erase(at, length);
+        break;
+      case 2:
+        bytes.insert(at, bytes.substr(below(random, bytes.size()), 8 * length));
+        break;
+      case 3:
+        bytes.insert(at, length, static_cast<char>(random()));
+        break;
+      default:
+        bytes[at] = static_cast<char>(random());
+    }
+  }
+  return bytes;
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  for (const int signal : {SIGALRM, SIGSEGV, SIGFPE, SIGABRT}) std::signal(signal, report_signal);
+  const Settings settings = settings_of(arguments);
+  bool good = true;
+  for (const auto& attacks : {program_attacks(), data_attacks()}) {
+    for (const Attack& attack : attacks) {
+      if (settings.only.empty() || settings.only == attack.name) good &= run(attack, settings);
+    }
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace fluid::fuzz
+
+int main(int argc, char** argv) {
+  try {
+    return fluid::fuzz::main_of({argv + 1, argv + argc});
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "fuzz_formats: %s\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,200 @@
+#include "ir/error.h"
+#include "ir/print.h"
+#include "ir/serialize.h"
+#include "ops/program_file.h"
+#include "ops/table.h"
+#include "program_generated.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/random_net.h"
+
+namespace fluid::fuzz {
+namespace {
+
+int version_of(std::string_view op) { return *op_named(op).version; }
+
+std::string net_text(Random& random) { return ir::print(*random_net(random, 12)); }
+std::string net_file(Random& random) { return ir::serialize(*random_net(random, 12), version_of); }
+
+/// Reads the file; a program that is accepted must be sound enough to print, read and infer again.
+void read_and_check(const std::string& bytes, const std::string& file_name) {
+  const auto program = read_program(bytes, file_name);
+  const std::string text = ir::print(*program);
+  const auto again = read_program(text, "printed.fir");
+  check(ir::print(*again) == text, "the text of an accepted program changes when it is read");
+  for (const auto& op : program->main().ops) infer_types(*op);
+}
+
+template <class T>
+T* any_of(Random& random, std::vector<std::unique_ptr<T>>& list) {
+  return list.empty() ? nullptr : list[below(random, list.size())].get();
+}
+
+int64_t odd_number(Random& random, int64_t near) {
+  const int64_t odd[] = {0, 1, -1, INT64_MAX, INT64_MIN, int64_t{1} << 33, near / 2};
+  return below(random, 3) == 0 ? static_cast<int64_t>(random())
+                               : odd[below(random, std::size(odd))];
+}
+
+void change_type(Random& random, fbs::TypeT& type) {
+  switch (below(random, 4)) {
+    case 0:
+      type.dtype = static_cast<fbs::DType>(below(random, 10));
+      break;
+    case 1:
+      type.dims.resize(below(random, 15), fbs::Dim(1, false));
+      break;
+    case 2:
+      type.layout = std::make_unique<fbs::LayoutT>();
+      for (size_t i = below(random, 6); i > 0; --i) {
+        type.layout->order.push_back(static_cast<int>(i) - 1);
+      }
+      type.layout->blocks.emplace_back(static_cast<int>(below(random, 5)), odd_number(random, 32));
+      break;
+    default:
+      if (type.dims.empty()) return;
+      fbs::Dim& dim = type.dims[below(random, type.dims.size())];
+      dim = below(random, 2) ? fbs::Dim(odd_number(random, dim.size()), dim.batch())
+                             : fbs::Dim(dim.size(), !dim.batch());
+  }
+}
+
+void change_attr(Random& random, fbs::AttrT& attr) {
+  switch (below(random, 4)) {
+    case 0:
+      attr.kind = static_cast<fbs::AttrKind>(below(random, 10));
+      break;
+    case 1:
+      attr.name += 'x';
+      break;
+    case 2:
+      for (int64_t& n : attr.integers) n = odd_number(random, n);
+      for (double& x : attr.reals) x = static_cast<double>(odd_number(random, 0));
+      for (auto& t : attr.texts) t->value = "main";
+      break;
+    default:
+      attr.integers.resize(below(random, 4));
+      attr.reals.clear();
+      attr.texts.clear();
+  }
+}
+
+void change_op(Random& random, fbs::ProgramT& file, fbs::OpT& op) {
+  switch (below(random, 8)) {
+    case 0:
+      op.kind = static_cast<uint32_t>(below(random, file.kinds.size() + 1));
+      break;
+    case 1:
+      if (fbs::ResultT* result = any_of(random, op.results)) change_type(random, *result->type);
+      break;
+    case 2:
+      if (fbs::AttrT* attr = any_of(random, op.attrs)) change_attr(random, *attr);
+      break;
+    case 3:
+      op.operands.resize(below(random, 4), fbs::Operand(0, 0));
+      break;
+    case 4:
+      for (fbs::Operand& o : op.operands) {
+        o = {static_cast<uint32_t>(below(random, 16)), static_cast<uint32_t>(below(random, 2))};
+      }
+      break;
+    case 5:
+      op.results.resize(below(random, 2));
+      break;
+    case 6:
+      op.symbol = below(random, 2) ? "v0" : "";
+      break;
+    default:
+      op.id = odd_number(random, op.id);
+      op.role = static_cast<fbs::Role>(below(random, 7));
+      op.file = static_cast<uint32_t>(below(random, 3));
+  }
+}
+
+void change_graph(Random& random, fbs::ProgramT& file, fbs::GraphT& graph) {
+  switch (below(random, 5)) {
+    case 0:
+      std::swap(graph.ops[below(random, graph.ops.size())],
+                graph.ops[below(random, graph.ops.size())]);
+      break;
+    case 1:
+      graph.ops.erase(graph.ops.begin() + static_cast<ptrdiff_t>(below(random, graph.ops.size())));
+      break;
+    case 2:
+      graph.outputs[0]->value = std::make_unique<fbs::Operand>(below(random, 16), 0);
+      graph.outputs[0]->name = below(random, 2) ? "out" : "";
+      break;
+    case 3:
+      file.graphs.push_back(std::make_unique<fbs::GraphT>(graph));
+      file.graphs.back()->name = below(random, 2) ? "main" : "body";
+      break;
+    default: {  // a reference to a graph, which may be itself
+      fbs::OpT& op = *graph.ops[below(random, graph.ops.size())];
+      op.attrs.push_back(std::make_unique<fbs::AttrT>());
+      op.attrs.back()->name = "body";
+      op.attrs.back()->kind = fbs::AttrKind::graph;
+      op.attrs.back()->texts.push_back(std::make_unique<fbs::TextT>());
+      op.attrs.back()->texts.back()->value = below(random, 2) ? "body" : "main";
+    }
+  }
+}
+
+void change_kind(Random& random, fbs::ProgramT& file) {
+  fbs::OpKindT& kind = *file.kinds[below(random, file.kinds.size())];
+  const auto table = op_table();
+  switch (below(random, 4)) {
+    case 0:
+      kind.version = static_cast<uint32_t>(below(random, 3));
+      break;
+    case 1:
+      kind.name += '_';
+      break;
+    default:
+      kind.name = *table[below(random, table.size())].name;
+  }
+}
+
+std::string with_changed_structure(const std::string& bytes, Random& random) {
+  const std::unique_ptr<fbs::ProgramT> file(fbs::GetProgram(bytes.data())->UnPack());
+  for (size_t changes = 1 + below(random, 3); changes > 0; --changes) {
+    fbs::GraphT& main = *file->graphs[0];
+    const size_t kind = below(random, 10);
+    if (kind == 0) {
+      change_kind(random, *file);
+    } else if (kind < 3 && !main.ops.empty()) {
+      change_graph(random, *file, main);
+    } else if (fbs::OpT* op = any_of(random, main.ops)) {
+      change_op(random, *file, *op);
+    }
+  }
+  for (auto& graph :
+       file->graphs) {  // op.results.resize() leaves null tables, which cannot be packed
+    for (auto& op : graph->ops) std::erase(op->results, nullptr);
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  fbs::FinishProgramBuffer(builder, fbs::Program::Pack(builder, file.get()));
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+}  // namespace
+
+std::vector<Attack> program_attacks() {
+  return {
+      {"fluid-bytes",
+       [](Random& random) {
+         read_and_check(with_changed_bytes(net_file(random), random), "damaged.fluid");
+       },
+       5},
+      {"fluid-structure",
+       [](Random& random) {
+         read_and_check(with_changed_structure(net_file(random), random), "damaged.fluid");
+       },
+       5},
+      {"fir-bytes",
+       [](Random& random) {
+         read_and_check(with_changed_bytes(net_text(random), random), "damaged.fir");
+       },
+       1},
+  };
+}
+
+}  // namespace fluid::fuzz
