@@ -2,6 +2,7 @@
 
 #include <list>
 
+#include "codegen/schedule_contraction.h"
 #include "codegen/schedule_finish.h"
 
 namespace fluid {
@@ -41,29 +42,40 @@ void emit_parts(KernelBuilder& b, std::list<Sweep>& sweeps) {
   b.kernel.blocks = first;
 }
 
-}  // namespace
-
-kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
-  KernelBuilder b(analyze_body(body), name);
+void sweep(KernelBuilder& b) {
   std::list<Sweep> sweeps;
   for (const GroupPart& part : b.group.parts) sweeps.emplace_back(b, part);
   emit_parts(b, sweeps);
   Finish finish(b);
   auto part = b.group.parts.begin();
   double blocks = 0;
-  for (const Sweep& sweep : sweeps) {
-    finish.emit(*part++, sweep);
-    const auto n = static_cast<double>(kir::evaluate(sweep.blocks(), kNominalBatch));
-    b.kernel.flops_per_block += n * sweep.operations_per_block();
+  for (const Sweep& s : sweeps) {
+    finish.emit(*part++, s);
+    const auto n = static_cast<double>(kir::evaluate(s.blocks(), kNominalBatch));
+    b.kernel.flops_per_block += n * s.operations_per_block();
     blocks += n;
   }
   b.kernel.flops_per_block /= std::max(blocks, 1.0);
-  if (b.checks) {
-    const auto error = static_cast<int64_t>(b.kernel.buffers.size());
-    b.kernel.buffers.push_back({"error", i64, 2, kir::Buffer::Role::error});
-    number_error_word(b.kernel.body, error);
-    number_error_word(b.kernel.finish, error);
+  if (!b.checks) return;
+  const auto error = static_cast<int64_t>(b.kernel.buffers.size());
+  b.kernel.buffers.push_back({"error", i64, 2, kir::Buffer::Role::error});
+  number_error_word(b.kernel.body, error);
+  number_error_word(b.kernel.finish, error);
+}
+
+}  // namespace
+
+kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
+  const Group group = analyze_body(body);
+  {
+    KernelBuilder b(group, name);
+    if (std::optional<Contraction> contraction = Contraction::match(b)) {
+      contraction->emit();
+      return std::move(b.kernel);
+    }
   }
+  KernelBuilder b(group, name);
+  sweep(b);
   return std::move(b.kernel);
 }
 

@@ -1,0 +1,284 @@
+#include "codegen/schedule_contraction.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fluid {
+namespace {
+
+using Kind = kir::For::Kind;
+
+constexpr int64_t kAccumulators = 24;  // vector registers for results; the others hold operands
+constexpr double kLatency = 8;         // multiply-adds under way at once
+constexpr double kBroadcast = 0.5;     // of a load that all lanes share: it folds into the product
+constexpr double kGather = 16;
+constexpr double kLeastTerms = 9;          // shorter sums are swept like maps
+constexpr double kUnrolledProducts = 300;  // multiply-adds in the body of the innermost loop
+constexpr double kBlockProducts = 200e3;
+constexpr int64_t kChunk = 256;  // results a tile along the vector variable
+
+bool depends_on(const Expr& e, int64_t var) {
+  return depends(
+      e, [&](const Expr& leaf) { return leaf.op() == Scalar::var && leaf.node().ivalue == var; });
+}
+
+std::vector<Expr> load_offsets(const Expr& body) {
+  std::vector<Expr> offsets;
+  for_each_node(body, [&](const Expr& e) {
+    if (e.op() == Scalar::load) offsets.push_back(e.args()[0]);
+  });
+  return offsets;
+}
+
+}  // namespace
+
+std::optional<Contraction> Contraction::match(KernelBuilder& b) {
+  if (b.group.parts.size() != 1) return std::nullopt;
+  const GroupPart& part = b.group.parts.front();
+  for (size_t i = 0; i < part.sinks.size(); ++i) {
+    const GroupSink& s = b.group.sinks[static_cast<size_t>(part.sinks[i])];
+    const bool sum = s.combine == Combine::sum && is_float(s.body.dtype());
+    if (s.finish || s.across || (i == 0 ? !sum : s.combine.has_value())) return std::nullopt;
+  }
+  Contraction c(b);
+  c.rows_ = part.rows;
+  for (int id : part.sinks) {
+    c.sinks_.push_back(
+        flatten(b, id, [](const Expr& let) { return let_node(let.node().ivalue, let.dtype()); }));
+    if (!c.sinks_.back().checks.empty()) return std::nullopt;
+  }
+  collapse(b, c.sinks_, c.rows_);
+  const FlatSink& sum = c.sinks_.front();
+  for (const FlatSink& s : c.sinks_) {
+    if (!without(s.out, c.rows_).empty() || s.out.size() != sum.out.size()) return std::nullopt;
+  }
+  if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
+  if (nominal_points(b, sum.reduce) < kLeastTerms || !c.choose_vector()) return std::nullopt;
+  c.choose_tiles();
+  return c;
+}
+
+/// What the loads of one product cost when `vector` runs in lanes.
+std::vector<Contraction::Access> Contraction::accesses(int64_t vector) const {
+  std::vector<Access> loads;
+  for (const Expr& offset : load_offsets(sinks_.front().body)) {
+    double cost = kBroadcast;
+    if (depends_on(offset, vector)) {
+      const std::optional<Affine> affine = as_affine(offset);
+      const int64_t stride = affine ? std::abs(affine->coefficient(vector)) : INT64_MAX;
+      cost = stride == 1 ? 1 : (stride <= 4 ? static_cast<double>(stride) : kGather);
+    }
+    loads.push_back({offset, cost});
+  }
+  return loads;
+}
+
+bool Contraction::choose_vector() {
+  const FlatSink& sum = sinks_.front();
+  Vars candidates = sum.out;
+  candidates.insert(candidates.end(), sum.reduce.begin(), sum.reduce.end());
+  double best = 3;  // a product that costs more than this is better swept
+  for (int64_t v : candidates) {
+    const bool reduced = contains(sum.reduce, v);
+    double cost = reduced ? 0.2 : 0;
+    bool walks = false;
+    for (const Access& load : accesses(v)) {
+      cost += load.cost / 2;
+      walks = walks || depends_on(load.offset, v);
+    }
+    cost /= lane_use(b_.extent(v));
+    if (walks && cost < best) {
+      best = cost;
+      vector_ = v;
+      lanes_reduced_ = reduced;
+    }
+  }
+  return vector_ >= 0 && accesses(vector_).size() >= 2;
+}
+
+double Contraction::tile_cost(const std::vector<Access>& loads, const Tile& a,
+                              const Tile& b) const {
+  double loaded = 0;
+  for (const Access& load : loads) {
+    double n = load.cost;
+    for (const Tile& t : {a, b}) {
+      if (t.var >= 0 && depends_on(load.offset, t.var)) n *= static_cast<double>(t.size);
+    }
+    loaded += n;
+  }
+  double use = 1;
+  for (const Tile& t : {a, b}) {
+    if (t.var < 0) continue;
+    const double n = nominal(b_.extent(t.var));
+    const auto size = static_cast<double>(t.size);
+    use *= n / (std::ceil(n / size) * size);
+  }
+  const auto products = static_cast<double>(a.size * b.size);
+  return (std::max(std::max(products, loaded), kLatency) + 0.1 * loaded) / products / use;
+}
+
+void Contraction::choose_tiles() {
+  const std::vector<Access> loads = accesses(vector_);
+  const Vars vars = without(sinks_.front().out, {vector_});
+  auto largest = [&](int64_t v) {
+    const Dim& d = b_.extent(v);
+    return d.batch ? kAccumulators : std::min(d.size, kAccumulators);
+  };
+  double best = tile_cost(loads, {}, {});
+  auto consider = [&](const Tile& a, const Tile& b) {
+    const double cost = tile_cost(loads, a, b);
+    if (cost >= best - 1e-9) return;
+    best = cost;
+    tiles_ = {a};
+    if (b.var >= 0) tiles_.push_back(b);
+  };
+  for (size_t i = 0; i < vars.size(); ++i) {
+    for (int64_t m = 2; m <= largest(vars[i]); ++m) {
+      consider({vars[i], m}, {});
+      for (size_t j = i + 1; j < vars.size(); ++j) {
+        const int64_t most = std::min(largest(vars[j]), kAccumulators / m);
+        for (int64_t n = 2; n <= most; ++n) consider({vars[i], m}, {vars[j], n});
+      }
+    }
+  }
+}
+
+int64_t Contraction::tile_size(int64_t var) const {
+  if (var == vector_) return kChunk;
+  for (const Tile& t : tiles_) {
+    if (t.var == var) return t.size;
+  }
+  return 1;
+}
+
+Expr Contraction::tiles_of(int64_t var) const {
+  return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
+}
+
+void Contraction::emit() {
+  const Expr block = b_.new_var();
+  b_.kernel.block_var = block.node().ivalue;
+  const Vars vars = sinks_.front().out;
+  Expr count = Expr::index(1);
+  double products = nominal_points(b_, sinks_.front().reduce);
+  for (int64_t v : vars) {
+    count = count * tiles_of(v);
+    products *= std::min(nominal(b_.extent(v)), static_cast<double>(tile_size(v)));
+  }
+  const auto per = static_cast<int64_t>(std::max(kBlockProducts / products, 1.0));
+  b_.kernel.blocks = ceil_div(count, per);
+  b_.kernel.flops_per_block = 2 * products * static_cast<double>(per);
+  const Expr begin = block * Expr::index(per);
+  const Expr r = b_.new_var();
+  kir::Block* at =
+      &add_loop(b_.kernel.body, r.node().ivalue, begin, min_index(count, begin + Expr::index(per)));
+  Expr rest = r;
+  std::map<int64_t, Expr> numbers;
+  for (size_t i = vars.size(); i-- > 0;) {
+    const Expr tiles = tiles_of(vars[i]);
+    const bool whole = tile_size(vars[i]) == 1;
+    const Expr number = whole ? Expr::var(vars[i]) : b_.new_var();
+    at = &give(*at, number.node().ivalue, i == 0 ? rest : scalar::mod(rest, tiles));
+    rest = scalar::floordiv(rest, tiles);
+    numbers[vars[i]] = number;
+  }
+  if (!lanes_reduced_) {
+    const Expr size = extent_expr(b_.extent(vector_));
+    const bool one = is_constant(tiles_of(vector_), 1);
+    chunk_begin_ = one ? Expr::index(0) : numbers.at(vector_) * Expr::index(kChunk);
+    chunk_end_ = one ? size : min_index(size, chunk_begin_ + Expr::index(kChunk));
+  } else {
+    chunk_begin_ = Expr::index(0);
+    chunk_end_ = extent_expr(b_.extent(vector_));
+  }
+  emit_cases(sinks_, 0, {}, numbers, *at);
+}
+
+/// Full tiles and what is left at the end of each tiled variable are code of their own.
+void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
+                             const std::map<int64_t, Expr>& numbers, kir::Block& out) {
+  if (next == tiles_.size()) return emit_tile(sinks, tile_vars, out);
+  const Tile& tile = tiles_[next];
+  const Dim& extent = b_.extent(tile.var);
+  const Expr number = numbers.at(tile.var);
+  auto unrolled = [&](int64_t size, kir::Block& block) {
+    const Expr base = b_.new_var();
+    const Expr within = b_.new_var();
+    sizes_[within.node().ivalue] = size;
+    kir::Block& body = give(block, base.node().ivalue, number * Expr::index(tile.size));
+    std::vector<FlatSink> renamed = sinks;
+    for (FlatSink& s : renamed) rename(s, tile.var, base + within);
+    Vars inner = tile_vars;
+    inner.push_back(within.node().ivalue);
+    emit_cases(renamed, next + 1, inner, numbers, body);
+  };
+  const int64_t left = extent.batch ? -1 : extent.size % tile.size;
+  if (left == 0) return unrolled(tile.size, out);
+  const Expr full = scalar::floordiv(extent_expr(extent), Expr::index(tile.size));
+  unrolled(tile.size, add_if(out, scalar::compare(Scalar::lt, number, full)));
+  kir::Block& rest = add_if(out, scalar::compare(Scalar::ge, number, full));
+  if (left > 0) return unrolled(left, rest);
+  kir::Block& single =
+      add_loop(rest, tile.var, number * Expr::index(tile.size), extent_expr(extent));
+  emit_cases(sinks, next + 1, tile_vars, numbers, single);
+}
+
+kir::Block& Contraction::tile_loops(const Vars& tile_vars, kir::Block& out) {
+  kir::Block* at = &out;
+  for (int64_t v : tile_vars) {
+    at = &add_loop(*at, v, Expr::index(0), Expr::index(sizes_.at(v)), Kind::unroll);
+  }
+  return *at;
+}
+
+/// Reduction loops, the inner ones unrolled as far as the body stays small.
+kir::Block& Contraction::reduce_loops(const FlatSink& sum, double copies, kir::Block& out) {
+  const Vars vars = without(sum.reduce, {vector_});
+  size_t serial = vars.size();
+  while (!lanes_reduced_ && serial > 0) {
+    const Dim& extent = b_.extent(vars[serial - 1]);
+    copies *= nominal(extent);
+    if (extent.batch || copies > kUnrolledProducts) break;
+    --serial;
+  }
+  kir::Block* at = &out;
+  for (size_t i = 0; i < vars.size(); ++i) {
+    at = &add_loop(*at, vars[i], Expr::index(0), extent_expr(b_.extent(vars[i])),
+                   i < serial ? Kind::serial : Kind::unroll);
+  }
+  return *at;
+}
+
+void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
+                            kir::Block& out) {
+  const FlatSink& sum = sinks.front();
+  kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, lanes_reduced_};
+  std::vector<Expr> index;
+  double copies = 1;
+  for (int64_t v : tile_vars) {
+    acc.dims.push_back(sizes_.at(v));
+    index.push_back(Expr::var(v));
+    copies *= static_cast<double>(sizes_.at(v));
+  }
+  kir::Block* at = &out;
+  if (!lanes_reduced_) at = &add_loop(*at, vector_, chunk_begin_, chunk_end_, Kind::vector);
+  at->push_back({acc});
+  kir::Block* point = &reduce_loops(sum, copies, *at);
+  if (lanes_reduced_) point = &add_loop(*point, vector_, chunk_begin_, chunk_end_, Kind::vector);
+  tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
+  kir::Block& end = tile_loops(tile_vars, *at);
+  const DType dtype = sum.source->op->results[0].type.dtype;
+  const Expr total = scalar::cast(read_acc(acc.id, sum.acc, index, lanes_reduced_), dtype);
+  end.push_back({kir::Let{2 * sum.id, total}});
+  std::vector<kir::Stmt> stores;
+  for (const FlatSink& s : sinks) {
+    for (size_t i = 0; i < s.stores.size(); ++i) {
+      const Expr value = s.is_reduction() ? let_node(2 * sum.id, compute_dtype(dtype))
+                                          : name_value(b_, s.body, end);
+      stores.push_back({kir::StoreTo{s.buffers[i], s.stores[i].second, value, {}}});
+    }
+  }
+  end.insert(end.end(), stores.begin(), stores.end());
+}
+
+}  // namespace fluid

@@ -1,0 +1,55 @@
+#pragma once
+
+// Matrix products and convolutions: a tile of accumulators in registers, reductions innermost.
+
+#include <optional>
+
+#include "codegen/schedule_loops.h"
+
+namespace fluid {
+
+/// A sum of products whose loads are reused by several results, and maps that follow it element by
+/// element. Lanes are one variable that loads walk with stride 1; up to two result variables are
+/// cut into tiles whose results accumulate side by side, so that a load feeds several of them.
+class Contraction {
+ public:
+  /// Null when the group is none.
+  static std::optional<Contraction> match(KernelBuilder& builder);
+  /// Fills in the kernel's body and blocks.
+  void emit();
+
+ private:
+  struct Tile {
+    int64_t var = -1;
+    int64_t size = 1;
+  };
+  struct Access {
+    Expr offset;
+    double cost = 0;  ///< of one, where a multiply-add costs 1
+  };
+  explicit Contraction(KernelBuilder& builder) : b_(builder) {}
+
+  bool choose_vector();
+  std::vector<Access> accesses(int64_t vector) const;
+  void choose_tiles();
+  double tile_cost(const std::vector<Access>& loads, const Tile& a, const Tile& b) const;
+  int64_t chunk_of_vector() const;
+  Expr tiles_of(int64_t var) const;
+  int64_t tile_size(int64_t var) const;
+  void emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
+                  const std::map<int64_t, Expr>& numbers, kir::Block& out);
+  void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, kir::Block& out);
+  kir::Block& tile_loops(const Vars& tile_vars, kir::Block& out);
+  kir::Block& reduce_loops(const FlatSink& reduction, double copies, kir::Block& out);
+
+  KernelBuilder& b_;
+  std::vector<FlatSink> sinks_;  ///< the reduction first
+  Vars rows_;
+  int64_t vector_ = -1;
+  bool lanes_reduced_ = false;  ///< the vector variable is a reduced one
+  std::vector<Tile> tiles_;
+  Expr chunk_begin_, chunk_end_;
+  std::map<int64_t, int64_t> sizes_;  ///< of the unrolled variables of tiles
+};
+
+}  // namespace fluid
