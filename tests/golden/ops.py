@@ -1,0 +1,127 @@
+"""Writes ops.json: results and gradients of layers, losses and optimizers in f64, from PyTorch.
+
+    python tests/golden/ops.py
+
+Inputs follow from a formula (see `numbers`), so only results are stored. Gradients are those of
+sum(y * dy) for dy = numbers(shape, 99).
+"""
+
+import json
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+
+def numbers(shape, seed, levels=1009):
+    n = 1
+    for extent in shape:
+        n *= extent
+    values = [((i * 7919 + seed * 104729) % levels) / levels - 0.5 for i in range(n)]
+    return torch.tensor(values, dtype=torch.float64).reshape(shape)
+
+
+def flat(tensor):
+    return [float(f"{v:.14g}") for v in tensor.detach().reshape(-1).tolist()]
+
+
+def case(op, shapes, attrs, function, levels=1009, label=None):
+    inputs = [numbers(s, i + 1, levels).requires_grad_() for i, s in enumerate(shapes)]
+    y = function(*inputs) if label is None else function(*inputs, torch.tensor(label))
+    (y * numbers(y.shape, 99)).sum().backward()
+    entry = {"op": op, "shapes": shapes, "levels": levels, "attrs": attrs, "y": flat(y),
+             "grads": [flat(x.grad) for x in inputs]}
+    if label is not None:
+        entry["label"] = label
+    return entry
+
+
+def convolutions():
+    def conv(x, w, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1):
+        attrs = {"stride": list(stride), "padding": list(padding), "dilation": list(dilation),
+                 "groups": groups}
+        return case("conv2d", [x, w], attrs,
+                    lambda a, b: F.conv2d(a, b, None, stride, padding, dilation, groups))
+    yield conv([2, 3, 5, 6], [4, 3, 3, 2])
+    yield conv([1, 2, 7, 5], [3, 2, 5, 5], padding=(2, 2))
+    yield conv([2, 2, 7, 8], [3, 2, 3, 3], stride=(2, 2), padding=(1, 1))
+    yield conv([1, 1, 9, 9], [2, 1, 2, 3], stride=(3, 2), padding=(1, 0))
+    yield conv([1, 2, 9, 8], [2, 2, 3, 2], stride=(2, 1), padding=(2, 1), dilation=(2, 3))
+    yield conv([2, 4, 5, 5], [6, 2, 3, 3], padding=(1, 1), groups=2)
+    yield conv([1, 3, 4, 4], [3, 1, 3, 3], stride=(2, 2), padding=(1, 1), groups=3)
+    yield conv([3, 5, 1, 1], [2, 5, 1, 1])
+
+
+def pools():
+    def maximum(x, k, s=None, p=(0, 0), d=(1, 1), levels=1009):
+        attrs = {"kernel": list(k), "stride": list(s or k), "padding": list(p), "dilation": list(d)}
+        return case("max_pool2d", [x], attrs, lambda a: F.max_pool2d(a, k, s or k, p, d), levels)
+    yield maximum([2, 2, 6, 6], (2, 2))
+    yield maximum([2, 2, 5, 7], (2, 2))
+    yield maximum([1, 2, 7, 8], (3, 3), (2, 2), (1, 1))
+    yield maximum([1, 2, 7, 8], (3, 2), (1, 3), (1, 0))
+    yield maximum([1, 2, 9, 9], (3, 2), (2, 1), (1, 1), (2, 3))
+    yield maximum([1, 2, 8, 8], (2, 2), (3, 3))
+    yield maximum([1, 3, 8, 8], (3, 3), (2, 2), (1, 1), levels=3)  # full of ties
+    def average(x, k, s=None, p=(0, 0), include=True):
+        attrs = {"kernel": list(k), "stride": list(s or k), "padding": list(p),
+                 "count_include_pad": include}
+        return case("avg_pool2d", [x], attrs,
+                    lambda a: F.avg_pool2d(a, k, s or k, p, False, include))
+    yield average([2, 2, 6, 6], (2, 2))
+    yield average([1, 2, 7, 8], (3, 3), (2, 2), (1, 1))
+    yield average([1, 2, 7, 8], (3, 3), (2, 2), (1, 1), include=False)
+    yield average([1, 2, 8, 8], (2, 3), (3, 1), (1, 0), include=False)
+    for levels in (1009, 3):
+        for shape, out in (([2, 3, 5, 5], [1, 1]), ([1, 2, 7, 8], [3, 5]), ([1, 2, 6, 8], [3, 2]),
+                           ([1, 1, 3, 4], [5, 7])):
+            attrs = {"output": out}
+            yield case("adaptive_max_pool2d", [shape], attrs,
+                       lambda a: F.adaptive_max_pool2d(a, out), levels)
+            if levels == 1009:
+                yield case("adaptive_avg_pool2d", [shape], attrs,
+                           lambda a: F.adaptive_avg_pool2d(a, out))
+
+
+def losses():
+    for axis in (-1, 0, 1):
+        yield case("softmax", [[3, 4, 2]], {"axis": axis}, lambda a: F.softmax(a, axis))
+        yield case("log_softmax", [[3, 4, 2]], {"axis": axis}, lambda a: F.log_softmax(a, axis))
+    yield case("softmax_cross_entropy", [[5, 7]], {},
+               lambda a, l: F.cross_entropy(a, l, reduction="none"), label=[0, 6, 3, 3, 1])
+    yield case("square_error", [[3, 5], [3, 5]], {},
+               lambda a, b: F.mse_loss(a, b, reduction="none"))
+
+
+def optimizers():
+    def run(op, attrs, make, lr=0.05, steps=6):
+        param = torch.nn.Parameter(numbers([7], 1))
+        optimizer = make([param], lr)
+        params = []
+        for step in range(steps):
+            param.grad = numbers([7], 10 + step)
+            optimizer.step()
+            params.append(flat(param))
+        return {"op": op, "attrs": attrs, "lr": lr, "params": params}
+    sgd, adam = torch.optim.SGD, torch.optim.Adam
+    yield run("sgd", {}, lambda p, lr: sgd(p, lr))
+    yield run("sgd", {"weight_decay": 0.1}, lambda p, lr: sgd(p, lr, weight_decay=0.1))
+    yield run("momentum", {}, lambda p, lr: sgd(p, lr, momentum=0.9))
+    yield run("momentum", {"mu": 0.5, "weight_decay": 0.1},
+              lambda p, lr: sgd(p, lr, momentum=0.5, weight_decay=0.1))
+    yield run("momentum", {"nesterov": True}, lambda p, lr: sgd(p, lr, momentum=0.9, nesterov=True))
+    yield run("adam", {}, lambda p, lr: adam(p, lr))
+    yield run("adam", {"beta1": 0.0, "beta2": 0.5, "eps": 0.01, "weight_decay": 0.1},
+              lambda p, lr: adam(p, lr, betas=(0.0, 0.5), eps=0.01, weight_decay=0.1))
+
+
+def main():
+    lines = [json.dumps(c) for part in (convolutions, pools, losses) for c in part()]
+    trajectories = [json.dumps(c) for c in optimizers()]
+    text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
+        torch.__version__, ",\n".join(lines), ",\n".join(trajectories))
+    pathlib.Path(__file__).with_suffix(".json").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

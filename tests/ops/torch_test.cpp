@@ -1,0 +1,147 @@
+// Layers, losses and optimizers against PyTorch's results, which tests/golden/ops.py recorded.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ops/record.h"
+#include "tests/support/interpreter.h"
+
+namespace fluid {
+namespace {
+
+using Json = nlohmann::json;
+using testing::NamedTensors;
+using Numbers = std::vector<double>;
+
+const Json& golden() {
+  static const Json json =
+      Json::parse(std::ifstream(FLUID_SOURCE_DIR "/tests/golden/ops.json"), nullptr, true);
+  return json;
+}
+
+// The script's numbers(shape, seed, levels).
+Tensor numbers(const std::vector<int64_t>& shape, int64_t seed, int64_t levels = 1009) {
+  Tensor t(f64, shape);
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const int64_t level = (i * 7919 + seed * 104729) % levels;
+    t.as<double>()[static_cast<size_t>(i)] =
+        static_cast<double>(level) / static_cast<double>(levels) - 0.5;
+  }
+  return t;
+}
+
+Attr attr_of(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (value.is_number()) return value.get<double>();
+  return value.get<std::vector<int64_t>>();
+}
+
+Attrs attrs_of(const Json& object) {
+  Attrs attrs;
+  for (const auto& [name, value] : object.items()) attrs.set(name, attr_of(value));
+  return attrs;
+}
+
+Shape shape_of(const Tensor& t) { return Shape(t.shape().begin(), t.shape().end()); }
+
+void expect_near(const Tensor& actual, const Numbers& expected, const std::string& what) {
+  ASSERT_EQ(actual.numel(), static_cast<int64_t>(expected.size())) << what;
+  for (int64_t i = 0; i < actual.numel(); ++i) {
+    const double e = expected[static_cast<size_t>(i)];
+    ASSERT_NEAR(actual.at(i), e, 1e-11 * std::max(1.0, std::abs(e))) << what << ", element " << i;
+  }
+}
+
+// A program's inputs: data sources and what is fed to them.
+struct Feeds {
+  ir::Graph& graph;
+  NamedTensors tensors;
+
+  Value add(const Tensor& t) {
+    const std::string name = "x" + std::to_string(tensors.size());
+    tensors.insert({name, t});
+    return record_source(graph, "data", name, {t.dtype(), shape_of(t), {}}, {}, {});
+  }
+};
+
+Tensor labels_of(const std::vector<int64_t>& labels) {
+  Tensor t(i64, {static_cast<int64_t>(labels.size())});
+  std::copy(labels.begin(), labels.end(), t.as<int64_t>().begin());
+  return t;
+}
+
+void run_case(const Json& c) {
+  SCOPED_TRACE(c.at("op").get<std::string>() + " " + c.at("shapes").dump() + c.at("attrs").dump());
+  ir::Program program("case");
+  ir::Graph& graph = program.main();
+  Feeds feeds{graph, {}};
+  Values in;
+  for (const Json& shape : c.at("shapes")) {
+    in.push_back(feeds.add(numbers(shape, static_cast<int64_t>(in.size()) + 1, c.at("levels"))));
+  }
+  const size_t differentiable = in.size();
+  if (c.contains("label")) in.push_back(feeds.add(labels_of(c.at("label"))));
+  const Value y = record(graph, c.at("op").get<std::string>(), in, attrs_of(c.at("attrs")), {})[0];
+  std::vector<int64_t> extents;
+  for (const Dim& d : y.shape()) extents.push_back(d.size);
+  const Value dy = feeds.add(numbers(extents, 99));
+  Values dout(y.op()->results.size());
+  dout[0] = dy;
+  const Values gradients = std::get<GradFn>(*def_of(*y.op()).grad)(GradCtx(*y.op(), dout));
+  graph.outputs.push_back({"y", y});
+  for (size_t i = 0; i < differentiable; ++i) {
+    graph.outputs.push_back({"grad " + std::to_string(i), gradients.at(i)});
+  }
+  const NamedTensors out = testing::interpret(graph, feeds.tensors).outputs;
+  expect_near(out.at("y"), c.at("y"), "result");
+  for (size_t i = 0; i < differentiable; ++i) {
+    const std::string name = "grad " + std::to_string(i);
+    expect_near(out.at(name), c.at("grads").at(i), name);
+  }
+}
+
+TEST(Torch, LayersAndLosses) {
+  for (const Json& c : golden().at("cases")) run_case(c);
+}
+
+Tensor scalar_of(DType dtype, double value) {
+  return Tensor::of<double>({}, {{value}}).cast(dtype);
+}
+
+// One step on `state` (the parameter, then the optimizer's variables), in place.
+void run_optimizer_step(const Json& c, int64_t step, std::vector<Tensor>& state) {
+  ir::Program program("step");
+  ir::Graph& graph = program.main();
+  Feeds feeds{graph, {}};
+  Values in = {feeds.add(state[0]), feeds.add(numbers({7}, 10 + step)),
+               feeds.add(scalar_of(f64, c.at("lr"))),
+               feeds.add(scalar_of(i64, static_cast<double>(step)))};
+  for (size_t s = 1; s < state.size(); ++s) in.push_back(feeds.add(state[s]));
+  const Values out = record(graph, c.at("op").get<std::string>(), in, attrs_of(c.at("attrs")), {});
+  for (const auto& [result, operand] : std::get<Updates>(*def_of(*out[0].op()).effects).results) {
+    graph.outputs.push_back({std::to_string(operand), out.at(static_cast<size_t>(result))});
+  }
+  const NamedTensors updated = testing::interpret(graph, feeds.tensors).outputs;
+  state[0] = updated.at("0");
+  for (size_t s = 1; s < state.size(); ++s) state[s] = updated.at(std::to_string(s + 3));
+}
+
+TEST(Torch, Optimizers) {
+  for (const Json& c : golden().at("optimizers")) {
+    SCOPED_TRACE(c.at("op").get<std::string>() + " " + c.at("attrs").dump());
+    const size_t states = op_named(c.at("op").get<std::string>()).inputs->size() - 4;
+    std::vector<Tensor> state = {numbers({7}, 1)};
+    state.resize(1 + states, Tensor(f64, {7}));
+    const auto params = c.at("params").get<std::vector<Numbers>>();
+    for (size_t step = 0; step < params.size(); ++step) {
+      run_optimizer_step(c, static_cast<int64_t>(step), state);
+      expect_near(state[0], params[step], "after step " + std::to_string(step));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fluid
