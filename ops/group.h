@@ -72,6 +72,7 @@ Group analyze_body(const ir::Graph& body);
 /// Pairs (output, input) of the fused body whose buffers may be the same memory: every element of
 /// the input is read only by the iteration that writes that element of the output.
 std::vector<InPlace> in_place_pairs(const ir::Graph& body);
+std::vector<InPlace> in_place_pairs(const Group& group);
 
 /// `dim` as an expression: a number, or a multiple of the batch.
 Expr extent_expr(const Dim& dim);
