@@ -46,11 +46,9 @@ double kernel_cost(const Group& group, int64_t batch) {
   return cost;
 }
 
-bool is_kernel_op(const ir::Op& op) {
-  const Lower& lower = *def_of(op).lower;
-  const bool loops = std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);
-  return loops && !op.attrs.has("kernel");
-}
+bool is_kernel_op(const ir::Op& op) { return is_groupable(op) && !op.attrs.has("kernel"); }
+
+bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
 }  // namespace
 
@@ -74,6 +72,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
 
 /// A sum of products with enough terms and enough reuse to deserve its own loops.
 bool Fusion::is_contraction(const ir::Op* op) const {
+  if (is_alias(*op)) return false;
   const Lowered low = lower_op(*op);
   if (low.combine != Combine::sum) return false;
   int64_t terms = 1;
@@ -160,7 +159,7 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   return std::ranges::any_of(other.ops, [&](const ir::Op* op) {
     const bool follows = std::ranges::any_of(
         op->operands, [&](const Value& v) { return group_of(v.op()) == &with; });
-    return !std::holds_alternative<Map>(*def_of(*op).lower) || !follows ||
+    return std::holds_alternative<Reduce>(*def_of(*op).lower) || !follows ||
            op->results[0].type.shape != shape;
   });
 }
@@ -214,13 +213,17 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// Updates of small parameters go side by side in one launch.
+/// Updates of small variables go side by side in one launch.
 void Fusion::merge_updates() {
   FusionGroup* updates = nullptr;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || !std::holds_alternative<Updates>(*def_of(*op).effects)) continue;
-    if (bytes(op->result(), options_.batch) > kSmallUpdate) continue;
+    if (!group->fusible || op->role != ir::Role::optimize || group == updates) continue;
+    const Values results = outputs(*group);
+    const bool small = std::ranges::all_of(results, [&](const Value& v) {
+      return bytes(v, options_.batch) <= kSmallUpdate;
+    });
+    if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
     if (updates == nullptr || !merge(updates, group, true)) updates = group;
   }
 }
