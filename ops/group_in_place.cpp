@@ -17,8 +17,7 @@ bool same_element(const GroupSink& writer, const Expr& read,
     const int64_t v = writer.out[d];
     if (only != nullptr && !contains(*only, v)) continue;
     const Expr& index = read.args()[d];
-    if (v < 0 ? !is_constant(index, 0)
-              : index.op() != Scalar::var || index.node().ivalue != v) {
+    if (v < 0 ? !is_constant(index, 0) : index.op() != Scalar::var || index.node().ivalue != v) {
       return false;
     }
   }

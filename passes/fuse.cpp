@@ -84,8 +84,7 @@ void clone_constants(ir::Graph& graph) {
 }
 
 bool is_alias(const FusionGroup& group) {
-  return group.ops.size() == 1 &&
-         std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
+  return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
 }
 
 bool run(ir::Program& program, const Options& options, const Target&) {

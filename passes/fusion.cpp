@@ -21,9 +21,16 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
   return n;
 }
 
+/// Scalar operations an element; what is the same for all elements is computed once.
 double operations(const Expr& body) {
   double n = 1;
+  std::set<const ExprNode*> varying;
   for_each_node(body, [&](const Expr& e) {
+    const bool differs =
+        e.op() == Scalar::var || e.op() == Scalar::let ||
+        std::ranges::any_of(e.args(), [&](const Expr& a) { return varying.contains(a.get()); });
+    if (!differs) return;
+    varying.insert(e.get());
     const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
     if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kFunction;
     if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
@@ -220,9 +227,8 @@ void Fusion::merge_updates() {
     FusionGroup* group = group_of(op.get());
     if (!group->fusible || op->role != ir::Role::optimize || group == updates) continue;
     const Values results = outputs(*group);
-    const bool small = std::ranges::all_of(results, [&](const Value& v) {
-      return bytes(v, options_.batch) <= kSmallUpdate;
-    });
+    const bool small = std::ranges::all_of(
+        results, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
     if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
     if (updates == nullptr || !merge(updates, group, true)) updates = group;
   }
