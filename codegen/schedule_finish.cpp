@@ -1,7 +1,5 @@
 #include "codegen/schedule_finish.h"
 
-#include <algorithm>
-
 namespace fluid {
 namespace {
 
@@ -31,12 +29,11 @@ void Finish::emit(const GroupPart& part, const Sweep& sweep) {
     FlatSink sink = flat(id);
     if (sink.is_reduction()) {
       reduce(sink);
-      continue;
+    } else if (!maps.empty() && maps.back().front().out == sink.out) {
+      maps.back().push_back(std::move(sink));
+    } else {
+      maps.push_back({std::move(sink)});
     }
-    auto same = std::ranges::find_if(
-        maps, [&](const std::vector<FlatSink>& m) { return m.front().out == sink.out; });
-    if (same == maps.end()) same = maps.insert(same, std::vector<FlatSink>());
-    same->push_back(std::move(sink));
   }
   for (auto& sinks : maps) map(std::move(sinks));
 }

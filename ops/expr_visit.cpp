@@ -15,7 +15,8 @@ class Rewriter {
   Expr run(const Expr& e) {
     if (const auto known = done_.find(e.get()); known != done_.end()) return known->second;
     const Expr rebuilt = rebuild(e);
-    Expr replaced = replace_(rebuilt);
+    // Folding may leave a part that is rewritten already: x of x + 0.
+    const Expr replaced = rebuilt.op() == e.op() ? replace_(rebuilt) : Expr();
     return done_[e.get()] = replaced ? replaced : rebuilt;
   }
 

@@ -21,16 +21,9 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
   return n;
 }
 
-/// Scalar operations an element; what is the same for all elements is computed once.
 double operations(const Expr& body) {
   double n = 1;
-  std::set<const ExprNode*> varying;
   for_each_node(body, [&](const Expr& e) {
-    const bool differs =
-        e.op() == Scalar::var || e.op() == Scalar::let ||
-        std::ranges::any_of(e.args(), [&](const Expr& a) { return varying.contains(a.get()); });
-    if (!differs) return;
-    varying.insert(e.get());
     const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
     if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kFunction;
     if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
@@ -53,9 +46,10 @@ double kernel_cost(const Group& group, int64_t batch) {
   return cost;
 }
 
-bool is_kernel_op(const ir::Op& op) { return is_groupable(op) && !op.attrs.has("kernel"); }
-
-bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
+bool is_kernel_op(const ir::Op& op) {
+  const Lower& lower = *def_of(op).lower;
+  return std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);
+}
 
 }  // namespace
 
@@ -79,7 +73,6 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
 
 /// A sum of products with enough terms and enough reuse to deserve its own loops.
 bool Fusion::is_contraction(const ir::Op* op) const {
-  if (is_alias(*op)) return false;
   const Lowered low = lower_op(*op);
   if (low.combine != Combine::sum) return false;
   int64_t terms = 1;
@@ -166,7 +159,7 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   return std::ranges::any_of(other.ops, [&](const ir::Op* op) {
     const bool follows = std::ranges::any_of(
         op->operands, [&](const Value& v) { return group_of(v.op()) == &with; });
-    return std::holds_alternative<Reduce>(*def_of(*op).lower) || !follows ||
+    return !std::holds_alternative<Map>(*def_of(*op).lower) || !follows ||
            op->results[0].type.shape != shape;
   });
 }
@@ -220,16 +213,13 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// Updates of small variables go side by side in one launch.
+/// Updates of small parameters go side by side in one launch.
 void Fusion::merge_updates() {
   FusionGroup* updates = nullptr;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || op->role != ir::Role::optimize || group == updates) continue;
-    const Values results = outputs(*group);
-    const bool small = std::ranges::all_of(
-        results, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
-    if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
+    if (!group->fusible || !std::holds_alternative<Updates>(*def_of(*op).effects)) continue;
+    if (bytes(op->result(), options_.batch) > kSmallUpdate) continue;
     if (updates == nullptr || !merge(updates, group, true)) updates = group;
   }
 }

@@ -168,8 +168,8 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
 }
 
 std::vector<InPlace> in_place_pairs(const ir::Op& op) {
+  if (!std::holds_alternative<Composite>(*def_of(op).lower)) return *def_of(op).in_place;
   if (op.attrs.has("kernel")) return {};
-  if (!op.attrs.has("body")) return *def_of(op).in_place;
   const auto& body = op.attrs.get<GraphRef>("body");
   return in_place_pairs(*op.graph()->program().find(body.name));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace fluid {
@@ -39,6 +40,12 @@ int64_t place(std::vector<Buffer>& buffers, const std::vector<size_t>& order) {
   return end;
 }
 
+int64_t end_of(const std::vector<Buffer>& buffers) {
+  int64_t end = 0;
+  for (const Buffer& b : buffers) end = std::max(end, b.offset + b.bytes);
+  return end;
+}
+
 double lifetime(const Buffer& b) { return b.last - b.first + 1; }
 
 template <class Before>
@@ -48,6 +55,54 @@ std::vector<size_t> ordered(const std::vector<Buffer>& buffers, Before before) {
   std::ranges::stable_sort(order,
                            [&](size_t a, size_t b) { return before(buffers[a], buffers[b]); });
   return order;
+}
+
+/// The most bytes in use at once: no plan is smaller.
+int64_t most_in_use(const std::vector<Buffer>& buffers) {
+  std::map<int, int64_t> change;
+  for (const Buffer& b : buffers) {
+    change[b.first] += b.bytes;
+    change[b.last + 1] -= b.bytes;
+  }
+  int64_t used = 0, most = 0;
+  for (const auto& [at, bytes] : change) most = std::max(most, used += bytes);
+  return most;
+}
+
+/// Random numbers that are the same everywhere (Marsaglia, "Xorshift RNGs", 2003).
+class Xorshift {
+ public:
+  size_t below(size_t n) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<size_t>(state_ % n);
+  }
+
+ private:
+  uint64_t state_ = 0x9e3779b97f4a7c15;
+};
+
+/// Moves one of the first `large` of the order to another place among them, as long as that does
+/// not make the plan larger, until it is as small as can be or the tries are used up.
+void improve(std::vector<Buffer>& buffers, std::vector<size_t> order, size_t large) {
+  constexpr int kTries = 400;
+  const int64_t bound = most_in_use(buffers);
+  int64_t lowest = place(buffers, order);
+  Xorshift random;
+  for (int i = 0; i < kTries && lowest > bound && large > 1; ++i) {
+    std::vector<size_t> moved = order;
+    const size_t from = random.below(large), to = random.below(large);
+    const size_t buffer = moved[from];
+    moved.erase(moved.begin() + static_cast<ptrdiff_t>(from));
+    moved.insert(moved.begin() + static_cast<ptrdiff_t>(to), buffer);
+    std::vector<Buffer> candidate = buffers;
+    const int64_t end = place(candidate, moved);
+    if (end > lowest) continue;
+    lowest = end;
+    buffers = std::move(candidate);
+    order = std::move(moved);
+  }
 }
 
 }  // namespace
@@ -62,17 +117,20 @@ int64_t assign_offsets(std::vector<Buffer>& buffers) {
               }),
       ordered(buffers, [](const Buffer& a, const Buffer& b) { return a.first < b.first; }),
   };
-  int64_t lowest = std::numeric_limits<int64_t>::max();
-  std::vector<Buffer> best;
-  for (const std::vector<size_t>& order : orders) {
-    std::vector<Buffer> candidate = buffers;
-    const int64_t end = place(candidate, order);
-    if (end >= lowest) continue;
-    lowest = end;
-    best = std::move(candidate);
-  }
-  buffers = std::move(best);
-  return lowest;
+  const std::vector<size_t>& best =
+      *std::ranges::min_element(orders, {}, [&](const std::vector<size_t>& order) {
+        std::vector<Buffer> candidate = buffers;
+        return place(candidate, order);
+      });
+  const int64_t small = most_in_use(buffers) / 64;
+  std::vector<size_t> order = best;
+  const auto rest =
+      std::ranges::stable_partition(order, [&](size_t i) { return buffers[i].bytes > small; });
+  std::vector<Buffer> improved = buffers;
+  improve(improved, order, order.size() - rest.size());
+  const int64_t end = place(buffers, best), improved_end = end_of(improved);
+  if (improved_end < end) buffers = std::move(improved);
+  return std::min(end, improved_end);
 }
 
 }  // namespace fluid

@@ -15,8 +15,8 @@ struct Buffer {
 
 /// Sets the offsets so that buffers in use at the same time do not overlap; returns the end of the
 /// highest. Best fit in several orders (by size, by size x lifetime, by birth), of which the lowest
-/// end wins; deterministic. After Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
-/// Net Inference", 2020.
+/// end wins, then a short search that reorders the large ones; deterministic. After Pisarchyk and
+/// Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
 int64_t assign_offsets(std::vector<Buffer>& buffers);
 
 }  // namespace fluid

@@ -1,0 +1,70 @@
+#include "passes/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/pass.h"
+#include "tests/support/plain_target.h"
+#include "tests/support/small_programs.h"
+
+namespace fluid::testing {
+namespace {
+
+struct Planned {
+  std::unique_ptr<ir::Program> program;
+  MemoryPlan plan;
+};
+
+Planned planned(const ConvNet& net, const Options& options) {
+  Planned p{conv_net(net), {}};
+  run_passes(*p.program, pipeline(options), options, PlainTarget());
+  p.plan = memory_plan(*p.program, options);
+  return p;
+}
+
+TEST(MemoryPlan, SeedNetworkFits) {
+  const Options options{.mode = Mode::train, .batch = 128};
+  const Planned p = planned({}, options);
+  verify_plan(p.plan, *p.program, options);
+  EXPECT_LE(p.plan.total(), 22 << 20)
+      << "peak at " << p.plan.peak << ", transient " << p.plan.transient;
+}
+
+TEST(MemoryPlan, PartsAddUpToNoMoreThanTheTotal) {
+  const Options options{.mode = Mode::train, .batch = 128};
+  const Planned p = planned({}, options);
+  int64_t sum = 0;
+  for (const auto& [holds, bytes] : p.plan.at_peak) sum += bytes;
+  EXPECT_LE(sum, p.plan.total());
+  EXPECT_GE(sum, p.plan.total() / 2);
+}
+
+TEST(MemoryPlan, EveryModeIsSafe) {
+  for (const Mode mode : {Mode::train, Mode::eval, Mode::predict, Mode::init}) {
+    for (const bool fuse : {true, false}) {
+      for (const bool guard : {true, false}) {
+        const Options options{.mode = mode, .batch = 7, .fuse = fuse, .guard_plan = guard};
+        const Planned p = planned({.size = 20}, options);
+        EXPECT_NO_THROW(verify_plan(p.plan, *p.program, options));
+      }
+    }
+  }
+}
+
+TEST(MemoryPlan, TheCheckerFindsAnOverlap) {
+  const Options options{.mode = Mode::train, .batch = 4};
+  Planned p = planned({.size = 20}, options);
+  for (auto& [value, range] : p.plan.values) {
+    if (range.region == Region::transient) range.offset = 0;
+  }
+  EXPECT_THROW(verify_plan(p.plan, *p.program, options), InternalError);
+}
+
+TEST(MemoryPlan, TheCheckerFindsARangeOutsideItsRegion) {
+  const Options options{.mode = Mode::eval, .batch = 4};
+  Planned p = planned({.size = 20}, options);
+  p.plan.values.begin()->second.offset = p.plan.total() + 64;
+  EXPECT_THROW(verify_plan(p.plan, *p.program, options), InternalError);
+}
+
+}  // namespace
+}  // namespace fluid::testing
