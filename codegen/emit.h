@@ -16,7 +16,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 2;
+inline constexpr int kEmitterVersion = 3;
 
 class KernelEmitter {
  public:

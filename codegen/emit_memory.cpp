@@ -17,6 +17,20 @@ bool is_true(llvm::Value* v) {
   return c && c->isAllOnesValue();
 }
 
+/// The only lane that a constant mask lets run; -1 when there are more or the mask is computed.
+int only_lane(llvm::Value* mask) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
+  if (!constant) return -1;
+  int only = -1;
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
+  for (unsigned i = 0; i < lanes; ++i) {
+    if (constant->getAggregateElement(i)->isNullValue()) continue;
+    if (only >= 0) return -1;
+    only = static_cast<int>(i);
+  }
+  return only;
+}
+
 }  // namespace
 
 const kir::Buffer& KernelEmitter::buffer_named(int64_t id) const {
@@ -45,6 +59,8 @@ llvm::Value* KernelEmitter::widen(llvm::Value* stored, DType dtype) {
 }
 
 llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+  b_.clearFastMathFlags();  // two roundings must not contract into one
   value = cast(value, from, to);
   if (to == DType::boolean) return b_.CreateZExt(value, shaped(b_.getInt8Ty(), value));
   if (!is_half(to)) return value;
@@ -252,7 +268,12 @@ void KernelEmitter::strided_store(const kir::StoreTo& s, int64_t stride, llvm::V
     value = spread(value, stride);
     mask = spread(mask ? mask : splat(b_.getTrue()), stride);
   }
-  if (mask && !is_true(mask)) {
+  if (const int lane = mask ? only_lane(mask) : -1; lane >= 0) {
+    // LLVM 22 on x86 narrows such a store wrongly when the value is a truncation.
+    place = address(s.buffer, b_.CreateAdd(first_lane(s.offset), b_.getInt64(lane)));
+    value = b_.CreateExtractElement(value, static_cast<uint64_t>(lane));
+    tag(b_.CreateAlignedStore(value, place, align), s.buffer);
+  } else if (mask && !is_true(mask)) {
     tag(b_.CreateMaskedStore(value, place, align, mask), s.buffer);
   } else {
     tag(b_.CreateAlignedStore(value, place, align), s.buffer);

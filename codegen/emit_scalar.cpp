@@ -264,7 +264,11 @@ llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
     llvm::Value* zero = llvm::Constant::getNullValue(v->getType());
     return is_float(from) ? b_.CreateFCmpUNE(v, zero) : b_.CreateICmpNE(v, zero);
   }
-  if (is_float(from) && is_float(to)) return b_.CreateFPCast(v, type);
+  if (is_float(from) && is_float(to)) {
+    llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+    b_.clearFastMathFlags();  // a rounding that the program asks for stays
+    return b_.CreateFPCast(v, type);
+  }
   if (is_float(from)) {  // saturating, NaN to 0: defined for every input
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});

@@ -27,6 +27,12 @@ std::string number(double value) {
   return {text.data(), end};
 }
 
+const std::string& buffer_name(const Kernel& kernel, int64_t id) {
+  check(id >= 0 && id < static_cast<int64_t>(kernel.buffers.size()),
+        "kernel " + kernel.name + ": no such buffer");
+  return kernel.buffers[static_cast<size_t>(id)].name;
+}
+
 /// Prints expressions; nodes used more than once in a statement are named first, so that the text
 /// stays as small as the graph.
 class ExprPrinter {
@@ -88,8 +94,7 @@ class ExprPrinter {
 
   std::string load(const Expr& e) const {
     const ExprNode& n = e.node();
-    const std::string& buffer = kernel_.buffers.at(static_cast<size_t>(n.ivalue)).name;
-    std::string s = buffer + "[" + text(n.args.at(0)) + "]";
+    std::string s = buffer_name(kernel_, n.ivalue) + "[" + text(n.args.at(0)) + "]";
     if (n.args.size() > 1) s = "(" + text(n.args[1]) + " ? " + s + " : " + number(n.fvalue) + ")";
     return s;
   }
@@ -186,8 +191,8 @@ class Printer {
     e.prepare(s.offset, indent);
     e.prepare(s.value, indent);
     e.prepare(s.mask, indent);
-    out_ += indent + kernel_.buffers.at(static_cast<size_t>(s.buffer)).name + "[" +
-            e.text(s.offset) + "] = " + e.text(s.value);
+    out_ +=
+        indent + buffer_name(kernel_, s.buffer) + "[" + e.text(s.offset) + "] = " + e.text(s.value);
     if (s.mask) out_ += " where " + e.text(s.mask);
     out_ += "\n";
   }

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compiler.h"
+#include "ir/error.h"
 #include "tests/support/kir_builder.h"
 #include "tests/support/kir_check.h"
+#include "tests/support/kir_samples.h"
 
 namespace fluid::testing {
 namespace {
@@ -32,11 +34,90 @@ TEST(Emission, CopiesEveryDtypeAtEverySize) {
   }
 }
 
-TEST(Emission, Adds) {
-  for (DType dtype : {f64, f32, f16, bf16, i64, i32, u8}) {
-    expect_as_interpreted(map(Kind::vector, dtype, dtype, 61, [](Expr a, Expr b) { return a + b; }),
-                          {sample(dtype, 61, 1), sample(dtype, 61, 2), Tensor(dtype, {61})});
+/// Tensors for the kernel's buffers: samples for operands, zeros for the rest.
+std::vector<Tensor> memory_for(const kir::Kernel& kernel, int64_t batch) {
+  std::vector<Tensor> tensors;
+  for (const kir::Buffer& b : kernel.buffers) {
+    const int64_t n = b.elements.at(batch);
+    const bool operand = b.role == kir::Buffer::Role::in;
+    tensors.push_back(operand ? sample(b.dtype, n, tensors.size() + 1) : Tensor(b.dtype, {n}));
   }
+  return tensors;
+}
+
+TEST(Emission, EveryScalarAndStatement) {
+  for (const kir::Kernel& kernel : every_scalar_kernels()) {
+    for (int64_t batch : {0, 1, 3}) {
+      expect_as_interpreted(kernel, memory_for(kernel, batch), batch, 5);
+      if (kernel.blocks.op() == Scalar::constant) break;
+    }
+  }
+}
+
+TEST(Emission, ReducesEveryDtypeAtEverySize) {
+  for (DType dtype : {f64, f32, f16, bf16, i64, i32, u8}) {
+    for (int64_t n : kSizes) {
+      for (const kir::Kernel& kernel : reduction_kernels(dtype, n)) {
+        expect_as_interpreted(kernel, memory_for(kernel, 1));
+      }
+    }
+  }
+}
+
+TEST(Emission, SumsLaneByLaneThenInAFixedTree) {
+  for (DType dtype : {f64, f32}) {
+    for (int64_t n : kSizes) {
+      Tensor x(dtype, {n});
+      for (int64_t i = 0; i < n; ++i) {
+        const double v = 1 / (static_cast<double>(i) + 3);
+        dtype == f64 ? x.as<double>()[static_cast<size_t>(i)] = v
+                     : x.as<float>()[static_cast<size_t>(i)] = static_cast<float>(v);
+      }
+      const Expr sum = named(Scalar::acc, dtype, 1);
+      const kir::Kernel kernel =
+          one_block({input("x", dtype, n), output("y", dtype, 1)},
+                    {kir::Stmt{kir::Acc{1, dtype, Combine::sum, {}, true}},
+                     loop(Kind::vector, 0, Expr::index(0), Expr::index(n),
+                          {kir::Stmt{kir::Accumulate{1, {}, load(0, dtype, Expr::var(0)), {}}}}),
+                     store(1, Expr::index(0), lanes(sum))});
+      expect_as_interpreted(kernel, {x, Tensor(dtype, {1})});  // to the last bit
+    }
+  }
+}
+
+TEST(Emission, LoadsAndStoresAtEveryStride) {
+  for (DType dtype : kAll) {
+    for (int64_t stride : {-3, -1, 0, 1, 2, 3, 4, 7}) {
+      for (int64_t n : {0, 1, 7, 32, 53}) {
+        for (const kir::Kernel& kernel : memory_kernels(dtype, stride, n)) {
+          std::vector<Tensor> memory = memory_for(kernel, 1);
+          for (int64_t i = 0; i < n; ++i) {
+            memory[2].as<int64_t>()[static_cast<size_t>(i)] = (i * 5 + 2) % n;
+          }
+          expect_as_interpreted(kernel, memory);
+        }
+      }
+    }
+  }
+}
+
+TEST(Emission, RefusesWhatIsNotKernelIr) {
+  const Expr i = Expr::var(0);
+  auto refuse = [](kir::Block body) {
+    const kir::Kernel kernel = one_block({output("y", f32, 64)}, std::move(body));
+    EXPECT_THROW(Compiler({}).compile({&kernel, 1}), InternalError);
+  };
+  auto vector = [](kir::Block body, int64_t var = 0) {
+    return loop(Kind::vector, var, Expr::index(0), Expr::index(64), std::move(body));
+  };
+  refuse({store(0, i, Expr::constant(f32, 1))});                         // no such variable
+  refuse({store(1, Expr::index(0), Expr::constant(f32, 1))});            // no such buffer
+  refuse({vector({vector({store(0, i, Expr::constant(f32, 1))}, 1)})});  // nested
+  refuse({store(0, Expr::index(0), named(Scalar::let, f32, 5))});        // no such name
+  refuse({kir::Stmt{kir::Acc{1, f32, Combine::sum, {}, false}},          // not of lanes
+          vector({kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}})});
+  refuse({kir::Stmt{kir::Acc{1, f64, Combine::sum, {}, false}},  // another dtype
+          kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}});
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "codegen/compiler.h"
+#include "tests/support/kir_builder.h"
+#include "tests/support/kir_samples.h"
+
+namespace fluid::testing {
+namespace {
+
+bool host_has_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#else
+  return false;
+#endif
+}
+
+bool calls_something(const std::string& assembly) {
+  return std::regex_search(assembly,
+                           std::regex(R"(\n\s*(call|callq|bl|jmp)\s+\*?[a-zA-Z_][\w.]*@?)"));
+}
+
+kir::Kernel vector_kernel(int64_t n, Expr value) {
+  return one_block({input("x", f32, n), output("y", f32, n)},
+                   {loop(kir::For::Kind::vector, 0, Expr::index(0), Expr::index(n),
+                         {store(1, Expr::var(0), std::move(value))})});
+}
+
+TEST(Assembly, UsesWholeRegisters) {
+  if (!host_has_avx512()) GTEST_SKIP() << "this CPU has no AVX-512";
+  const Expr x = load(0, f32, Expr::var(0));
+  for (Scalar op : {Scalar::exp, Scalar::log, Scalar::tanh, Scalar::erf, Scalar::sigmoid,
+                    Scalar::expm1, Scalar::log1p, Scalar::sqrt}) {
+    const std::string text = emit_assembly(vector_kernel(1024, scalar::unary(op, x)));
+    EXPECT_NE(text.find("zmm"), std::string::npos) << text;
+    EXPECT_FALSE(std::regex_search(text, std::regex(R"(v(add|sub|mul|div|sqrt|fn?m\w+)ss\s)")))
+        << text;
+  }
+}
+
+TEST(Assembly, MultiplesOfTheWidthNeedNoMask) {
+  if (!host_has_avx512()) GTEST_SKIP() << "this CPU has no AVX-512";
+  const Expr twice = load(0, f32, Expr::var(0)) * 2.0;
+  EXPECT_EQ(emit_assembly(vector_kernel(1024, twice)).find("%k"), std::string::npos);
+  EXPECT_NE(emit_assembly(vector_kernel(1023, twice)).find("%k"), std::string::npos);
+}
+
+TEST(Assembly, GuardsOnTheLaneAreConstants) {
+  const Expr i = Expr::var(0);
+  const Expr inside = scalar::compare(Scalar::ge, i - Expr::index(2), Expr::index(0));
+  const std::string text = emit_llvm(vector_kernel(16, load(0, f32, i - Expr::index(2), inside)));
+  EXPECT_EQ(text.find("icmp sge"), std::string::npos) << text;
+  EXPECT_NE(text.find("<16 x i1> <i1 false, i1 false, i1 true"), std::string::npos) << text;
+}
+
+TEST(Assembly, NothingIsCalled) {
+  for (const kir::Kernel& kernel : every_scalar_kernels()) {
+    const std::string text = emit_assembly(kernel);
+    EXPECT_FALSE(calls_something(text.substr(0, text.find(".Lfunc_end0")))) << text;
+  }
+}
+
+TEST(Assembly, FastMathIsContractOnly) {
+  const Expr x = load(0, f32, Expr::var(0));
+  const std::string text = emit_llvm(vector_kernel(64, x * x + x));
+  EXPECT_NE(text.find("contract"), std::string::npos);
+  for (const char* flag : {"nnan", "ninf", "afn", "reassoc", "nsz", "arcp", " fast "}) {
+    EXPECT_EQ(text.find(flag), std::string::npos) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace fluid::testing

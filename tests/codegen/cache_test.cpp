@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "codegen/compiler.h"
+#include "codegen/object_cache.h"
+#include "tests/support/kir_builder.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+kir::Kernel scaled(double factor) {
+  return one_block({input("x", f32, 8), output("y", f32, 8)},
+                   {loop(kir::For::Kind::vector, 0, Expr::index(0), Expr::index(8),
+                         {store(1, Expr::var(0), load(0, f32, Expr::var(0)) * factor)})});
+}
+
+std::vector<kir::Kernel> several() { return {scaled(2), scaled(3), scaled(5)}; }
+
+void expect_right(const std::vector<CompiledKernel>& code) {
+  const float factors[] = {2, 3, 5};
+  for (size_t k = 0; k < 3; ++k) {
+    float x[8], y[8] = {};
+    for (int i = 0; i < 8; ++i) x[i] = static_cast<float>(i + 1);
+    void* buffers[] = {x, y};
+    code.at(k).body(buffers, 1, 0, 1);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(y[i], factors[k] * x[i]);
+  }
+}
+
+CompileStats compile_in(const std::string& directory, int threads = 1) {
+  Compiler compiler({.cache_dir = directory, .threads = threads});
+  const auto kernels = several();
+  expect_right(compiler.compile(kernels));
+  return compiler.stats();
+}
+
+std::map<std::string, std::string> files_of(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    files[entry.path().filename()] = std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  return files;
+}
+
+TEST(Cache, SecondCompilerFindsEverything) {
+  const TempDir dir;
+  EXPECT_EQ(compile_in(dir.path()).compiled, 3);
+  const CompileStats second = compile_in(dir.path());
+  EXPECT_EQ(second.compiled, 0);
+  EXPECT_EQ(second.from_cache, 3);
+}
+
+TEST(Cache, SameKernelsGiveTheSameBytes) {
+  const TempDir a, b;
+  compile_in(a.path());
+  compile_in(b.path(), 3);
+  EXPECT_EQ(files_of(a.path()), files_of(b.path()));
+}
+
+TEST(Cache, EqualKernelsAreCompiledOnce) {
+  std::vector<kir::Kernel> kernels = {scaled(2), scaled(2)};
+  kernels[1].name = "other";
+  Compiler compiler({});
+  const auto code = compiler.compile(kernels);
+  EXPECT_EQ(code[0].body, code[1].body);
+  compiler.compile(kernels);
+  EXPECT_EQ(compiler.stats().compiled, 1);
+}
+
+TEST(Cache, FlippedByteOnlyCostsACompile) {
+  const TempDir dir;
+  compile_in(dir.path());
+  const auto whole = files_of(dir.path());
+  for (const auto& [name, bytes] : whole) {
+    for (size_t at : {size_t{0}, size_t{9}, bytes.size() / 2, bytes.size() - 1}) {
+      std::string damaged = bytes;
+      damaged[at] ^= 0x10;
+      std::ofstream(dir.file(name), std::ios::binary) << damaged;
+      EXPECT_EQ(compile_in(dir.path()).compiled, 1) << name << " byte " << at;
+    }
+    std::ofstream(dir.file(name), std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+    EXPECT_EQ(compile_in(dir.path()).compiled, 1);
+  }
+  EXPECT_EQ(files_of(dir.path()), whole);
+}
+
+TEST(Cache, UnusableDirectoryOnlyCostsTime) {
+  EXPECT_EQ(compile_in("/proc/no-such-place").compiled, 3);
+}
+
+TEST(Cache, ManyWritersLeaveWholeEntries) {
+  const TempDir dir;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) writers.emplace_back([&] { compile_in(dir.path()); });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(compile_in(dir.path()).from_cache, 3);
+  EXPECT_EQ(files_of(dir.path()).size(), 3u);
+}
+
+TEST(Cache, OldestEntriesGoFirst) {
+  const TempDir dir;
+  const ObjectCache cache(dir.path(), 2500);
+  const std::string object(1000, 'x');
+  const auto now = fs::file_time_type::clock::now();
+  for (int i = 0; i < 3; ++i) {
+    cache.put(std::to_string(i), object);
+    fs::last_write_time(dir.file(std::to_string(i) + ".o"), now - std::chrono::hours(3 - i));
+  }
+  EXPECT_TRUE(cache.find("0"));  // used just now
+  cache.evict();
+  EXPECT_TRUE(cache.find("0"));
+  EXPECT_FALSE(cache.find("1"));
+  EXPECT_TRUE(cache.find("2"));
+}
+
+}  // namespace
+}  // namespace fluid::testing
