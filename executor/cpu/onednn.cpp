@@ -96,38 +96,79 @@ std::optional<OnednnEpilogue> match(const ir::Op& op, const Chain& chain, int ch
   return epilogue;
 }
 
-std::optional<OnednnPlan> plan_of(const ir::Op& op, const Chain& chain, int64_t batch,
-                                  bool choose_layouts) {
-  const Kind* kind = kind_of_op(op);
-  if (kind == nullptr) return std::nullopt;
-  const auto epilogue = match(op, chain, kind->channel_axis, batch);
+std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
+                                  const Kind& kind) {
+  const auto epilogue = match(op, chain, kind.channel_axis, batch);
   if (!epilogue) return std::nullopt;
   const ir::Op& last = chain.empty() ? op : *chain.back();
-  OnednnTask task{op, {}, concrete(last.results[0].type, batch), *epilogue, choose_layouts};
+  OnednnTask task{op, {}, concrete(last.results[0].type, batch), *epilogue};
   for (const Value& v : op.operands) task.operands.push_back(concrete(v.type(), batch));
-  std::vector<Type> all = task.operands;
-  all.push_back(task.result);
-  for (const Type& t : all) {
-    if (!onednn_dtype(t.dtype) || t.dtype != all[0].dtype || t.shape.numel().size == 0) return {};
+  for (const Type& t : task.operands) {
+    if (t.dtype != task.result.dtype || t.shape.numel().size == 0) return std::nullopt;
   }
-  return kind->plan(task);
+  if (!onednn_dtype(task.result.dtype) || task.result.shape.numel().size == 0) return std::nullopt;
+  return task;
 }
+
+int64_t aligned(size_t bytes) { return (static_cast<int64_t>(bytes) + 63) / 64 * 64; }
+
+/// A primitive with reorders around it where the memory given is not as it wants it.
+/// The workspace holds the scratch of whichever primitive runs, then the reordered tensors.
+struct Reordered {
+  OnednnPlan plan;
+  std::vector<std::optional<dnnl::reorder>> reorders;  ///< one an argument
+  std::vector<dnnl::memory::desc> scratches;           ///< of those
+  int64_t scratch_bytes = 0;
+  int64_t moved_bytes = 0;
+
+  explicit Reordered(OnednnPlan p) : plan(std::move(p)) {
+    scratch_bytes = aligned(plan.workspace.get_size());
+    for (const OnednnPlan::Arg& arg : plan.args) {
+      reorders.emplace_back();
+      scratches.emplace_back();
+      if (arg.wanted == arg.given) continue;
+      const bool result = &arg == &plan.args.back();
+      const dnnl::reorder::primitive_desc pd(onednn_engine(), result ? arg.wanted : arg.given,
+                                             onednn_engine(), result ? arg.given : arg.wanted,
+                                             onednn_attributes({}));
+      reorders.back() = dnnl::reorder(pd);
+      scratches.back() = pd.scratchpad_desc();
+      scratch_bytes = std::max(scratch_bytes, aligned(scratches.back().get_size()));
+      moved_bytes += aligned(arg.wanted.get_size());
+    }
+  }
+  int64_t workspace() const { return scratch_bytes + moved_bytes; }
+};
 
 double padded(double flops, const Type& t, int lanes) {
   const auto c = static_cast<double>(t.shape.size() == 4 ? t.shape[1].size : t.shape.back().size);
   return flops * std::ceil(c / lanes) * lanes / c;
 }
 
-double predicted_seconds(const ir::Op& op, const OnednnPlan& plan, const OnednnRates& rates) {
-  const std::vector<Type> in(plan.types.begin(), plan.types.end() - 1), out = {plan.types.back()};
-  const Cost cost = (*def_of(op).cost)(CostCtx{in, out, op.attrs});
-  double bytes = 0;
-  for (const Type& t : plan.types) bytes += static_cast<double>(t.bytes_at(1));
-  const double rate = rates.flops * kEfficiency * 4 / static_cast<double>(size_of(in[0].dtype));
-  const Type& y = op.operands[0].type();
-  return kCallSeconds +
-         std::max(padded(cost.flops, in.size() > 1 ? out[0] : y, rates.vector_lanes) / rate,
-                  bytes / rates.bytes);
+double predicted_seconds(const OnednnTask& task, const OnednnRates& rates) {
+  const std::vector<Type> out = {task.result};
+  const Cost cost = (*def_of(task.op).cost)(CostCtx{task.operands, out, task.op.attrs});
+  auto bytes = static_cast<double>(task.result.bytes_at(1));
+  for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
+  const double rate =
+      rates.flops * kEfficiency * 4 / static_cast<double>(size_of(task.result.dtype));
+  const double seconds = padded(cost.flops, task.result, rates.vector_lanes) / rate;
+  return kCallSeconds + std::max(seconds, bytes / rates.bytes);
+}
+
+/// The claim of layouts as the primitive wants them; empty when one cannot be said.
+std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan, Claim claim) {
+  for (size_t i = 0; i <= task.operands.size(); ++i) {
+    const bool result = i == task.operands.size();
+    const Type& type = result ? task.result : task.operands[i];
+    const OnednnPlan::Arg& arg = result ? plan.args.back() : plan.args[i];
+    const std::optional<Type> wanted =
+        arg.wanted == arg.given ? type : with_onednn_layout(type, arg.wanted);
+    if (!wanted) return std::nullopt;
+    (result ? claim.results : claim.operands).push_back(wanted->layout);
+  }
+  claim.workspace = aligned(plan.workspace.get_size());
+  return claim;
 }
 
 }  // namespace
@@ -150,27 +191,52 @@ dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue) {
 
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
                                  const OnednnRates& rates) {
-  const std::optional<OnednnPlan> plan = plan_of(op, epilogue, 1, true);
+  const Kind* kind = kind_of_op(op);
+  const auto task = kind != nullptr ? task_of(op, epilogue, 1, *kind) : std::nullopt;
+  const auto plan = task ? kind->plan(*task) : std::nullopt;
+  if (plan)
+    fprintf(stderr, "IMPL %s\n", plan->implementation.c_str());
+  else
+    fprintf(stderr, "noplan task=%d\n", (int)task.has_value());
   if (!plan || plan->implementation.find("ref") != std::string::npos) return {};
-  Claim claim;
-  claim.kernel = kind_of_op(op)->kernel;
-  claim.seconds = predicted_seconds(op, *plan, rates);
-  claim.workspace = static_cast<int64_t>(plan->workspace.get_size());
-  for (const Type& t : plan->types) claim.operands.push_back(t.layout);
-  claim.results = {claim.operands.back()};
-  claim.operands.pop_back();
-  return {claim};
+  const Claim bare = {std::string(kind->kernel), predicted_seconds(*task, rates), 0, {}, {}};
+  std::vector<Claim> claims;
+  if (auto claim = claim_wanted(*task, *plan, bare)) claims.push_back(std::move(*claim));
+  const Reordered reordered(*plan);
+  if (reordered.moved_bytes == 0) return claims;
+  Claim as_given = bare;
+  as_given.workspace = reordered.workspace();
+  for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
+  as_given.results = {task->result.layout};
+  as_given.seconds += kCallSeconds + 2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
+  claims.push_back(as_given);
+  return claims;
 }
 
 struct OnednnKernel::Impl {
-  OnednnPlan plan;
+  Reordered reordered;
 };
 
 struct OnednnCall::Impl {
+  /// One primitive with its arguments.
+  struct Part {
+    const_dnnl_primitive_t primitive;
+    std::vector<dnnl_exec_arg_t> args;
+  };
   dnnl::stream stream{onednn_engine()};
-  const_dnnl_primitive_t primitive = nullptr;
   std::vector<dnnl::memory> memory;
-  std::vector<dnnl_exec_arg_t> args;
+  std::vector<Part> parts;  ///< in order
+
+  dnnl_exec_arg_t arg(int id, const dnnl::memory::desc& desc, void* data) {
+    memory.emplace_back(desc, onednn_engine(), data);
+    return {id, memory.back().get()};
+  }
+  void add_reorder(const dnnl::reorder& reorder, dnnl_memory_t from, dnnl_memory_t to,
+                   const dnnl::memory::desc& scratch, void* workspace) {
+    parts.push_back(
+        {reorder.get(),
+         {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, arg(DNNL_ARG_SCRATCHPAD, scratch, workspace)}});
+  }
 };
 
 OnednnCall::OnednnCall() = default;
@@ -179,37 +245,54 @@ OnednnCall::OnednnCall(OnednnCall&&) noexcept = default;
 OnednnCall& OnednnCall::operator=(OnednnCall&&) noexcept = default;
 
 void OnednnCall::run() const {
-  const dnnl_status_t status =
-      dnnl_primitive_execute(impl_->primitive, impl_->stream.get(),
-                             static_cast<int>(impl_->args.size()), impl_->args.data());
-  if (status != dnnl_success) throw DeviceError("oneDNN failed to run a kernel");
+  for (const Impl::Part& part : impl_->parts) {
+    const dnnl_status_t status = dnnl_primitive_execute(
+        part.primitive, impl_->stream.get(), static_cast<int>(part.args.size()), part.args.data());
+    if (status != dnnl_success) throw DeviceError("oneDNN failed to run a kernel");
+  }
 }
 
 OnednnKernel::OnednnKernel(const ir::Op& op, const Chain& epilogue, int64_t batch) {
-  std::optional<OnednnPlan> plan = plan_of(op, epilogue, batch, false);
-  if (!plan) throw DeviceError("oneDNN has no kernel for " + op.name + " in these layouts");
-  impl_ = std::make_unique<Impl>(Impl{std::move(*plan)});
+  const Kind* kind = kind_of_op(op);
+  const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
+  auto plan = task ? kind->plan(*task) : std::nullopt;
+  if (!plan) throw DeviceError("oneDNN has no kernel for " + op.name);
+  impl_ = std::make_unique<Impl>(Impl{Reordered(std::move(*plan))});
 }
 
 OnednnKernel::~OnednnKernel() = default;
 OnednnKernel::OnednnKernel(OnednnKernel&&) noexcept = default;
 
-int64_t OnednnKernel::workspace() const {
-  return static_cast<int64_t>(impl_->plan.workspace.get_size());
-}
+int64_t OnednnKernel::workspace() const { return impl_->reordered.workspace(); }
 
 OnednnCall OnednnKernel::bind(void* const* buffers, void* workspace) const {
+  const Reordered& r = impl_->reordered;
   OnednnCall call;
   call.impl_ = std::make_unique<OnednnCall::Impl>();
-  call.impl_->primitive = impl_->plan.primitive.get();
-  auto add = [&](int id, const dnnl::memory::desc& desc, void* data) {
-    call.impl_->memory.emplace_back(desc, onednn_engine(), data);
-    call.impl_->args.push_back({id, call.impl_->memory.back().get()});
-  };
-  for (size_t i = 0; i < impl_->plan.args.size(); ++i) {
-    add(impl_->plan.args[i].id, impl_->plan.args[i].desc, buffers[i]);
+  OnednnCall::Impl& impl = *call.impl_;
+  OnednnCall::Impl::Part main{r.plan.primitive.get(), {}};
+  auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
+  const size_t last = r.plan.args.size() - 1;
+  dnnl_memory_t given_result = nullptr;
+  for (size_t i = 0; i <= last; ++i) {
+    const OnednnPlan::Arg& arg = r.plan.args[i];
+    const dnnl_exec_arg_t given = impl.arg(arg.id, arg.given, buffers[i]);
+    main.args.push_back(r.reorders[i] ? impl.arg(arg.id, arg.wanted, moved) : given);
+    if (!r.reorders[i]) continue;
+    moved += aligned(arg.wanted.get_size());
+    if (i == last) {
+      given_result = given.memory;
+    } else {
+      impl.add_reorder(*r.reorders[i], given.memory, main.args[i].memory, r.scratches[i],
+                       workspace);
+    }
   }
-  if (workspace != nullptr) add(DNNL_ARG_SCRATCHPAD, impl_->plan.workspace, workspace);
+  const dnnl_memory_t wanted_result = main.args[last].memory;
+  main.args.push_back(impl.arg(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
+  impl.parts.push_back(std::move(main));
+  if (given_result != nullptr) {
+    impl.add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
+  }
   return call;
 }
 

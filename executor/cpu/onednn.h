@@ -17,9 +17,10 @@ struct OnednnRates {
 };
 
 /// oneDNN's kernels for `op` followed by `epilogue` (a bias, a relu, or both), best first: the
-/// layouts it asks for, the workspace it needs and a predicted time. Empty when it has none that
-/// beats its own reference code, when a dtype is neither f32 nor bf16, or when a layout it wants is
-/// opaque. Types are concrete. Depends on the machine's instruction set and on the threads of the
+/// layouts it asks for, the workspace it needs and a predicted time; then the same in the layouts
+/// that the types have, reordering in its workspace. Empty when it has none but its reference code
+/// or when a dtype is neither f32 nor bf16. A claim of layouts that a Layout cannot say is left
+/// out. Types are concrete. Depends on the machine's instruction set and on the threads of the
 /// OpenMP pool, not on a clock.
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates);
 
@@ -39,8 +40,8 @@ class OnednnCall {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The kernel of a claim, for the layouts in the types of the op and its epilogue (their last op's
-/// result is the kernel's result). Throws DeviceError when oneDNN refuses them.
+/// The kernel of a claim, for the layouts in the types of the op and its epilogue (the last op's
+/// result is the kernel's result). Throws DeviceError when oneDNN has none.
 class OnednnKernel {
  public:
   OnednnKernel(const ir::Op& op, const Chain& epilogue, int64_t batch);

@@ -45,23 +45,20 @@ std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {
   const Desc src = matrix(a, transpose_a), weights = matrix(b, transpose_b), dst = matrix(y, false);
   Desc bias;
   if (task.epilogue.bias) {
-    Dims dims(y.shape.size(), 1);
-    dims.back() = task.epilogue.bias->shape[0].size;
-    bias = Desc(dims, *onednn_dtype(y.dtype), Dims(y.shape.size(), 1));
+    Type row = y;
+    for (size_t d = 0; d + 1 < row.shape.size(); ++d) row.shape[d] = 1;
+    bias = matrix(row, false);
   }
   const auto desc = task.epilogue.bias ? dnnl::matmul::desc(src, weights, bias, dst)
                                        : dnnl::matmul::desc(src, weights, dst);
   const dnnl::matmul::primitive_desc pd(desc, onednn_attributes(task.epilogue), onednn_engine(),
                                         true);
   if (!pd) return std::nullopt;
-  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}};
-  if (task.epilogue.bias) args.push_back({DNNL_ARG_BIAS, bias});
-  args.push_back({DNNL_ARG_DST, dst});
-  return OnednnPlan{dnnl::matmul(pd),
-                    args,
-                    pd.scratchpad_desc(),
-                    pd.impl_info_str(),
-                    {task.operands[0], task.operands[1], task.result}};
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, src, src},
+                                       {DNNL_ARG_WEIGHTS, weights, weights}};
+  if (task.epilogue.bias) args.push_back({DNNL_ARG_BIAS, bias, bias});
+  args.push_back({DNNL_ARG_DST, dst, dst});
+  return OnednnPlan{dnnl::matmul(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
 }
 
 }  // namespace fluid

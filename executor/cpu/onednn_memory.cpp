@@ -1,5 +1,6 @@
 #include "executor/cpu/onednn_memory.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/error.h"
@@ -75,7 +76,11 @@ Desc onednn_desc(const Type& type) {
   const Dims dims = dims_of(type);
   const Layout layout = layout_or_plain(type);
   const Blocking blocking = blocking_of(dims, layout);
-  Desc desc(dims, *onednn_dtype(type.dtype), blocking.strides);
+  Layout plain = layout;
+  plain.blocks.clear();  // the constructor knows no blocks
+  Desc desc(dims, *onednn_dtype(type.dtype), blocking_of(dims, plain).strides);
+  std::copy(blocking.strides.begin(), blocking.strides.end(),
+            desc.data.format_desc.blocking.strides);
   auto& blocks = desc.data.format_desc.blocking;
   blocks.inner_nblks = static_cast<int>(layout.blocks.size());
   for (size_t b = 0; b < layout.blocks.size(); ++b) {
@@ -103,14 +108,14 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   }
   layout.order.resize(rank);
   std::iota(layout.order.begin(), layout.order.end(), 0);
-  const Layout plain = layout;
   if (!same_addresses(blocking_of(dims_of(type), layout), d, block)) {
     std::stable_sort(layout.order.begin(), layout.order.end(),
                      [&](int a, int b) { return blocking.strides[a] > blocking.strides[b]; });
     if (!same_addresses(blocking_of(dims_of(type), layout), d, block)) return {};
   }
   Type result = type;
-  result.layout = layout == plain ? std::nullopt : std::optional(layout);
+  const bool plain = layout.blocks.empty() && std::ranges::is_sorted(layout.order);
+  result.layout = plain ? std::nullopt : std::optional(layout);
   return result;
 }
 

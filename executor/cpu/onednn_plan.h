@@ -10,41 +10,39 @@ namespace fluid {
 
 /// A bias and a relu that follow an op.
 struct OnednnEpilogue {
-  std::optional<Type> bias;  ///< of `channels` elements
+  std::optional<Type> bias;  ///< a vector, one a channel
   bool relu = false;
 };
 
-/// What a library kernel is to do, with concrete types.
+/// What a library kernel is to do, with concrete types in the layouts they have.
 struct OnednnTask {
   const ir::Op& op;
   std::vector<Type> operands;
   Type result;
   OnednnEpilogue epilogue;
-  bool choose_layouts = false;  ///< else those of the types are used
 };
 
 /// A primitive and the memory it wants.
 struct OnednnPlan {
   struct Arg {
-    int id;  ///< DNNL_ARG_SRC, ...
-    dnnl::memory::desc desc;
+    int id;                     ///< DNNL_ARG_SRC, ...
+    dnnl::memory::desc wanted;  ///< by the primitive
+    dnnl::memory::desc given;   ///< by the types; reordered when it differs
   };
   dnnl::primitive primitive;
   std::vector<Arg> args;  ///< operands, then the bias, then the result
   dnnl::memory::desc workspace;
   std::string implementation;
-  std::vector<Type> types;  ///< of the operands and the result, in the chosen layouts
 };
 
 dnnl::engine& onednn_engine();
+/// The attributes that every primitive has: memory of ours for its scratch, and the relu.
+dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue);
 
 /// Empty when oneDNN has no kernel for the task.
 std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task);
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task);
-
-/// The attributes that every primitive has: our workspace, and the relu.
-dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue);
 
 }  // namespace fluid

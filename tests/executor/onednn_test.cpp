@@ -1,0 +1,225 @@
+// oneDNN's kernels against the ops' own definitions, plain and in the layouts that oneDNN asks for.
+
+#include "executor/cpu/onednn.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/operators.h"
+#include "tests/support/golden.h"
+#include "tests/support/interpreter.h"
+
+namespace fluid {
+namespace {
+
+constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
+
+Tensor random_tensor(const Type& type, uint64_t stream) {
+  std::vector<int64_t> shape;
+  for (const Dim& d : type.shape) shape.push_back(d.size);
+  Tensor t(f64, shape);
+  const std::vector<double> u = testing::golden_uniform(stream, t.numel());
+  for (size_t i = 0; i < u.size(); ++i) t.as<double>()[i] = u[i] - 0.5;
+  return t.cast(type.dtype);
+}
+
+// Where element `index` lies in memory laid out as `type` says.
+int64_t offset_of(const Type& type, std::vector<int64_t> index) {
+  if (!type.layout) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < index.size(); ++d) offset = offset * type.shape[d].size + index[d];
+    return offset;
+  }
+  int64_t inner = 0, stride = 1;
+  std::vector<int64_t> extent;
+  for (const Dim& d : type.shape) extent.push_back(d.size);
+  const auto& blocks = type.layout->blocks;
+  for (auto b = blocks.rbegin(); b != blocks.rend(); ++b) {
+    const auto axis = static_cast<size_t>(b->axis);
+    inner += index[axis] % b->size * stride;
+    stride *= b->size;
+    index[axis] /= b->size;
+    extent[axis] = (extent[axis] + b->size - 1) / b->size;
+  }
+  int64_t outer = 0;
+  for (const int axis : type.layout->order) {
+    outer = outer * extent[static_cast<size_t>(axis)] + index[static_cast<size_t>(axis)];
+  }
+  return outer * stride + inner;
+}
+
+// Calls visit(plain position, laid-out position) for every element.
+template <class F>
+void for_each_element(const Type& type, F visit) {
+  const int64_t n = type.shape.numel().size;
+  for (int64_t i = 0; i < n; ++i) {
+    std::vector<int64_t> index(type.shape.size());
+    int64_t rest = i;
+    for (size_t d = index.size(); d-- > 0; rest /= type.shape[d].size) {
+      index[d] = rest % type.shape[d].size;
+    }
+    visit(static_cast<size_t>(i), static_cast<size_t>(offset_of(type, index)));
+  }
+}
+
+std::vector<float> laid_out(const Tensor& plain, const Type& type) {
+  std::vector<float> memory(static_cast<size_t>(type.bytes_at(1)) / sizeof(float));
+  const auto values = plain.as<float>();
+  for_each_element(type, [&](size_t i, size_t at) { memory[at] = values[i]; });
+  return memory;
+}
+
+// A program of one library op and its epilogue; feeds are random.
+struct Program {
+  ir::Program program{"library"};
+  ir::Graph& graph = program.main();
+  testing::NamedTensors feeds;
+  std::vector<ir::Op*> chain;  ///< the op, then its epilogue
+
+  Value feed(Shape shape) {
+    const std::string name = "x" + std::to_string(feeds.size());
+    const Type type = {f32, std::move(shape), {}};
+    feeds.insert({name, random_tensor(type, feeds.size())});
+    return record_source(graph, "data", name, type, {}, {});
+  }
+  void then(Value v) { chain.push_back(v.op()); }
+  Chain epilogue() const { return {chain.begin() + 1, chain.end()}; }
+  // The values that the kernel reads from outside, in its order.
+  Values inputs() const {
+    Values values;
+    for (size_t i = 0; i < chain.size(); ++i) {
+      for (const Value& v : chain[i]->operands) {
+        if (i == 0 || v.op() != chain[i - 1]) values.push_back(v);
+      }
+    }
+    return values;
+  }
+  Value result() const { return chain.back()->result(); }
+};
+
+// The feed behind an input: a bias is a reshaped one, with the same bytes.
+const Tensor& tensor_of(const Program& p, const Value& v) {
+  const ir::Op* op = v.op();
+  while (op->symbol.empty()) op = op->operands.at(0).op();
+  return p.feeds.at(op->symbol);
+}
+
+Type with_layout(Type type, const std::optional<Layout>& layout) {
+  type.layout = layout;
+  return type;
+}
+
+void run_claim(Program& p, const Claim& claim, const Tensor& expected) {
+  const Values inputs = p.inputs();
+  std::vector<std::vector<float>> memory;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto layout = i < claim.operands.size() ? claim.operands[i] : std::nullopt;
+    Type& type = inputs[i].op()->results[0].type;
+    type = with_layout(type, layout);
+    memory.push_back(laid_out(tensor_of(p, inputs[i]), type));
+  }
+  Type& out = p.chain.back()->results[0].type;
+  out = with_layout(out, claim.results.at(0));
+  memory.emplace_back(static_cast<size_t>(out.bytes_at(1)) / sizeof(float), -1.0f);
+  const OnednnKernel kernel(*p.chain[0], p.epilogue(), 1);
+  ASSERT_EQ(kernel.workspace(), claim.workspace);
+  std::vector<std::byte> workspace(static_cast<size_t>(kernel.workspace()) + 64);
+  std::vector<void*> buffers;
+  for (auto& m : memory) buffers.push_back(m.data());
+  const OnednnCall call = kernel.bind(buffers.data(), workspace.data());
+  call.run();
+  call.run();
+  for_each_element(out, [&](size_t i, size_t at) {
+    ASSERT_NEAR(memory.back()[at], expected.at(static_cast<int64_t>(i)), 2e-5) << "element " << i;
+  });
+  for (const Value& v : inputs) v.op()->results[0].type.layout.reset();
+  out.layout.reset();
+}
+
+// Runs every claim, and requires that there are `claims`.
+void check_claims(Program& p, size_t claims) {
+  p.graph.outputs.push_back({"y", p.result()});
+  const Tensor expected = testing::interpret(p.graph, p.feeds).outputs.at("y");
+  const std::vector<Claim> offered = onednn_claims(*p.chain[0], p.epilogue(), kRates);
+  ASSERT_EQ(offered.size(), claims);
+  for (const Claim& claim : offered) {
+    SCOPED_TRACE(claim.kernel + (claim.results[0] ? " " + claim.results[0]->str() : " plain"));
+    EXPECT_GT(claim.seconds, 0);
+    run_claim(p, claim, expected);
+  }
+}
+
+TEST(Onednn, Conv2dWithBiasAndRelu) {
+  Program p;
+  const Value x = p.feed({2, 20, 7, 7}), w = p.feed({20, 20, 5, 5}), bias = p.feed({20});
+  const Value y = conv2d(x, w, {.padding = 2});
+  const Value sum = y + reshape(bias, Shape{20, 1, 1});
+  p.then(y);
+  p.then(sum);
+  p.then(relu(sum));
+  check_claims(p, 2);
+}
+
+TEST(Onednn, Conv2dOfOneChannel) {
+  Program p;
+  const Value x = p.feed({2, 1, 11, 13}), w = p.feed({32, 1, 3, 3});
+  p.then(conv2d(x, w, {.stride = {2, 1}, .padding = {1, 0, 2, 1}}));
+  check_claims(p, 2);
+}
+
+TEST(Onednn, Conv2dInGroups) {
+  Program p;
+  const Value x = p.feed({1, 32, 7, 7}), w = p.feed({32, 16, 3, 3});
+  p.then(conv2d(x, w, {.dilation = 2, .groups = 2}));
+  const std::vector<Claim> claims = onednn_claims(*p.chain[0], {}, kRates);
+  check_claims(p, claims.size());
+}
+
+TEST(Onednn, Conv2dGradients) {
+  const Type input = {f32, {2, 16, 9, 9}, {}}, filter = {f32, {32, 16, 3, 3}, {}};
+  Program for_input;
+  const Value dy = for_input.feed({2, 32, 7, 7}), w = for_input.feed(filter.shape);
+  for_input.then(conv2d_grad_input(dy, w, {.input = input}));
+  check_claims(for_input, 2);
+  Program for_filter;
+  const Value x = for_filter.feed(input.shape), gradient = for_filter.feed({2, 32, 7, 7});
+  for_filter.then(conv2d_grad_filter(x, gradient, {.filter = filter}));
+  check_claims(for_filter, 2);
+}
+
+TEST(Onednn, MatmulTransposesAndTakesABias) {
+  Program p;
+  const Value a = p.feed({7, 33}), b = p.feed({19, 7}), bias = p.feed({19});
+  const Value y = matmul(a, b, {.transpose_a = true, .transpose_b = true});
+  const Value sum = bias + y;
+  p.then(y);
+  p.then(sum);
+  p.then(relu(sum));
+  check_claims(p, 1);
+}
+
+TEST(Onednn, MatmulOfBatches) {
+  Program p;
+  p.then(matmul(p.feed({3, 5, 7}), p.feed({3, 7, 4})));
+  check_claims(p, 1);
+  Program one_matrix;
+  const Value a = one_matrix.feed({3, 5, 7});
+  one_matrix.then(matmul(a, one_matrix.feed({7, 4})));
+  check_claims(one_matrix, 1);
+}
+
+TEST(Onednn, ClaimsNothingThatItCannotDo) {
+  ir::Program program("f64");
+  ir::Graph& g = program.main();
+  const Value x = record_source(g, "data", "x", {f64, {2, 2}, {}}, {}, {});
+  EXPECT_TRUE(onednn_claims(*matmul(x, x).op(), {}, kRates).empty());
+  EXPECT_TRUE(onednn_claims(*exp(x).op(), {}, kRates).empty());
+  Program p;
+  const Value y = matmul(p.feed({2, 2}), p.feed({2, 2}));
+  const Value other = exp(y), row_bias = y + p.feed({2, 1});
+  EXPECT_TRUE(onednn_claims(*y.op(), {other.op()}, kRates).empty());
+  EXPECT_TRUE(onednn_claims(*y.op(), {row_bias.op()}, kRates).empty());
+  EXPECT_THROW(OnednnKernel(*other.op(), {}, 1), DeviceError);
+}
+
+}  // namespace
+}  // namespace fluid
