@@ -67,6 +67,12 @@ Value activate(Value x, Act act, const Loc& loc) {
       return x;
     case Act::relu:
       return relu(x, loc);
+    case Act::sigmoid:
+      return sigmoid(x, loc);
+    case Act::tanh:
+      return tanh(x, loc);
+    case Act::gelu:
+      return gelu(x, {}, loc);
   }
   throw UserError(loc, "no such activation");
 }

@@ -9,7 +9,7 @@
 namespace fluid {
 
 /// The activation at the end of a layer.
-enum class Act : uint8_t { none, relu };
+enum class Act : uint8_t { none, relu, sigmoid, tanh, gelu };
 Value activate(Value x, Act act, const Loc& loc = Loc::here());
 
 /// Parameters of a layer are named after its scope: "conv0.w" and "conv0.b". A layer without a

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "ir/error.h"
+
+/// What the examples' command lines have in common.
+struct ExampleOptions {
+  std::string save;       ///< where to write the program; empty: nowhere
+  std::string data;       ///< the SPEC of the data to train on; empty: only record
+  int64_t epochs = 1;
+  int64_t steps = 0;      ///< at most so many a run; 0: no limit
+};
+
+/// Parses the command line, runs `body`, prints errors: an example's exit code.
+inline int run_example(int argc, char** argv,
+                       const std::function<void(const ExampleOptions&)>& body) {
+  try {
+    ExampleOptions options;
+    for (int i = 1; i < argc; i += 2) {
+      const std::string_view flag = argv[i];
+      if (i + 1 == argc) {
+        throw fluid::UserError(
+            "usage: " + std::string(argv[0]) +
+            " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]");
+      }
+      if (flag == "--save") {
+        options.save = argv[i + 1];
+      } else if (flag == "--data") {
+        options.data = argv[i + 1];
+      } else if (flag == "--epochs") {
+        options.epochs = std::atoll(argv[i + 1]);
+      } else if (flag == "--steps") {
+        options.steps = std::atoll(argv[i + 1]);
+      } else {
+        throw fluid::UserError("no option '" + std::string(flag) + "'");
+      }
+    }
+    body(options);
+    return 0;
+  } catch (const fluid::UserError& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,36 @@
+// Fits y = w x + b over the full batch with Adam: the whole step is one sweep over the data.
+
+#include <cstdio>
+
+#include "frontend/examples/example.h"
+#include "frontend/fluid.h"
+
+namespace fl = fluid;
+
+int main(int argc, char** argv) {
+  return run_example(argc, argv, [](const ExampleOptions& options) {
+    fl::Program net("linear_regression");
+    auto x = net.data("x", {fl::kBatch, 2}, fl::f32);
+    auto y = net.data("y", {fl::kBatch, 1}, fl::f32);
+    auto predicted = fl::linear(x, {.units = 1});
+    auto loss = fl::mean(fl::square_error(predicted, y));
+    net.output("loss", loss);
+    fl::minimize(loss, fl::Adam{.lr = 0.1});
+    if (!options.save.empty()) net.save(options.save);
+    if (options.data.empty()) return;
+
+    fl::Reader data(fl::open_data(options.data).dataset, {.batch = 0});
+    fl::Executor exe(net, fl::cpu(), {.batch = data.samples()});
+    const int64_t steps = options.steps > 0 ? options.steps : 500;
+    double loss_now = 0;
+    for (int64_t step = 0; step < steps;) {
+      for (const fl::Batch& batch : data) {
+        loss_now = exe.run(batch)["loss"].item();
+        ++step;
+      }
+    }
+    const fl::Tensor w = exe.parameter("fc0.w");
+    std::printf("loss %.4f, w = (%.3f, %.3f), b = %.3f\n", loss_now, w.at(0), w.at(1),
+                exe.parameter("fc0.b").item());
+  });
+}

@@ -1,0 +1,12 @@
+#pragma once
+
+// Everything a program that uses Fluid includes.
+
+#include "executor/executor.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "frontend/program.h"
+#include "frontend/readers/mnist.h"
+#include "frontend/readers/spec.h"
+#include "ops/functions.h"
+#include "ops/operators.h"

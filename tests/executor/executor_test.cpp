@@ -1,0 +1,162 @@
+#include "executor/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "ops/operators.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+Tensor floats(std::vector<int64_t> shape, const std::vector<float>& values) {
+  return Tensor::of<float>(std::move(shape), values);
+}
+
+/// y = relu(x w + b) and its sum; the distance to a target.
+Program forward_net() {
+  Program net("forward");
+  const Value x = net.data("x", {kBatch, 2}, f32);
+  const Value target = net.data("target", {kBatch, 3}, f32);
+  const Value y = linear(x, {.units = 3, .act = Act::relu});
+  net.output("y", y);
+  net.output("total", sum(y));
+  net.output("distance", sum(square_error(y, target)));
+  return net;
+}
+
+Batch forward_batch() {
+  return {.size = 2,
+          .columns = {{"x", floats({2, 2}, {1, 1, 2, -1})}, {"target", Tensor(f32, {2, 3})}}};
+}
+
+void set_weights(Executor& exe) {
+  exe.set_parameter("fc0.w", floats({2, 3}, {1, 2, 3, 4, 5, 6}));
+  exe.set_parameter("fc0.b", floats({3}, {0, -20, 1}));
+}
+
+TEST(Executor, RunsAForwardGraph) {
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2});
+  set_weights(exe);
+  const Outputs out = exe.run(forward_batch());
+  const std::vector<float> expected = {5, 0, 10, 0, 0, 1};
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(out["y"].at(i), expected[static_cast<size_t>(i)]) << i;
+  EXPECT_EQ(out["total"].item(), 16);
+  EXPECT_EQ(out["distance"].item(), 126);
+  expect_user_error([&] { out["totl"]; }, "no output 'totl' (did you mean 'total'?)");
+}
+
+TEST(Executor, OutputsStayUntilTheSecondStepAfter) {
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2});
+  exe.prepare({.eval = {2}});
+  set_weights(exe);
+  const Outputs first = exe.run(forward_batch());
+  Batch other = forward_batch();
+  other.columns[0].second = floats({2, 2}, {0, 0, 0, 0});
+  const Outputs second = exe.eval(other);
+  EXPECT_EQ(first["total"].item(), 16);
+  EXPECT_EQ(second["total"].item(), 2);
+}
+
+TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
+  const Program net = forward_net();
+  Executor exe(net, cpu());
+  EXPECT_EQ(exe.left_out({"x"}), std::vector<std::string>{"distance"});
+  exe.prepare({.predict = {2}, .predict_feeds = {"x"}});
+  set_weights(exe);
+  Batch batch = forward_batch();
+  batch.columns.pop_back();
+  const Outputs out = exe.predict(batch);
+  EXPECT_EQ(out["total"].item(), 16);
+  EXPECT_FALSE(out.has("distance"));
+  expect_user_error([&] { exe.prepare({.predict = {2}, .predict_feeds = {"X"}}); },
+                    "the program has no feed 'X' (did you mean 'x'?)");
+}
+
+TEST(Executor, RefusesAnUnpreparedBatchUnlessAllowed) {
+  const Program net = forward_net();
+  Executor strict(net, cpu(), {.batch = 3});
+  expect_user_error([&] { strict.run(forward_batch()); },
+                    "run() got a batch of 2 samples, which was not prepared: call "
+                    "prepare({.train = {2}}) first, or set any_batch");
+  Executor free(net, cpu(), {.any_batch = true});
+  set_weights(free);
+  EXPECT_EQ(free.run(forward_batch())["total"].item(), 16);
+  expect_user_error([&] { strict.prepare({.eval = {0}}); }, "cannot prepare a batch of 0 samples");
+}
+
+TEST(Executor, RefusesFeedsAndPlacesItCannotUse) {
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2});
+  Batch batch = forward_batch();
+  batch.columns[0].second = Tensor(f32, {2, 4});
+  expect_user_error([&] { exe.run(batch); },
+                    "feed 'x' is f32[2, 4] in a batch of 2; the program takes f32[?, 2]");
+  expect_user_error([&] { Executor(net, cuda(0)); }, "this build of Fluid runs on the CPU only");
+  Program empty("empty");
+  expect_user_error([&] { Executor(empty, cpu()); }, "program 'empty' has no output");
+}
+
+TEST(Executor, StartsFromTheSeedAlone) {
+  const Program net = forward_net();
+  auto start = [&](uint64_t seed) {
+    Executor exe(net, cpu(), {.seed = seed});
+    return parameter_bytes(exe);
+  };
+  EXPECT_EQ(start(1), start(1));
+  EXPECT_NE(start(1), start(2));
+  Executor exe(net, cpu());
+  const Tensor w = exe.parameter("fc0.w");
+  for (int64_t i = 0; i < w.numel(); ++i) {
+    EXPECT_LE(std::abs(w.at(i)), 1 / std::sqrt(2.0));
+    EXPECT_NE(w.at(i), 0);
+  }
+}
+
+TEST(Executor, SavesAndLoadsParameters) {
+  const TempDir dir;
+  const Program net = forward_net();
+  Executor saved(net, cpu(), {.seed = 1});
+  saved.save(dir.file("a.safetensors"));
+  Executor loaded(net, cpu(), {.seed = 2});
+  loaded.load(dir.file("a.safetensors"));
+  EXPECT_EQ(parameter_bytes(saved), parameter_bytes(loaded));
+  expect_user_error([&] { loaded.set_parameter("fc0.b", Tensor(f32, {4})); },
+                    "parameter 'fc0.b' is f32[3], not f32[4]");
+  expect_user_error([&] { loaded.parameter("fc0.v"); }, "no variable 'fc0.v'");
+  Program wider("wider");
+  const Value x = wider.data("x", {kBatch, 2}, f32);
+  wider.output("y", linear(linear(x, {.units = 3}), {.units = 1}));
+  Executor other(wider, cpu());
+  expect_user_error([&] { other.load(dir.file("a.safetensors")); },
+                    "parameter 'fc1.w' is missing");
+}
+
+TEST(Executor, AStepOnBadDataIsNotApplied) {
+  Program net("pick");
+  const Value x = net.data("x", {kBatch, 2}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value loss = mean(pick(linear(x, {.units = 3}), label));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1});
+  Executor exe(net, cpu(), {.batch = 2});
+  const auto before = parameter_bytes(exe);
+  const std::vector<int64_t> bad = {1, 3}, good = {1, 2};
+  Batch batch{.size = 2,
+              .columns = {{"x", floats({2, 2}, {1, 2, 3, 4})}, {"label", Tensor::of<int64_t>({2}, bad)}}};
+  expect_user_error([&] { exe.run(batch); }, "index 3 from the data is out of range");
+  EXPECT_EQ(parameter_bytes(exe), before);
+  batch.columns[1].second = Tensor::of<int64_t>({2}, good);
+  exe.run(batch);
+  EXPECT_NE(parameter_bytes(exe), before);
+}
+
+}  // namespace
+}  // namespace fluid
