@@ -11,10 +11,10 @@
 
 /// What the examples' command lines have in common.
 struct ExampleOptions {
-  std::string save;       ///< where to write the program; empty: nowhere
-  std::string data;       ///< the SPEC of the data to train on; empty: only record
+  std::string save;  ///< where to write the program; empty: nowhere
+  std::string data;  ///< the SPEC of the data to train on; empty: only record
   int64_t epochs = 1;
-  int64_t steps = 0;      ///< at most so many a run; 0: no limit
+  int64_t steps = 0;  ///< at most so many a run; 0: no limit
 };
 
 /// Parses the command line, runs `body`, prints errors: an example's exit code.
@@ -25,9 +25,8 @@ inline int run_example(int argc, char** argv,
     for (int i = 1; i < argc; i += 2) {
       const std::string_view flag = argv[i];
       if (i + 1 == argc) {
-        throw fluid::UserError(
-            "usage: " + std::string(argv[0]) +
-            " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]");
+        throw fluid::UserError("usage: " + std::string(argv[0]) +
+                               " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]");
       }
       if (flag == "--save") {
         options.save = argv[i + 1];

@@ -17,7 +17,7 @@ void record(fl::Program& net) {
   h = fl::conv2d(h, {.filters = 64, .kernel = 5});
   h = fl::max_pool2d(h, {.kernel = 2, .stride = 2});
   h = fl::dropout2d(h, {.p = 0.1});
-  h = fl::flatten(fl::adaptive_max_pool2d(h, {.size = 1}));
+  h = fl::flatten(fl::adaptive_max_pool2d(h, {.output = 1}));
   auto logits = fl::linear(fl::linear(h, {.units = 32, .act = fl::Act::relu}), {.units = 10});
   auto loss = fl::mean(fl::softmax_cross_entropy(logits, label));
   net.output("loss", loss);
@@ -37,8 +37,7 @@ double accuracy(fl::Executor& exe, fl::Reader& data) {
 }
 
 void train(const fl::Program& net, const ExampleOptions& options) {
-  fl::Reader train(fl::open_data(options.data, "train").dataset,
-                   {.batch = 128, .shuffle_seed = 1});
+  fl::Reader train(fl::open_data(options.data, "train").dataset, {.batch = 128, .shuffle_seed = 1});
   fl::Reader test(fl::open_data(options.data, "test").dataset, {.batch = 1000});
   fl::Executor exe(net, fl::cpu());
   exe.prepare({.train = train.batch_sizes(), .eval = test.batch_sizes()});

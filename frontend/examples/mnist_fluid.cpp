@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
         weight += out.find("accuracy").weight;
         if (++steps == options.steps) break;
       }
-      std::printf("epoch %lld: loss %.4f, training accuracy %.4f\n",
-                  static_cast<long long>(epoch), last, sum / weight);
+      std::printf("epoch %lld: loss %.4f, training accuracy %.4f\n", static_cast<long long>(epoch),
+                  last, sum / weight);
       if (steps == options.steps) break;
     }
   });

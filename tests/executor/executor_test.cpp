@@ -135,8 +135,7 @@ TEST(Executor, SavesAndLoadsParameters) {
   const Value x = wider.data("x", {kBatch, 2}, f32);
   wider.output("y", linear(linear(x, {.units = 3}), {.units = 1}));
   Executor other(wider, cpu());
-  expect_user_error([&] { other.load(dir.file("a.safetensors")); },
-                    "parameter 'fc1.w' is missing");
+  expect_user_error([&] { other.load(dir.file("a.safetensors")); }, "parameter 'fc1.w' is missing");
 }
 
 TEST(Executor, AStepOnBadDataIsNotApplied) {
@@ -149,8 +148,9 @@ TEST(Executor, AStepOnBadDataIsNotApplied) {
   Executor exe(net, cpu(), {.batch = 2});
   const auto before = parameter_bytes(exe);
   const std::vector<int64_t> bad = {1, 3}, good = {1, 2};
-  Batch batch{.size = 2,
-              .columns = {{"x", floats({2, 2}, {1, 2, 3, 4})}, {"label", Tensor::of<int64_t>({2}, bad)}}};
+  Batch batch{
+      .size = 2,
+      .columns = {{"x", floats({2, 2}, {1, 2, 3, 4})}, {"label", Tensor::of<int64_t>({2}, bad)}}};
   expect_user_error([&] { exe.run(batch); }, "index 3 from the data is out of range");
   EXPECT_EQ(parameter_bytes(exe), before);
   batch.columns[1].second = Tensor::of<int64_t>({2}, good);

@@ -1,8 +1,9 @@
+#include "tests/support/training.h"
+
 #include <gtest/gtest.h>
 
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
-#include "tests/support/training.h"
 
 namespace fluid {
 namespace {
