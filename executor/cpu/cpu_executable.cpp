@@ -32,7 +32,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
 }
 
 BufferRef CpuExecutable::ref(const Value& value) const {
-  const auto found = plan_.values.find(value);
+  const auto found = plan_.values.find(root_of(value));
   check(found != plan_.values.end(), "'" + value.op()->name + "' has a result without memory");
   const Range& range = found->second;
   return {.region = range.region,
