@@ -133,7 +133,7 @@ TEST(Executor, SavesAndLoadsParameters) {
   expect_user_error([&] { loaded.parameter("fc0.v"); }, "no variable 'fc0.v'");
   Program wider("wider");
   const Value x = wider.data("x", {kBatch, 2}, f32);
-  wider.output("y", linear(linear(x, {.units = 3}), {.units = 2}));
+  wider.output("y", linear(linear(x, {.units = 3}), {.units = 1}));
   Executor other(wider, cpu());
   expect_user_error([&] { other.load(dir.file("a.safetensors")); }, "parameter 'fc1.w' is missing");
 }
