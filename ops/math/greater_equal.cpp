@@ -14,7 +14,7 @@ OpDef greater_equal_op() {
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),
-      .in_place = {},
+      .in_place = {{0, 0}, {0, 1}},
       .lower = map_binary(
           [](const Expr& a, const Expr& b) { return scalar::compare(Scalar::ge, a, b); }),
       .kernels = {},

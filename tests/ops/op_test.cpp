@@ -1,0 +1,38 @@
+// Runs every check of tests/support/op_harness.h on every registered op.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/op_harness.h"
+
+namespace fluid::testing {
+namespace {
+
+class Ops : public ::testing::TestWithParam<size_t> {
+ protected:
+  const OpTest& test() const { return op_tests()[GetParam()]; }
+  const OpDef& def() const { return op_named(test().op); }
+  static void expect_none(const Faults& faults) {
+    for (const std::string& f : faults) ADD_FAILURE() << f;
+  }
+};
+
+TEST_P(Ops, GivesTheReferencesResults) { expect_none(check_forward(test(), def())); }
+TEST_P(Ops, GradientIsTheFiniteDifference) { expect_none(check_gradient(test(), def())); }
+TEST_P(Ops, CostIsThatOfTheLoweredForm) { expect_none(check_cost(test(), def())); }
+TEST_P(Ops, IsInPlaceWhereItMayBe) { expect_none(check_in_place(test(), def())); }
+TEST_P(Ops, GeneratedKernelsAgree) { expect_none(check_kernels(test())); }
+TEST_P(Ops, PrintsAndParses) { expect_none(check_text(test())); }
+TEST_P(Ops, NamesMistakes) { expect_none(check_bad_uses(test())); }
+
+std::vector<size_t> all_tests() {
+  std::vector<size_t> indices(op_tests().size());
+  for (size_t i = 0; i < indices.size(); ++i) indices[i] = i;
+  return indices;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Ops, ::testing::ValuesIn(all_tests()), [](const auto& info) {
+  return std::to_string(info.param) + "_" + op_tests()[info.param].op;
+});
+
+}  // namespace
+}  // namespace fluid::testing

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/support/op_harness.h"
+
+namespace fluid::testing {
+namespace {
+
+using List = std::vector<double>;
+
+std::vector<int64_t> axes_of(const Sample& s) {
+  const int64_t rank = static_cast<int64_t>(s.inputs[0].shape().size());
+  std::vector<int64_t> axes;
+  if (s.attrs.has("axis")) axes = {s.attrs.get<int64_t>("axis")};
+  if (s.attrs.has("axes")) axes = s.attrs.get<std::vector<int64_t>>("axes");
+  for (int64_t& a : axes) a += a < 0 ? rank : 0;
+  const bool all = axes.empty();
+  for (int64_t d = 0; all && d < rank; ++d) axes.push_back(d);
+  return axes;
+}
+
+/// f of the elements that go into each result, in row-major order.
+Tensor reduced(const Sample& s, const std::function<double(const List&)>& f, DType dtype = f64) {
+  const Tensor& x = s.inputs[0];
+  const std::vector<int64_t> axes = axes_of(s);
+  std::vector<int64_t> shape, strides(x.shape().size(), 0);
+  int64_t results = 1;
+  const auto gone = [&](size_t d) {
+    return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+  };
+  for (size_t d = x.shape().size(); d-- > 0;) {
+    if (gone(d)) continue;
+    strides[d] = results;
+    results *= x.shape()[d];
+  }
+  for (size_t d = 0; d < x.shape().size(); ++d) {
+    if (!gone(d)) shape.push_back(x.shape()[d]);
+    if (gone(d) && s.attrs.get_or("keep_dims", false)) shape.push_back(1);
+  }
+  std::vector<List> groups(static_cast<size_t>(results));
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    int64_t rest = i, at = 0;
+    for (size_t d = x.shape().size(); d-- > 0;) {
+      at += rest % x.shape()[d] * strides[d];
+      rest /= x.shape()[d];
+    }
+    groups[static_cast<size_t>(at)].push_back(x.at(i));
+  }
+  Tensor out(f64, shape);
+  for (size_t i = 0; i < groups.size(); ++i) out.as<double>()[i] = f(groups[i]);
+  return dtype == f64 ? out : out.cast(dtype);
+}
+
+std::vector<Sample> samples(bool empty) {
+  const auto attrs = [](std::vector<int64_t> axes, bool keep = false) {
+    return Attrs{{"axes", std::move(axes)}, {"keep_dims", keep}};
+  };
+  std::vector<Sample> list = {{{random_tensor({3, 5})}, {}, {}},
+                              {{random_tensor({})}, {}, {}},
+                              {{random_tensor({1})}, {}, {}},
+                              {{random_tensor({37})}, attrs({0}), {}},
+                              {{random_tensor({3, 5})}, attrs({0}), {}},
+                              {{random_tensor({3, 5})}, attrs({-1}, true), {}},
+                              {{random_tensor({2, 3, 5})}, attrs({0, 2}, true), {}},
+                              {{random_tensor({2, 3, 5})}, attrs({1}), {}},
+                              {{random_tensor({0, 3})}, attrs({1}), {}},
+                              {{random_tensor({1, 1})}, attrs({0}, true), {}},
+                              {{random_tensor({7, 3})}, attrs({0}), {0}},
+                              {{random_tensor({7, 3})}, {}, {0}}};
+  if (empty) list.push_back({{random_tensor({0, 3})}, attrs({0}), {}});
+  return list;
+}
+
+OpTest reduction(std::string op, const std::function<double(const List&)>& f, bool empty) {
+  OpTest t;
+  t.op = std::move(op);
+  t.samples = samples(empty);
+  t.reference = [f](const Sample& s) { return std::vector{reduced(s, f)}; };
+  t.bad = {{{{f32, {2, 3}, {}}},
+            {{"axes", std::vector<int64_t>{2}}},
+            t.op + ": axis 2 is out of range for f32[2, 3] of rank 2"},
+           {{{f32, {2, 3}, {}}},
+            {{"axes", std::vector<int64_t>{1, -1}}},
+            t.op + ": an axis is given twice"}};
+  if (!empty) {
+    t.bad.push_back({{{f32, {2, 0}, {}}}, {}, t.op + ": no elements along axis 1 of f32[2, 0]"});
+  }
+  return t;
+}
+
+double total(const List& x) {
+  long double sum = 0;
+  for (const double v : x) sum += v;
+  return static_cast<double>(sum);
+}
+
+double largest(const List& x) { return *std::max_element(x.begin(), x.end()); }
+double smallest(const List& x) { return *std::min_element(x.begin(), x.end()); }
+double first_largest(const List& x) {
+  return static_cast<double>(std::max_element(x.begin(), x.end()) - x.begin());
+}
+double average(const List& x) { return total(x) / static_cast<double>(x.size()); }
+
+OpTest max_index_test() {
+  OpTest t = reduction("max_index", {}, false);
+  t.reference = [](const Sample& s) {
+    return std::vector{reduced(s, largest), reduced(s, first_largest, i64)};
+  };
+  return t;
+}
+
+OpTest argmax_test() {
+  OpTest t;
+  t.op = "argmax";
+  Tensor ties(f64, {3, 4});
+  ties.as<double>()[2] = ties.as<double>()[3] = 1;
+  t.samples = {{{random_tensor({3, 5})}, {{"axis", int64_t{-1}}}, {}},
+               {{random_tensor({3, 5})}, {{"axis", int64_t{0}}, {"keep_dims", true}}, {}},
+               {{ties}, {{"axis", int64_t{1}}}, {}},
+               {{random_tensor({0, 3})}, {{"axis", int64_t{1}}}, {}},
+               {{random_tensor({7, 10})}, {{"axis", int64_t{1}}}, {0}},
+               {{random_tensor({1})}, {{"axis", int64_t{0}}}, {}}};
+  t.reference = [](const Sample& s) { return std::vector{reduced(s, first_largest, i64)}; };
+  t.bad = {{{{f32, {2, 3}, {}}},
+            {{"axis", int64_t{-3}}},
+            "argmax: axis -3 is out of range for f32[2, 3] of rank 2"},
+           {{{f32, {0}, {}}}, {}, "argmax: no elements along axis 0 of f32[0]"}};
+  return t;
+}
+
+const AddOpTest kSum(reduction("sum", total, true));
+const AddOpTest kMean(reduction("mean", average, true));
+const AddOpTest kMax(reduction("max", largest, false));
+const AddOpTest kMin(reduction("min", smallest, false));
+const AddOpTest kMaxIndex(max_index_test());
+const AddOpTest kArgmax(argmax_test());
+
+}  // namespace
+}  // namespace fluid::testing
