@@ -19,6 +19,8 @@ void add_opt(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
 
+void add_show(CLI::App& app, Action& action);
+void add_summary(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 

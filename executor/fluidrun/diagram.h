@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/program.h"
+
+namespace fluid {
+
+/// A layer (ops of one scope) or a single op outside of every layer.
+struct Box {
+  std::string title;               ///< "conv0", or the op's name
+  std::vector<std::string> lines;  ///< ops and parameters inside
+  std::vector<const ir::Op*> ops;  ///< in order, sources among them
+  int rank = 0;                    ///< longest way from a feed
+};
+
+/// A value that one box makes and another reads.
+struct Arrow {
+  size_t from = 0, to = 0;
+  std::string label;   ///< its type
+  bool saved = false;  ///< kept for the backward pass
+};
+
+/// A program as people draw it: layers, and the tensors between them.
+struct Diagram {
+  std::vector<Box> boxes;  ///< in the order of recording
+  std::vector<Arrow> arrows;
+};
+
+Diagram diagram_of(const Program& program);
+std::string to_dot(const Diagram& diagram, const std::string& name);
+std::string to_svg(const Diagram& diagram);
+
+}  // namespace fluid

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/diagram.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+#include "ir/print.h"
+
+namespace fluid {
+namespace {
+
+struct ShowFlags {
+  std::string program, format = "text", output;
+};
+
+nlohmann::ordered_json op_json(const ir::Op& op, std::map<Value, int>& ids) {
+  nlohmann::ordered_json json = {{"op", op.name}};
+  if (!op.symbol.empty()) json["symbol"] = op.symbol;
+  json["operands"] = nlohmann::ordered_json::array();
+  for (const Value& v : op.operands) json["operands"].push_back(ids.at(v));
+  for (const auto& [name, attr] : op.attrs) json["attrs"][name] = ir::print(attr);
+  json["results"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const int id = static_cast<int>(ids.size());
+    ids.emplace(Value(const_cast<ir::Op*>(&op), static_cast<int>(i)), id);
+    json["results"].push_back({{"id", id}, {"type", op.results[i].type.str()}});
+  }
+  json["role"] = ir::name_of(op.role);
+  if (!op.scope.empty()) json["scope"] = op.scope;
+  if (op.loc.known()) json["loc"] = op.loc.str();
+  return json;
+}
+
+std::string to_json(const ir::Program& program) {
+  nlohmann::ordered_json json = {{"program", program.name}};
+  for (const auto& graph : program.graphs) {
+    nlohmann::ordered_json one = {{"name", graph->name}, {"ops", nlohmann::ordered_json::array()}};
+    std::map<Value, int> ids;
+    for (const auto& op : graph->ops) one["ops"].push_back(op_json(*op, ids));
+    one["outputs"] = nlohmann::ordered_json::object();
+    for (const ir::Output& o : graph->outputs) one["outputs"][o.name] = ids.at(o.value);
+    json["graphs"].push_back(one);
+  }
+  return json.dump(1) + "\n";
+}
+
+int run(const ShowFlags& flags) {
+  const Program program = open_program(flags.program);
+  std::string text;
+  if (flags.format == "text") text = program.text();
+  if (flags.format == "json") text = to_json(program.ir());
+  if (flags.format == "dot") text = to_dot(diagram_of(program), program.ir().name);
+  if (flags.format == "svg") text = to_svg(diagram_of(program));
+  if (text.empty()) {
+    const std::vector<std::string> known = {"text", "json", "dot", "svg"};
+    throw UserError("--format " + flags.format + ": must be text, json, dot or svg" +
+                    did_you_mean(flags.format, known));
+  }
+  if (flags.output.empty()) {
+    fmt::print("{}", text);
+  } else {
+    write_file_atomically(flags.output, text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("show", "Print or draw a program");
+  command->footer("Example: fluidrun show mnist_fluid --format svg -o mnist.svg");
+  const auto flags = std::make_shared<ShowFlags>();
+  add_program_argument(*command, flags->program);
+  command->add_option("--format", flags->format, "text, json, dot or svg");
+  command->add_option("-o", flags->output, "a file; default: the terminal");
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid
