@@ -30,6 +30,14 @@ std::vector<std::string> example_names() {
 
 }  // namespace
 
+std::string must_be_positive(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool good = error == std::errc() && stop == end && value > 0 && std::isfinite(value);
+  return good ? "" : "must be a positive number, not " + text;
+}
+
 void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--place", flags.place, "auto, cpu or cuda:N");
   command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")

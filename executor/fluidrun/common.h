@@ -14,6 +14,9 @@ class App;
 
 namespace fluid {
 
+/// A check for options that take a number above 0: "" or what is wrong.
+std::string must_be_positive(const std::string& text);
+
 /// What every subcommand that runs or compiles a program asks for.
 struct PlaceFlags {
   std::string place = "auto";

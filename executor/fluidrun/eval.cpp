@@ -43,7 +43,7 @@ void add_eval(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
   command->add_option("--seed", flags->seed, "of initial values, without --params");
   add_place_flags(*command, flags->place);
   command->footer(

@@ -56,7 +56,10 @@ int run(const PlanFlags& flags) {
                              : target_from_json(read_file(flags.target), flags.target));
   Options options;
   options.dtype = dtype_of(flags.place);
+  const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const MemoryPlan plan = plan_at(program, target, options, flags.batch);
+  const int64_t fitting = limit > 0 ? largest_batch(program, target, options, limit) : 0;
+  if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
   fmt::print("one training step of '{}' on {}, batch {}\n", program.ir().name, target.name(),
              flags.batch);
   fmt::print("  {:<12} {:>12}\n", "arena", bytes_text(static_cast<double>(plan.total())));
@@ -69,11 +72,7 @@ int run(const PlanFlags& flags) {
   for (const auto& [holds, bytes] : plan.at_peak) {
     fmt::print("  {:<12} {:>12}\n", name_of(holds), bytes_text(static_cast<double>(bytes)));
   }
-  if (!flags.memory.empty()) {
-    const int64_t batch = largest_batch(program, target, options, parse_bytes(flags.memory));
-    if (batch == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
-    fmt::print("largest batch within {}: {}\n", flags.memory, batch);
-  }
+  if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
 }
 
@@ -84,7 +83,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->footer("Example: fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
   command->add_option("--target", flags->target, "a machine described by `devices --json`");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
   add_place_flags(*command, flags->place);

@@ -148,9 +148,9 @@ void add_predict(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
   command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
-      ->check(CLI::PositiveNumber);
+      ->check(must_be_positive);
   command->add_option("--output", flags->output, "write all rows of an output: prob=@prob.npy");
   command->add_option("--seed", flags->seed, "of initial values, without --params");
   add_place_flags(*command, flags->place);

@@ -70,7 +70,8 @@ int run(const SummaryFlags& flags) {
   fmt::print("{}, batch {}\n{:<24} {:<22} {:>11} {:>12} {:>11} {:>12}\n{}\n", program.ir().name,
              flags.batch, "layer", "output", "parameters", "bytes", "MFLOP", "saved", line);
   Row total{.name = "total"};
-  for (const Box& box : diagram_of(program).boxes) {
+  const Diagram diagram = diagram_of(program);
+  for (const Box& box : diagram.boxes) {
     const Row row = row_of(box, saved, flags.batch);
     if (row.shape.empty()) continue;
     print_row(row);
@@ -97,7 +98,7 @@ void add_summary(CLI::App& app, Action& action) {
       "saved: activation bytes that a training step keeps for its backward pass.");
   const auto flags = std::make_shared<SummaryFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

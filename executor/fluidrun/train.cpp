@@ -182,14 +182,13 @@ void add_train(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the training data")->required();
   command->add_option("--val", flags->val, "data to evaluate after each epoch");
-  command->add_option("--epochs", flags->epochs, "times through the data")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--batch", flags->batch, "samples a step")->check(CLI::PositiveNumber);
+  command->add_option("--epochs", flags->epochs, "times through the data")->check(must_be_positive);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
   command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
-      ->check(CLI::PositiveNumber);
+      ->check(must_be_positive);
   command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling");
   command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
-      ->check(CLI::PositiveNumber);
+      ->check(must_be_positive);
   command->add_option("--params", flags->params, "start from these parameters (safetensors)");
   command->add_option("--save", flags->save, "write the parameters here (safetensors)");
   command->add_option("--log-json", flags->log_json, "write one JSON object a step here");

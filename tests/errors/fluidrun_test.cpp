@@ -1,0 +1,170 @@
+// The command line as users meet it: exit codes, messages of one line, no partial files.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "ir/atomic_file.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+const std::string kFluidrun = std::string(FLUID_BINARY_DIR) + "/fluidrun";
+
+constexpr const char* kLine = R"(program @line {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %e = sub(%p, %y) : f32[?, 1]
+  %s = square(%e) : f32[?, 1]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.01}
+  output "loss" = %loss
+  output "line" = %p
+}
+)";
+
+struct Result {
+  int code = -1;
+  std::string output;  ///< of both streams
+};
+
+class Fluidrun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kFluidrun)) GTEST_SKIP() << "fluidrun is not built";
+    setenv("FLUID_CACHE", dir_.file("cache").c_str(), 1);
+    std::ofstream(dir_.file("line.fir")) << kLine;
+  }
+
+  Result run(const std::string& arguments) {
+    const std::string command =
+        "cd " + dir_.path() + " && " + kFluidrun + " " + arguments + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    Result result;
+    std::array<char, 4096> chunk;
+    while (const size_t n = fread(chunk.data(), 1, chunk.size(), pipe)) {
+      result.output.append(chunk.data(), n);
+    }
+    const int status = pclose(pipe);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+
+  void refuse(const std::string& arguments, const std::string& message) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 1) << arguments << ": " << result.output;
+    EXPECT_NE(result.output.find(message), std::string::npos) << result.output;
+    EXPECT_EQ(std::ranges::count(result.output, '\n'), 1) << result.output;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(Fluidrun, RefusesWrongCommandLines) {
+  refuse("", "A subcommand is required");
+  refuse("trai", "'trai' is not expected (did you mean 'train'?); see fluidrun --help");
+  refuse("train line.fir", "--data is required; see fluidrun train --help");
+  refuse("train line.fir --data digits --epoch 3",
+         "'--epoch' is not expected (did you mean '--epochs'?)");
+  refuse("train line.fir --data digits --batch 0", "--batch: must be a positive number, not 0");
+  refuse("train line.fir --data digits --place gpu", "no place 'gpu'");
+  refuse("train line.fir --data digits --place cuda:0", "this build of Fluid runs on the CPU only");
+  refuse("train line.fir --data digits --dtype f16", "--dtype f16: must be f32 or f64");
+  refuse("train line.fir --data digts", "no kind of data 'digts' (did you mean 'digits'?)");
+  refuse("train lne.fir --data digits", "no program 'lne.fir'");
+  refuse("opt line.fir", "say either --pass a,b or --pipeline train");
+  refuse("opt", "opt needs a program, or --list");
+  refuse("opt line.fir --pass dc", "no pass 'dc' (did you mean 'dce'?)");
+  refuse("opt line.fir --pipeline tran", "no pipeline 'tran'");
+  refuse("show line.fir --format svgg", "must be text, json, dot or svg (did you mean 'svg'?)");
+  refuse("plan line.fir --memory many", "'many' is no size in bytes");
+  refuse("plan line.fir --memory 1B", "not even a batch of 1 fits 1B");
+  refuse("predict line.fir --data synthetic-linear?n=5 --output line", "write NAME=@FILE.npy");
+}
+
+TEST_F(Fluidrun, RefusesWrongFiles) {
+  std::ofstream(dir_.file("bad.fir")) << "program @p {\n  %x = data \"x\" f32[?]\n}\n";
+  refuse("verify bad.fir", "bad.fir:2:");
+  const std::string data = " --data synthetic-linear?n=50 ";
+  refuse("train line.fir" + data + "--params absent.safetensors", "cannot read 'absent");
+  refuse("train line.fir" + data + "--log-json no/such/file", "cannot write 'no/such/file'");
+  refuse("train line.fir --data mnist:absent", "MNIST: 'absent' is not a directory");
+  std::ofstream(dir_.file("other.fir")) << "program @p {\n  %x = data \"x\" : f32[?]\n"
+                                           "  output \"x\" = %x\n}\n";
+  refuse("train other.fir" + data, "program 'p' cannot be trained: it minimizes nothing");
+}
+
+TEST_F(Fluidrun, SavesNothingWhenItCannot) {
+  const Result result =
+      run("train line.fir --data synthetic-linear?n=50 --save no/such/w.safetensors");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("cannot write 'no/such/w.safetensors'"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("no")));
+}
+
+TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
+  const std::string data = " --data 'synthetic-linear?n=1000'";
+  Result result = run("train line.fir" + data +
+                      " --epochs 50 --save w.safetensors --log-json log.json --seed 1");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("epoch 50/50  loss "), std::string::npos) << result.output;
+  const std::string log = read_file(dir_.file("log.json"));
+  EXPECT_EQ(std::ranges::count(log, '\n'), 50);
+  EXPECT_TRUE(log.starts_with("{\"epoch\":1,\"step\":1,\"loss\":")) << log.substr(0, 80);
+
+  result = run("eval line.fir --params w.safetensors" + data);
+  ASSERT_EQ(result.code, 0) << result.output;
+  double loss = 0;
+  ASSERT_EQ(std::sscanf(result.output.c_str(), "loss %lf", &loss), 1) << result.output;
+  EXPECT_NEAR(loss, 104, 8) << "noise 4 and the square of the offset 10, which the line lacks";
+
+  result = run("predict line.fir --params w.safetensors" + data + " --output line=@p.npy");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(std::filesystem::file_size(dir_.file("p.npy")), 128u + 4000u);
+}
+
+TEST_F(Fluidrun, StopsAfterMaxSteps) {
+  const Result result =
+      run("train line.fir --data 'synthetic-linear?n=1000' --batch 10 --epochs 5 --max-steps 120 "
+          "--log-json log.json");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 120);
+}
+
+TEST_F(Fluidrun, ReadsOptionsFromAFile) {
+  std::ofstream(dir_.file("run.toml")) << "[train]\nbatch = 100\nmax-steps = 7\n";
+  const Result result =
+      run("train line.fir --data 'synthetic-linear?n=1000' --config run.toml --log-json log.json");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 7);
+}
+
+TEST_F(Fluidrun, LooksAtPrograms) {
+  EXPECT_EQ(run("verify line.fir").output, "line.fir: good (8 ops in 1 graphs)\n");
+  EXPECT_EQ(run("show line.fir").code, 0);
+  for (const std::string format : {"json", "dot", "svg"}) {
+    const Result result = run("show line.fir --format " + format);
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find("matmul"), std::string::npos) << result.output;
+  }
+  const Result summary = run("summary line.fir --batch 10");
+  EXPECT_EQ(summary.code, 0);
+  EXPECT_NE(summary.output.find("total"), std::string::npos) << summary.output;
+  EXPECT_NE(run("plan line.fir --batch 10").output.find("arena"), std::string::npos);
+  EXPECT_NE(run("devices").output.find("cpu"), std::string::npos);
+  EXPECT_EQ(run("devices --json > t.json").code, 0);
+  EXPECT_EQ(run("plan line.fir --target t.json").code, 0);
+  EXPECT_NE(run("opt --list").output.find("append_backward"), std::string::npos);
+  EXPECT_EQ(run("opt line.fir --pipeline eval -o out.fir").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("out.fir")));
+}
+
+}  // namespace
+}  // namespace fluid
