@@ -1,0 +1,150 @@
+// Training runs compared with PyTorch's (tests/golden/training.py).
+
+#include "tests/support/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "frontend/fluid.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+constexpr int kSteps = 50;
+
+struct Golden {
+  std::vector<double> f64, f32;
+};
+
+Golden golden(const std::string& work) {
+  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/training.json");
+  const auto json = nlohmann::json::parse(file).at(work);
+  return {json.at("f64").get<std::vector<double>>(), json.at("f32").get<std::vector<double>>()};
+}
+
+/// Parameter k of the golden runs, in the order of recording. The fan in is that of its layer.
+void set_parameters(Executor& exe, DType dtype) {
+  double fan_in = 1;
+  uint64_t k = 0;
+  for (const std::string& name : exe.parameters()) {
+    const std::vector<int64_t> shape = exe.parameter(name).shape();
+    if (name.ends_with(".w")) {
+      fan_in = static_cast<double>(shape.size() == 4 ? shape[1] * shape[2] * shape[3] : shape[0]);
+    }
+    Tensor value(f64, shape);
+    const std::vector<double> numbers = testing::golden_parameter(k++, value.numel(), fan_in);
+    std::copy(numbers.begin(), numbers.end(), value.as<double>().begin());
+    exe.set_parameter(name, value.cast(dtype));
+  }
+}
+
+/// The losses of 50 steps on the batches that `next` gives.
+template <class Next>
+std::vector<double> losses(const Program& net, DType dtype, int64_t batch, Next next) {
+  ExecutorOptions options;
+  if (dtype == f64) options.dtype = f64;
+  options.batch = batch;
+  Executor exe(net, cpu(), options);
+  set_parameters(exe, dtype);
+  std::vector<double> seen;
+  for (int i = 0; i < kSteps; ++i) seen.push_back(exe.run(next())["loss"].item());
+  return seen;
+}
+
+void expect_close(const std::vector<double>& seen, const std::vector<double>& expected,
+                  double relative, size_t steps) {
+  for (size_t i = 0; i < steps; ++i) {
+    EXPECT_NEAR(seen[i], expected[i], relative * std::abs(expected[i])) << "step " << i;
+  }
+}
+
+/// f64 follows PyTorch's f64 to 1e-7; f32 follows its f32 for ten steps to 2e-5, then stays within
+/// three times the distance of PyTorch's own two runs.
+void expect_follows(const std::string& work, const std::vector<double>& in_f64,
+                    const std::vector<double>& in_f32) {
+  const Golden expected = golden(work);
+  expect_close(in_f64, expected.f64, 1e-7, kSteps);
+  expect_close(in_f32, expected.f32, 2e-5, 10);
+  double distance = 0;
+  for (size_t i = 10; i < kSteps; ++i) {
+    distance = std::max(distance, std::abs(expected.f32[i] - expected.f64[i]));
+    const double allowed = std::max(3 * distance, 2e-5 * std::abs(expected.f64[i]));
+    EXPECT_NEAR(in_f32[i], expected.f64[i], allowed) << "f32, step " << i;
+  }
+}
+
+std::string mnist_directory() {
+  const char* data = std::getenv("FLUID_DATA");
+  const std::filesystem::path root =
+      data != nullptr ? data : std::string(FLUID_SOURCE_DIR) + "/../shared/data";
+  return (root / "mnist").string();
+}
+
+Program mnist_fluid() {
+  Program net("mnist_fluid");
+  const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = image;
+  for (int i = 0; i < 2; ++i) {
+    h = conv2d(h, {.filters = 20, .kernel = 5, .padding = 2, .act = Act::relu});
+    h = max_pool2d(h, {.kernel = 2, .stride = 2});
+  }
+  net.output("loss", mean(softmax_cross_entropy(linear(flatten(h), {.units = 10}), label)));
+  return net;
+}
+
+Program mnist_cnn() {
+  Program net("mnist_cnn");
+  const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = max_pool2d(conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
+  h = max_pool2d(conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
+  h = flatten(adaptive_max_pool2d(h, {.output = 1}));
+  h = linear(linear(h, {.units = 32, .act = Act::relu}), {.units = 10});
+  net.output("loss", mean(softmax_cross_entropy(h, label)));
+  return net;
+}
+
+template <class Optimizer>
+void compare_on_mnist(const std::string& work, Program net, int64_t batch, Optimizer optimizer) {
+  if (!std::filesystem::exists(mnist_directory())) {
+    GTEST_SKIP() << "no MNIST files in " << mnist_directory() << "; set FLUID_DATA";
+  }
+  minimize(net.ir().main().outputs[0].value, optimizer);
+  auto run = [&](DType dtype) {
+    Reader reader(read_mnist(mnist_directory()), {.batch = batch});
+    return losses(net, dtype, batch, [&]() -> const Batch& { return *reader.next(); });
+  };
+  expect_follows(work, run(f64), run(f32));
+}
+
+TEST(Golden, LinearRegression) {
+  const Program net = linear_regression_program();
+  const Batch batch = linear_batch(1000);
+  auto run = [&](DType dtype) {
+    return losses(net, dtype, 1000, [&]() -> const Batch& { return batch; });
+  };
+  expect_follows("linear_regression", run(f64), run(f32));
+}
+
+TEST(Golden, MnistFluidSgd) {
+  compare_on_mnist("mnist_fluid_sgd", mnist_fluid(), 100, SGD{.lr = 0.01});
+}
+TEST(Golden, MnistFluidMomentum) {
+  compare_on_mnist("mnist_fluid_momentum", mnist_fluid(), 100, Momentum{.lr = 0.01});
+}
+TEST(Golden, MnistFluidAdam) {
+  compare_on_mnist("mnist_fluid_adam", mnist_fluid(), 100, Adam{.lr = 0.001});
+}
+TEST(Golden, MnistCnnAdam) {
+  compare_on_mnist("mnist_cnn_adam", mnist_cnn(), 128, Adam{.lr = 0.02});
+}
+
+}  // namespace
+}  // namespace fluid
