@@ -214,6 +214,14 @@ class RowChoice {
     return grown;
   }
 
+  /// Whether the finish keeps every reduction that the sink reads: those of a row are gone.
+  bool reads_complete(const GroupSink& s) {
+    return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
+      const GroupSink& source = sink(reduction_of(let).sink);
+      return source.finish || source.across;
+    });
+  }
+
   /// Whether a reduction that the sink reads is complete only after the sweep.
   bool waits(const GroupSink& s) {
     return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
@@ -225,7 +233,10 @@ class RowChoice {
   bool legal() {
     for (int i : part_.sinks) {
       const GroupSink& s = sink(i);
-      if (s.finish) continue;
+      if (s.finish) {
+        if (!reads_complete(s)) return false;
+        continue;
+      }
       const Vars outs = real(s.out);
       if (!subset(part_.rows, s.across ? s.reduce : outs)) return false;
       if (s.across && s.combine == Combine::argmax && !outs.empty()) return false;

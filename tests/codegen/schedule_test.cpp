@@ -1,0 +1,177 @@
+// Fused groups compute what their ops do: named cases, and random graphs.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ops/functions.h"
+#include "ops/operators.h"
+#include "tests/support/fused_runner.h"
+
+namespace fluid {
+namespace {
+
+using testing::expect_fused_as_interpreted;
+
+Value input(ir::Graph& g, const std::string& name, Shape shape, DType dtype = f64) {
+  return record_source(g, "data", name, {dtype, std::move(shape), {}}, {}, {});
+}
+
+/// Records by `build`, which returns the outputs; gives the number of kernels.
+int check_program(int64_t batch, const std::function<Values(ir::Graph&)>& build,
+                  double tolerance = 1e-12, uint64_t seed = 1) {
+  ir::Program program("p");
+  ir::Graph& g = program.main();
+  for (const Value& v : build(g)) g.outputs.push_back({std::to_string(g.outputs.size()), v});
+  return expect_fused_as_interpreted(program, batch, tolerance, seed);
+}
+
+TEST(Schedule, MapsBroadcastAndTranspose) {
+  EXPECT_EQ(1, check_program(5, [](ir::Graph& g) {
+              const Value x = input(g, "x", {kBatch, 3, 7}), b = input(g, "b", {3, 1});
+              return Values{relu(x * b - 1.0)};
+            }));
+  EXPECT_EQ(1, check_program(1, [](ir::Graph& g) {
+              const Value x = input(g, "x", {19, 35});
+              return Values{transpose(x, {.perm = {1, 0}}) * 2.0};
+            }));
+}
+
+TEST(Schedule, ReductionsOverAnyAxes) {
+  for (const Ints& axes : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 2}, Ints{1, 2}, Ints{0, 1, 2}}) {
+    for (int64_t batch : {1, 3, 700}) {
+      check_program(batch, [&](ir::Graph& g) {
+        const Value x = input(g, "x", {kBatch, 5, 18});
+        return Values{sum(x, {.axes = axes}), max(x, {.axes = axes})};
+      });
+    }
+  }
+}
+
+TEST(Schedule, EmptyBatch) {
+  check_program(0, [](ir::Graph& g) {
+    const Value x = input(g, "x", {kBatch, 5});
+    return Values{sum(x), sum(x, {.axes = 1}), relu(x)};
+  });
+}
+
+TEST(Schedule, SoftmaxRowsAreOneKernel) {
+  for (int64_t classes : {1, 10, 33}) {
+    const int kernels = check_program(50, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {kBatch, classes});
+      return Values{softmax(x), log_softmax(x)};
+    });
+    EXPECT_LE(kernels, 2);
+  }
+}
+
+TEST(Schedule, RowResultsFeedAMeanAndColumnSums) {
+  for (int64_t columns : {3, 10, 40}) {
+    check_program(333, [&](ir::Graph& g) {
+      const Value y = softmax(input(g, "x", {kBatch, columns}));
+      return Values{y, sum(y, {.axes = 0}), mean(y * y)};
+    });
+  }
+}
+
+TEST(Schedule, LinearRegressionIsOneSweep) {
+  EXPECT_EQ(1, check_program(5000, [](ir::Graph& g) {
+              const Value x = input(g, "x", {kBatch, 2}), y = input(g, "y", {kBatch, 1});
+              const Value w = input(g, "w", {2, 1}), b = input(g, "b", {1});
+              const Value r = matmul(x, w) + b - y;
+              const Value dw = matmul(x, r, {.transpose_a = true});
+              return Values{sum(r * r), w - dw * 0.1, b - sum(r, {.axes = 0}) * 0.1};
+            }));
+}
+
+TEST(Schedule, MatrixProducts) {
+  for (int64_t n : {1, 7, 37}) {
+    check_program(29, [&](ir::Graph& g) {
+      const Value a = input(g, "a", {kBatch, 30}), b = input(g, "b", {30, n});
+      const Value bt = input(g, "bt", {n, 30}), c = input(g, "c", {kBatch, n});
+      return Values{relu(matmul(a, b) + c), matmul(a, bt, {.transpose_b = true}),
+                    matmul(a, c, {.transpose_a = true})};
+    });
+  }
+}
+
+TEST(Schedule, Convolutions) {
+  for (int64_t stride : {1, 2}) {
+    check_program(3, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {kBatch, 3, 11, 11}), w = input(g, "w", {7, 3, 5, 5});
+      const Value y = conv2d(x, w, {.stride = stride, .padding = 2});
+      const Value dy = input(g, "dy", y.shape());
+      return Values{
+          relu(y + input(g, "b", {7, 1, 1})),
+          conv2d_grad_input(dy, w, {.stride = stride, .padding = 2, .input = x.type()}),
+          conv2d_grad_filter(x, dy, {.stride = stride, .padding = 2, .filter = w.type()})};
+    });
+  }
+}
+
+TEST(Schedule, SinglePrecisionAndHalves) {
+  for (DType dtype : {f32, f16, bf16}) {
+    const double tolerance = dtype == f32 ? 1e-5 : 2e-2;
+    check_program(
+        17,
+        [&](ir::Graph& g) {
+          const Value x = input(g, "x", {kBatch, 21}, dtype);
+          return Values{softmax(x), sum(x, {.axes = 0}), relu(x) * x};
+        },
+        tolerance);
+  }
+}
+
+/// A random graph of maps and reductions over [?, a, b].
+Values random_graph(ir::Graph& g, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const std::vector<int64_t> extents = {1, 2, 3, 10, 17, 40};
+  const Dim a = extents[random() % extents.size()], b = extents[random() % extents.size()];
+  Values pool = {input(g, "x", {kBatch, a, b}), input(g, "y", {kBatch, a, b}),
+                 input(g, "row", {a, b}), input(g, "s", {1, 1})};
+  auto any = [&] { return pool[random() % pool.size()]; };
+  for (int i = 0; i < 9; ++i) {
+    const Value x = any();
+    const auto axis = static_cast<int64_t>(random() % static_cast<uint64_t>(x.shape().rank()));
+    switch (random() % 8) {
+      case 0:
+        pool.push_back(tanh(x));
+        break;
+      case 1:
+        pool.push_back(sigmoid(x));
+        break;
+      case 2:
+        pool.push_back(tanh(any() + x));
+        break;
+      case 3:
+        pool.push_back(sigmoid(any() * x));
+        break;
+      case 4:
+        pool.push_back(maximum(any(), x));
+        break;
+      case 5:
+        pool.push_back(tanh(sum(x, {.axes = axis, .keep_dims = true})));
+        break;
+      case 6:
+        pool.push_back(max(x, {.axes = axis, .keep_dims = true}));
+        break;
+      default:
+        pool.push_back(mean(x, {.axes = axis, .keep_dims = true}));
+        break;
+    }
+  }
+  Values outputs(pool.end() - 3, pool.end());
+  return outputs;
+}
+
+TEST(Schedule, RandomGraphs) {
+  for (uint64_t seed = 0; seed < 40 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    const int64_t batch = std::array<int64_t, 4>{1, 4, 19, 130}[seed % 4];
+    check_program(
+        batch, [&](ir::Graph& g) { return random_graph(g, seed); }, 1e-11, seed);
+  }
+}
+
+}  // namespace
+}  // namespace fluid
