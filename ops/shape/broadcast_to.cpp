@@ -29,7 +29,7 @@ OpDef broadcast_to_op() {
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(0),
-      .in_place = {},
+      .in_place = {{0, 0}},
       .lower = map_unary([](const Expr& x) { return x; }),
       .kernels = {},
       .version = 1,

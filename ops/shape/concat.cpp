@@ -70,7 +70,7 @@ OpDef concat_op() {
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(0),
-      .in_place = {},
+      .in_place = {{0, 0}},
       .lower = Map{concat_body},
       .kernels = {},
       .version = 1,

@@ -280,21 +280,27 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
   }
   if (!lowers(def)) return faults;
   const bool map = std::holds_alternative<Map>(*def.lower);
-  for (size_t s = 0; s < test.samples.size(); ++s) {
-    const Built b = build(test, test.samples[s]);
+  std::map<std::pair<size_t, size_t>, bool> always_safe;  // over samples where the types agree
+  for (const Sample& sample : test.samples) {
+    const Built b = build(test, sample);
     const Lowered lowered = lower_op(*b.op);
+    const size_t operands = std::min(b.op->operands.size(), def.inputs->size());
     for (size_t out = 0; out < b.op->results.size(); ++out) {
-      for (size_t in = 0; in < b.op->operands.size(); ++in) {
+      for (size_t in = 0; in < operands; ++in) {
         if (b.op->results[out].type != b.op->operands[in].type()) continue;
         const bool safe = map && reads_own_element(lowered, in);
-        if (declared(out, in) && !safe) {
-          faults.push_back(label(test, s) + ": operand " + std::to_string(in) +
-                           " is read elsewhere than it is overwritten");
-        } else if (safe && b.op->results.size() == 1 && !declared(out, in)) {
-          faults.push_back(label(test, s) + ": could be in place of operand " + std::to_string(in));
-        }
+        always_safe[{out, in}] = safe && always_safe.try_emplace({out, in}, true).first->second;
       }
     }
+  }
+  for (const auto& [pair, safe] : always_safe) {
+    const auto [out, in] = pair;
+    const std::string who =
+        test.op + ": result " + std::to_string(out) + " in place of operand " + std::to_string(in);
+    if (declared(out, in) && !safe) faults.push_back(who + " is read after it is overwritten");
+    // Of several results one operand is enough: which of them dies first is the op's to know.
+    const bool alone = def.outputs->size() == 1;
+    if (safe && alone && !declared(out, in)) faults.push_back(who + " would be safe");
   }
   return faults;
 }

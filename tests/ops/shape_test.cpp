@@ -1,0 +1,350 @@
+#include <algorithm>
+
+#include "tests/support/op_harness.h"
+
+namespace fluid::testing {
+namespace {
+
+using List = std::vector<int64_t>;
+
+int64_t numel_of(const List& shape) {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+/// The result of `shape` whose element at `index` is the operand's at `from(index)`; `fallback`
+/// where that gives an empty list.
+Tensor gathered(const Tensor& x, const List& shape, const std::function<List(const List&)>& from,
+                double fallback = 0) {
+  Tensor y(f64, shape);
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    List index(shape.size());
+    int64_t rest = i, offset = 0;
+    for (size_t d = shape.size(); d-- > 0;) {
+      index[d] = rest % shape[d];
+      rest /= shape[d];
+    }
+    const List at = from(index);
+    for (size_t d = 0; d < at.size(); ++d) offset = offset * x.shape()[d] + at[d];
+    const bool outside = at.empty() && !x.shape().empty();
+    y.as<double>()[static_cast<size_t>(i)] = outside ? fallback : x.at(offset);
+  }
+  return y;
+}
+
+Attrs to_shape(Shape shape) { return {{"to", Type{f64, std::move(shape), {}}}}; }
+
+OpTest reshape_test() {
+  OpTest t;
+  t.op = "reshape";
+  t.samples = {{{random_tensor({3, 4})}, to_shape({2, 6}), {}},
+               {{random_tensor({1})}, to_shape({}), {}},
+               {{random_tensor({0, 3})}, to_shape({7, 0}), {}},
+               {{random_tensor({7, 6})}, to_shape({kBatch, 2, 3}), {0}}};
+  t.reference = [](const Sample& s) {
+    List shape;
+    for (const Dim& d : s.attrs.get<Type>("to").shape) shape.push_back(d.at(7));
+    Tensor y = s.inputs[0].copy();
+    return std::vector{Tensor::view(f64, shape, y.data(), std::make_shared<Tensor>(y))};
+  };
+  t.bad = {{{{f32, {2, 3}, {}}}, to_shape({7}), "reshape: f32[2, 3] has 6 elements, [7] has 7"}};
+  return t;
+}
+
+OpTest flatten_test() {
+  OpTest t;
+  t.op = "flatten";
+  t.samples = {{{random_tensor({2, 3, 5})}, {}, {}},
+               {{random_tensor({2, 3, 5})}, {{"axis", int64_t{0}}}, {}},
+               {{random_tensor({7, 3, 5})}, {{"axis", int64_t{2}}}, {0}},
+               {{random_tensor({0, 3})}, {}, {}},
+               {{random_tensor({1})}, {{"axis", int64_t{1}}}, {}}};
+  t.reference = [](const Sample& s) {
+    const List& from = s.inputs[0].shape();
+    const auto axis = s.attrs.get_or<int64_t>("axis", 1);
+    List shape(from.begin(), from.begin() + axis);
+    shape.push_back(numel_of(List(from.begin() + axis, from.end())));
+    Tensor y = s.inputs[0].copy();
+    return std::vector{Tensor::view(f64, shape, y.data(), std::make_shared<Tensor>(y))};
+  };
+  t.bad = {
+      {{{f32, {2}, {}}}, {{"axis", int64_t{2}}}, "flatten: axis 2 is out of range for f32[2]"}};
+  return t;
+}
+
+OpTest transpose_test() {
+  OpTest t;
+  t.op = "transpose";
+  t.samples = {{{random_tensor({3, 5})}, {}, {}},
+               {{random_tensor({2, 3, 5})}, {{"perm", List{1, 2, 0}}}, {}},
+               {{random_tensor({5, 5})}, {{"perm", List{1, 0}}}, {}},
+               {{random_tensor({5, 5})}, {}, {}},
+               {{random_tensor({})}, {}, {}},
+               {{random_tensor({0, 3})}, {}, {}},
+               {{random_tensor({7, 3})}, {{"perm", List{1, 0}}}, {0}}};
+  t.reference = [](const Sample& s) {
+    const size_t rank = s.inputs[0].shape().size();
+    List perm = s.attrs.get_or<List>("perm", {});
+    for (size_t d = rank; perm.size() < rank;) perm.push_back(static_cast<int64_t>(--d));
+    List shape(rank);
+    for (size_t d = 0; d < rank; ++d) {
+      shape[d] = s.inputs[0].shape()[static_cast<size_t>(perm[d])];
+    }
+    return std::vector{gathered(s.inputs[0], shape, [&](const List& index) {
+      List at(rank);
+      for (size_t d = 0; d < rank; ++d) at[static_cast<size_t>(perm[d])] = index[d];
+      return at;
+    })};
+  };
+  t.bad = {{{{f32, {2, 3}, {}}},
+            {{"perm", List{0, 0}}},
+            "transpose: perm must hold each of the 2 dimensions once"}};
+  return t;
+}
+
+OpTest broadcast_to_test() {
+  OpTest t;
+  t.op = "broadcast_to";
+  t.samples = {{{random_tensor({3, 1})}, to_shape({2, 3, 5}), {}},
+               {{random_tensor({})}, to_shape({7}), {}},
+               {{random_tensor({1})}, to_shape({0}), {}},
+               {{random_tensor({3})}, to_shape({3}), {}},
+               {{random_tensor({7, 1})}, to_shape({kBatch, 3}), {0}}};
+  t.reference = [](const Sample& s) {
+    List shape;
+    for (const Dim& d : s.attrs.get<Type>("to").shape) shape.push_back(d.at(7));
+    const List& from = s.inputs[0].shape();
+    return std::vector{gathered(s.inputs[0], shape, [&](const List& index) {
+      List at(index.end() - static_cast<ptrdiff_t>(from.size()), index.end());
+      for (size_t d = 0; d < from.size(); ++d) at[d] = from[d] == 1 ? 0 : at[d];
+      return at;
+    })};
+  };
+  t.bad = {
+      {{{f32, {2, 3}, {}}}, to_shape({3}), "broadcast_to: f32[2, 3] does not broadcast to [3]"}};
+  return t;
+}
+
+OpTest concat_test() {
+  OpTest t;
+  t.op = "concat";
+  const Attrs second = {{"axis", int64_t{1}}};
+  t.samples = {{{random_tensor({2, 3}), random_tensor({1, 3}), random_tensor({4, 3})}, {}, {}},
+               {{random_tensor({3, 2}), random_tensor({3, 5})}, second, {}},
+               {{random_tensor({3, 0}), random_tensor({3, 5})}, {{"axis", int64_t{-1}}}, {}},
+               {{random_tensor({7})}, {}, {}},
+               {{random_tensor({7, 2}), random_tensor({7, 3})}, second, {0, 0}}};
+  t.reference = [](const Sample& s) {
+    const int64_t given = s.attrs.get_or<int64_t>("axis", 0);
+    List shape = s.inputs[0].shape();
+    const auto axis =
+        static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(shape.size()) : given);
+    std::vector<double> rows;
+    const int64_t outer =
+        numel_of(List(shape.begin(), shape.begin() + given + (given < 0 ? 2 : 0)));
+    shape[axis] = 0;
+    for (const Tensor& x : s.inputs) shape[axis] += x.shape()[axis];
+    for (int64_t o = 0; o < outer; ++o) {
+      for (const Tensor& x : s.inputs) {
+        const int64_t row = x.numel() / outer;
+        for (int64_t i = 0; i < row; ++i) rows.push_back(x.at(o * row + i));
+      }
+    }
+    Tensor y(f64, shape);
+    std::copy(rows.begin(), rows.end(), y.as<double>().begin());
+    return std::vector{y};
+  };
+  t.bad = {
+      {{{f32, {2, 3}, {}}, {f32, {2, 4}, {}}},
+       {},
+       "concat: operands f32[2, 3] and f32[2, 4] differ besides axis 0"},
+      {{{f32, {kBatch}, {}}, {f32, {kBatch}, {}}}, {}, "concat: cannot join f32[?] along axis 0"},
+      {{}, {}, "concat: takes operands (xs...), not 0"}};
+  return t;
+}
+
+OpTest slice_test() {
+  OpTest t;
+  t.op = "slice";
+  const auto attrs = [](List starts, List stops, List steps, List axes) {
+    return Attrs{{"starts", starts}, {"stops", stops}, {"steps", steps}, {"axes", axes}};
+  };
+  t.samples = {{{random_tensor({7, 5})}, attrs({1, 0}, {6, 4}, {2, 3}, {0, 1}), {}},
+               {{random_tensor({7, 5})}, attrs({-3}, {100}, {1}, {1}), {}},
+               {{random_tensor({7})}, attrs({2}, {2}, {1}, {0}), {}},
+               {{random_tensor({7})}, attrs({0}, {7}, {7}, {0}), {}},
+               {{random_tensor({7, 5})}, attrs({1}, {4}, {1}, {1}), {0}}};
+  t.reference = [](const Sample& s) {
+    List shape = s.inputs[0].shape();
+    const List extents = shape, axes = s.attrs.get<List>("axes");
+    List first(shape.size(), 0), step(shape.size(), 1);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto d = static_cast<size_t>(axes[i]);
+      const auto place = [&](int64_t p) {
+        return std::min(p < 0 ? p + extents[d] : p, extents[d]);
+      };
+      first[d] = place(s.attrs.get<List>("starts")[i]);
+      step[d] = s.attrs.get<List>("steps")[i];
+      shape[d] = 0;
+      for (int64_t p = first[d]; p < place(s.attrs.get<List>("stops")[i]); p += step[d]) ++shape[d];
+    }
+    return std::vector{gathered(s.inputs[0], shape, [&](const List& index) {
+      List at = index;
+      for (size_t d = 0; d < at.size(); ++d) at[d] = first[d] + at[d] * step[d];
+      return at;
+    })};
+  };
+  t.bad = {{{{f32, {5}, {}}}, attrs({0}, {5}, {0}, {}), "slice: steps must be positive"},
+           {{{f32, {kBatch}, {}}},
+            attrs({0}, {1}, {}, {}),
+            "slice: the batch dimension of f32[?] cannot be sliced"},
+           {{{f32, {5}, {}}},
+            attrs({0}, {}, {}, {}),
+            "slice: starts, stops, steps and axes must be of one length, no longer than the rank"},
+           {{{f32, {5}, {}}},
+            attrs({0}, {1}, {}, {1}),
+            "slice: axis 1 is out of range for f32[5] of rank 1"}};
+  return t;
+}
+
+OpTest pad_test() {
+  OpTest t;
+  t.op = "pad";
+  const auto attrs = [](List low, List high, List interior, double value) {
+    return Attrs{{"low", low}, {"high", high}, {"interior", interior}, {"value", value}};
+  };
+  t.samples = {{{random_tensor({3, 5})}, attrs({1, 0}, {2, 3}, {0, 2}, 0.5), {}},
+               {{random_tensor({7})}, attrs({}, {}, {1}, -1), {}},
+               {{random_tensor({0})}, attrs({1}, {1}, {3}, 2), {}},
+               {{random_tensor({1})}, attrs({2}, {0}, {3}, 2), {}},
+               {{random_tensor({7, 3})}, attrs({0, 1}, {0, 1}, {}, 0), {0}}};
+  t.reference = [](const Sample& s) {
+    const List from = s.inputs[0].shape();
+    const auto entry = [&](const char* name, size_t d) {
+      const List& list = s.attrs.get<List>(name);
+      return list.empty() ? 0 : list[d];
+    };
+    List shape;
+    for (size_t d = 0; d < from.size(); ++d) {
+      const int64_t spread = from[d] == 0 ? 0 : 1 + (from[d] - 1) * (entry("interior", d) + 1);
+      shape.push_back(entry("low", d) + spread + entry("high", d));
+    }
+    return std::vector{gathered(
+        s.inputs[0], shape,
+        [&](const List& index) {
+          List at;
+          for (size_t d = 0; d < index.size(); ++d) {
+            const int64_t p = index[d] - entry("low", d), step = entry("interior", d) + 1;
+            if (p < 0 || p % step != 0 || p / step >= from[d]) return List{};
+            at.push_back(p / step);
+          }
+          return at;
+        },
+        s.attrs.get<double>("value"))};
+  };
+  t.bad = {{{{f32, {5}, {}}}, attrs({-1}, {}, {}, 0), "pad: low must not be negative"},
+           {{{f32, {5}, {}}},
+            attrs({1, 1}, {}, {}, 0),
+            "pad: low needs one entry a dimension of f32[5]"},
+           {{{f32, {kBatch}, {}}},
+            attrs({1}, {}, {}, 0),
+            "pad: the batch dimension of f32[?] cannot be padded"}};
+  return t;
+}
+
+OpTest matmul_test() {
+  OpTest t;
+  t.op = "matmul";
+  const Attrs ta = {{"transpose_a", true}}, tb = {{"transpose_b", true}};
+  const Attrs both = {{"transpose_a", true}, {"transpose_b", true}};
+  t.samples = {{{random_tensor({3, 5}), random_tensor({5, 7})}, {}, {}},
+               {{random_tensor({5, 3}), random_tensor({5, 7})}, ta, {}},
+               {{random_tensor({3, 5}), random_tensor({7, 5})}, tb, {}},
+               {{random_tensor({5, 3}), random_tensor({7, 5})}, both, {}},
+               {{random_tensor({2, 1, 3, 5}), random_tensor({4, 5, 2})}, {}, {}},
+               {{random_tensor({1, 1}), random_tensor({1, 1})}, {}, {}},
+               {{random_tensor({3, 0}), random_tensor({0, 2})}, {}, {}},
+               {{random_tensor({0, 3}), random_tensor({3, 2})}, {}, {}},
+               {{random_tensor({7, 3}), random_tensor({3, 2})}, {}, {0}},
+               {{random_tensor({7, 3}), random_tensor({7, 2})}, ta, {0, 0}}};
+  t.slack = 4;
+  t.reference = [](const Sample& s) {
+    const bool flip_a = s.attrs.get_or("transpose_a", false);
+    const bool flip_b = s.attrs.get_or("transpose_b", false);
+    const Tensor &a = s.inputs[0], &b = s.inputs[1];
+    const size_t ra = a.shape().size(), rb = b.shape().size();
+    const int64_t ar = a.shape()[ra - 2], ac = a.shape()[ra - 1], bc = b.shape()[rb - 1];
+    const int64_t br = b.shape()[rb - 2];
+    const int64_t m = flip_a ? ac : ar, k = flip_a ? ar : ac, n = flip_b ? br : bc;
+    // Of the samples only [2, 1, ...] times [4, ...] has dimensions before the matrices.
+    const bool stacked = ra > 2;
+    Tensor y(f64, stacked ? List{2, 4, m, n} : List{m, n});
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      const int64_t column = i % n, row = i / n % m, matrix = i / n / m;
+      const int64_t at_a = stacked ? matrix / 4 * m * k : 0,
+                    at_b = stacked ? matrix % 4 * k * n : 0;
+      double sum = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        sum += a.at(at_a + (flip_a ? p * ac + row : row * ac + p)) *
+               b.at(at_b + (flip_b ? column * bc + p : p * bc + column));
+      }
+      y.as<double>()[static_cast<size_t>(i)] = sum;
+    }
+    return std::vector{y};
+  };
+  t.bad = {{{{f32, {2, 3}, {}}, {f32, {4, 2}, {}}},
+            {},
+            "matmul: cannot multiply f32[2, 3] by f32[4, 2]: the inner extents are 3 and 4"},
+           {{{f32, {3}, {}}, {f32, {3, 2}, {}}},
+            {},
+            "matmul: operands must be matrices, of rank 2 or more: f32[3]"}};
+  return t;
+}
+
+OpTest fill_test() {
+  OpTest t;
+  t.op = "fill";
+  t.samples = {{{}, {{"type", Type{f64, {3, 5}, {}}}, {"value", 2.5}}, {}},
+               {{}, {{"type", Type{f64, {0}, {}}}, {"value", 1.0}}, {}},
+               {{}, {{"type", Type{f64, {}, {}}}, {"value", -1.0}}, {}}};
+  t.reference = [](const Sample& s) {
+    List shape;
+    for (const Dim& d : s.attrs.get<Type>("type").shape) shape.push_back(d.size);
+    Tensor y(f64, shape);
+    for (double& element : y.as<double>()) element = s.attrs.get<double>("value");
+    return std::vector{y};
+  };
+  t.bad = {{{}, {}, "fill: needs attribute 'type' (of the result)"}};
+  return t;
+}
+
+OpTest numel_test() {
+  OpTest t;
+  t.op = "numel";
+  t.samples = {{{}, {{"of", Type{f64, {3, 5}, {}}}}, {}},
+               {{}, {{"of", Type{f64, {}, {}}}}, {}},
+               {{}, {{"of", Type{f64, {7, 0}, {}}}}, {}}};
+  t.reference = [](const Sample& s) {
+    double n = 1;
+    for (const Dim& d : s.attrs.get<Type>("of").shape) n *= static_cast<double>(d.size);
+    Tensor y(f64, {});
+    y.as<double>()[0] = n;
+    return std::vector{y};
+  };
+  return t;
+}
+
+const AddOpTest kReshape(reshape_test());
+const AddOpTest kFlatten(flatten_test());
+const AddOpTest kTranspose(transpose_test());
+const AddOpTest kBroadcastTo(broadcast_to_test());
+const AddOpTest kConcat(concat_test());
+const AddOpTest kSlice(slice_test());
+const AddOpTest kPad(pad_test());
+const AddOpTest kMatmul(matmul_test());
+const AddOpTest kFill(fill_test());
+const AddOpTest kNumel(numel_test());
+
+}  // namespace
+}  // namespace fluid::testing
