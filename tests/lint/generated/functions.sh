@@ -2,7 +2,6 @@
 # The committed ops/functions.{h,cpp} and ops/OPS.md are what the generator makes of the op table.
 # Usage: functions.sh BUILD_DIR
 set -euo pipefail
-cmake --build "$1" --target fluid_opgen >/dev/null
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 "$1/fluid_opgen" "$fresh"
