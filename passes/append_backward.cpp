@@ -97,10 +97,6 @@ bool run(ir::Program& program, const Options&, const Target&) {
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
   const Value loss = train->operands.at(0);
-  if (loss.shape().rank() != 0 || !is_float(loss.dtype())) {
-    throw UserError(train->loc, "cannot minimize a " + loss.type().str() +
-                                    ": the loss must be one float; take its mean or sum");
-  }
   const auto gradients = Backward(graph, loss).run();
   if (gradients.empty()) {
     throw UserError(train->loc, "the loss does not depend on any parameter: nothing to train");
