@@ -44,8 +44,8 @@ int main_of(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_config("--config", "", "options from a TOML file, a section [train] for train's");
   Action action;
-  for (const auto add : {add_train, add_eval, add_predict, add_show, add_summary, add_opt, add_plan,
-                         add_devices, add_verify}) {
+  for (const auto add : {add_train, add_eval, add_predict, add_run, add_show, add_summary, add_opt,
+                         add_plan, add_bench, add_devices, add_verify}) {
     add(app, action);
   }
   for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();

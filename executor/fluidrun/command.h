@@ -13,12 +13,14 @@ using Action = std::function<int()>;
 
 // Each adds one subcommand to `app`, which sets `action` when it is chosen. One file a subcommand.
 
+void add_bench(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
 
+void add_run(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_summary(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);

@@ -91,9 +91,9 @@ Diagram diagram_of(const Program& program) {
     const size_t fresh = diagram.boxes.size();
     const size_t at = op->scope.empty() ? fresh : layers.emplace(op->scope, fresh).first->second;
     if (at == fresh) {
-      const bool feed = source_kind(*op) == SourceKind::feed;
+      const bool source = source_kind(*op) != SourceKind::none;
       diagram.boxes.push_back({.title = !op->scope.empty() ? op->scope
-                                        : feed             ? op->symbol
+                                        : source           ? op->symbol
                                                            : op->name});
     }
     Box& box = diagram.boxes[at];

@@ -40,8 +40,9 @@ std::set<int64_t> saved_ops(const Program& program) {
 
 int64_t optimizer_bytes(const Program& program) {
   if (find_directive(program.ir().main()) == nullptr) return 0;
+  const std::unique_ptr<ir::Program> step = training_step(program);
   int64_t bytes = 0;
-  for (const auto& op : training_step(program)->main().ops) {
+  for (const auto& op : step->main().ops) {
     if (source_kind(*op) != SourceKind::state) continue;
     const Type& type = op->results.front().type;
     if (is_float(type.dtype) && !type.shape.empty()) bytes += type.bytes_at(1);

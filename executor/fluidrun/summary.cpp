@@ -47,6 +47,7 @@ Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
     if (source_kind(*op) == SourceKind::parameter) {
       row.parameters += type.shape.numel_at(batch);
       row.parameter_bytes += type.bytes_at(batch);
+      if (box.ops.size() == 1) row.shape = type.shape.at(batch).str();
       continue;
     }
     row.shape = type.shape.at(batch).str();

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "frontend/files/npy.h"
+#include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
 #include "tests/support/temp_dir.h"
 
@@ -130,6 +132,34 @@ TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
   EXPECT_EQ(std::filesystem::file_size(dir_.file("p.npy")), 128u + 4000u);
 }
 
+TEST_F(Fluidrun, RunsOnGivenInputsAndCompares) {
+  write_safetensors(dir_.file("w.safetensors"),
+                    {{"w", Tensor::of<float>({2, 1}, std::vector<float>{2, -3})}});
+  const std::string base = "run line.fir --params w.safetensors --input x=2x2xf32=1,2,3,4";
+  Result result = run(base);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("line f32[2, 1] -4 -6"), std::string::npos) << result.output;
+  write_npy(dir_.file("good.npy"), Tensor::of<float>({2, 1}, std::vector<float>{-4, -6}));
+  write_npy(dir_.file("bad.npy"), Tensor::of<float>({2, 1}, std::vector<float>{-4, -5}));
+  write_npy(dir_.file("short.npy"), Tensor::of<float>({1}, std::vector<float>{-4}));
+  EXPECT_EQ(run(base + " --expected line=@good.npy").code, 0);
+  refuse(base + " --expected line=@bad.npy", "output 'line' element 1 is -6, expected -5");
+  refuse(base + " --expected line=@short.npy", "output 'line' is f32[2, 1], expected f32[1]");
+  refuse(base + " --expected line=good.npy", "write line=@FILE.npy");
+  refuse("run line.fir", "run needs --input with at least one sample");
+  refuse("run line.fir --input x", "--input x: write NAME=...");
+  refuse("run line.fir --input x=5", "write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
+  refuse("run line.fir --input x=1x2xf3=1,2", "no dtype 'f3'");
+  refuse("run line.fir --input x=1x2xf32=1,a", "'a' is not a number");
+  refuse("run line.fir --input x=1x2xf32=1", "tensor f64[1, 2] given another number of values");
+}
+
+TEST_F(Fluidrun, TimesSteps) {
+  const Result result = run("bench line.fir --data 'synthetic-linear?n=1000' --steps 3 --repeat 3");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("ms/step (median of 3 x 3 steps"), std::string::npos);
+}
+
 TEST_F(Fluidrun, StopsAfterMaxSteps) {
   const Result result =
       run("train line.fir --data 'synthetic-linear?n=1000' --batch 10 --epochs 5 --max-steps 120 "
@@ -155,7 +185,8 @@ TEST_F(Fluidrun, LooksAtPrograms) {
     EXPECT_NE(result.output.find("matmul"), std::string::npos) << result.output;
   }
   const Result summary = run("summary line.fir --batch 10");
-  EXPECT_EQ(summary.code, 0);
+  EXPECT_EQ(summary.code, 0) << summary.output;
+  EXPECT_NE(summary.output.find("optimizer 0 B, gradients 8 B"), std::string::npos);
   EXPECT_NE(summary.output.find("total"), std::string::npos) << summary.output;
   EXPECT_NE(run("plan line.fir --batch 10").output.find("arena"), std::string::npos);
   EXPECT_NE(run("devices").output.find("cpu"), std::string::npos);

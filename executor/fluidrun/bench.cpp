@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "executor/executor.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/data_flags.h"
+
+namespace fluid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchFlags {
+  std::string program, data;
+  int64_t batch = 0, steps = 50, warmup = 10, repeat = 5;
+  PlaceFlags place;
+};
+
+double ms_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::milli>(end - begin).count();
+}
+
+int run(const BenchFlags& flags) {
+  const Program program = open_program(flags.program);
+  Reader reader = open_reader(flags.data, "train", flags.batch, {}, true);
+  Executor executor(
+      program, place_named(flags.place.place),
+      {.threads = flags.place.threads, .dtype = dtype_of(flags.place), .cache_dir = cache_dir()});
+  executor.prepare({.train = reader.batch_sizes()});
+  const auto steps = [&](int64_t n) {
+    const Clock::time_point begin = Clock::now();
+    for (int64_t i = 0; i < n;) {
+      const Batch* batch = reader.next();
+      if (batch == nullptr) continue;
+      executor.run(*batch);
+      ++i;
+    }
+    return ms_between(begin, Clock::now()) / static_cast<double>(n);
+  };
+  steps(flags.warmup);
+  std::vector<double> times;
+  for (int64_t i = 0; i < flags.repeat; ++i) times.push_back(steps(flags.steps));
+  std::ranges::sort(times);
+  const double median = times[times.size() / 2];
+  const auto batch = static_cast<double>(reader.batch_sizes().front());
+  fmt::print("{:.4f} ms/step (median of {} x {} steps, {:.4f} to {:.4f}), {:.0f} samples/s\n",
+             median, flags.repeat, flags.steps, times.front(), times.back(), 1e3 * batch / median);
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("bench", "Time training steps, data reading included");
+  const auto flags = std::make_shared<BenchFlags>();
+  add_program_argument(*command, flags->program);
+  command->add_option("--data", flags->data, "the training data")->required();
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
+  command->add_option("--steps", flags->steps, "steps that are timed")->check(must_be_positive);
+  command->add_option("--warmup", flags->warmup, "steps before")->check(CLI::NonNegativeNumber);
+  command->add_option("--repeat", flags->repeat, "timings, for the median")
+      ->check(must_be_positive);
+  add_place_flags(*command, flags->place);
+  command->footer("Example: fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
+                  data_help());
+  command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace fluid
