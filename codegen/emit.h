@@ -16,7 +16,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 3;
+inline constexpr int kEmitterVersion = 4;
 
 class KernelEmitter {
  public:
@@ -89,6 +89,7 @@ class KernelEmitter {
   llvm::Value* cast(llvm::Value* v, DType from, DType to);
   llvm::Value* philox(const Expr& e);
   llvm::Value* lanes_total(const Expr& e);
+  static bool reads_position(const AccBinding& acc, DType dtype);
   llvm::Value* splat(llvm::Value* v);
   llvm::Value* like(llvm::Value* v, llvm::Value* shape);  // v, splat when `shape` is a vector
   void unify(llvm::Value*& a, llvm::Value*& b);

@@ -89,10 +89,11 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
     case Scalar::acc: {
       const AccBinding& acc = acc_named(n.ivalue);
       check(!acc.varying || vector_, "kernel " + kernel_.name + ": lanes are read outside a loop");
-      const bool position = acc.position && n.dtype == DType::i64 && acc.decl->dtype != n.dtype;
+      const bool position = reads_position(acc, n.dtype);
       llvm::Type* type =
           position ? acc.position->getAllocatedType()->getArrayElementType() : acc.type;
-      return b_.CreateLoad(type, acc_address(acc, n.args, position));
+      llvm::Value* value = b_.CreateLoad(type, acc_address(acc, n.args, position));
+      return position ? cast(value, DType::i64, n.dtype) : value;
     }
     case Scalar::lanes:
       return lanes_total(e);
@@ -305,6 +306,11 @@ llvm::Value* KernelEmitter::philox(const Expr& e) {
   return c0;
 }
 
+/// An argmax is read in its values' dtype, or in another one for its position.
+bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
+  return acc.position && dtype != acc.decl->dtype;
+}
+
 /// All lanes of an accumulator combined: halves are combined lane by lane until one is left.
 llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
   const Expr& source = e.args().at(0);
@@ -317,8 +323,8 @@ llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
     llvm::Type* type = acc.position->getAllocatedType()->getArrayElementType();
     position = b_.CreateLoad(type, acc_address(acc, index, true));
   }
-  const bool want_position = acc.position && e.dtype() == DType::i64 && dtype != DType::i64;
-  if (!acc.varying) return want_position ? position : value;
+  const bool want_position = reads_position(acc, e.dtype());
+  if (!acc.varying) return want_position ? cast(position, DType::i64, e.dtype()) : value;
   auto half = [&](llvm::Value* v, int64_t width, bool upper) {
     std::vector<int> lanes;
     for (int64_t i = 0; i < width; ++i) lanes.push_back(static_cast<int>(upper ? width + i : i));
@@ -335,7 +341,8 @@ llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
     value = b_.CreateSelect(better, b, a);
     position = b_.CreateSelect(better, pb, pa);
   }
-  return b_.CreateExtractElement(want_position ? position : value, uint64_t{0});
+  if (!want_position) return b_.CreateExtractElement(value, uint64_t{0});
+  return cast(b_.CreateExtractElement(position, uint64_t{0}), DType::i64, e.dtype());
 }
 
 bool KernelEmitter::uniform(const Expr& e) {

@@ -209,16 +209,17 @@ class Printer {
   int temporaries_ = 0;
 };
 
-/// Calls `visit` with every expression that a block evaluates.
-void for_each_expr(const Block& block, const std::function<void(const Expr&)>& visit) {
+/// Calls `visit` with every expression that the vector loops of a block evaluate.
+void for_each_lane_expr(const Block& block, bool in_lanes,
+                        const std::function<void(const Expr&)>& visit) {
   auto each = [&](const Expr& e) {
-    if (e) visit(e);
+    if (in_lanes) visit(e);
   };
   for (const Stmt& s : block) {
     if (auto* f = std::get_if<For>(&s)) {
-      for_each_expr(*f->body, visit);
+      for_each_lane_expr(*f->body, in_lanes || f->kind == For::Kind::vector, visit);
     } else if (auto* i = std::get_if<If>(&s)) {
-      for_each_expr(*i->body, visit);
+      for_each_lane_expr(*i->body, in_lanes, visit);
     } else if (auto* let = std::get_if<Let>(&s)) {
       each(let->value);
     } else if (auto* a = std::get_if<Accumulate>(&s)) {
@@ -246,10 +247,10 @@ int64_t lanes_of(const Kernel& kernel) {
     slot = std::max(slot, size_of(compute));
   };
   for (const Buffer& b : kernel.buffers) {
-    if (b.role != Buffer::Role::error) see(b.dtype);
+    if (b.role != Buffer::Role::error && !b.elements.is(1)) see(b.dtype);
   }
   for (const Block* block : {&kernel.body, &kernel.finish}) {
-    for_each_expr(*block, [&](const Expr& e) { see(e.dtype()); });
+    for_each_lane_expr(*block, false, [&](const Expr& e) { see(e.dtype()); });
   }
   return 64 / (widest_float ? widest_float : widest);
 }

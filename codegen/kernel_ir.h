@@ -21,10 +21,11 @@ struct Buffer {
   enum class Role : uint8_t { in, out, scratch, error };
   std::string name;
   DType dtype = DType::f32;
-  Dim elements;              ///< padded; may be a multiple of the batch
+  Dim elements;  ///< padded; may be a multiple of the batch
   Role role = Role::in;
   /// Shares no memory with an output of the kernel: its reads may move across stores and go through
-  /// read-only caches. Leave it false where the memory plan may put a result in the operand's place.
+  /// read-only caches. Leave it false where the memory plan may put a result in the operand's
+  /// place.
   bool exclusive = false;
 };
 
@@ -62,8 +63,8 @@ struct Acc {
   bool lanes = false;
 };
 
-/// acc[index] = combine(acc[index], value). For argmax, `position` goes along: read it back as
-/// Scalar::acc (or lanes) of dtype i64.
+/// acc[index] = combine(acc[index], value). For argmax, `position` (i64) goes along: read it back
+/// as Scalar::acc (or lanes) of dtype i64, or i32 where the values are i64 themselves.
 struct Accumulate {
   int64_t acc;
   std::vector<Expr> index;
@@ -80,7 +81,7 @@ struct StoreTo {
 };
 
 struct If {
-  Expr condition;            ///< the same for all lanes
+  Expr condition;  ///< the same for all lanes
   std::shared_ptr<Block> body;
 };
 
@@ -89,20 +90,22 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 };
 
 struct Kernel {
-  std::string name;              ///< a C identifier, unique in its module
-  std::vector<Buffer> buffers;   ///< in argument order: operands, results, scratch, error word
-  Expr blocks;                   ///< how many; may read Scalar::batch
-  int64_t block_var = 0;         ///< the loop variable that holds the block's number in `body`
-  int64_t vector_width = 0;      ///< lanes of vector loops; 0: 64 bytes of the widest float in use
+  std::string name;             ///< a C identifier, unique in its module
+  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error word
+  Expr blocks;                  ///< how many; may read Scalar::batch
+  int64_t block_var = 0;        ///< the loop variable that holds the block's number in `body`
+  int64_t vector_width = 0;     ///< lanes of vector loops; 0: chosen, see lanes_of
   Block body;
-  Block finish;                  ///< empty: none
-  double flops_per_block = 0;    ///< for the choice of serial or parallel execution
+  Block finish;                ///< empty: none
+  double flops_per_block = 0;  ///< for the choice of serial or parallel execution
 };
 
 /// Readable text of the whole kernel: for tests, dumps and the object cache's key.
 std::string print(const Kernel& kernel);
 
-/// Lanes of the kernel's vector loops on a CPU; a power of two. A GPU has one.
+/// Lanes of the kernel's vector loops on a CPU; a power of two: 64 bytes of the widest float that
+/// its vector loops and its buffers of several elements hold, of the widest integer when there is
+/// none. A GPU has one lane.
 int64_t lanes_of(const Kernel& kernel);
 
 /// `e`, which may read Scalar::batch, for a concrete batch.

@@ -204,4 +204,9 @@ Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lan
   return lanes ? Expr::make(Scalar::lanes, dtype, {one}) : one;
 }
 
+Expr read_position(int64_t acc, DType values, const std::vector<Expr>& index, bool lanes) {
+  const DType dtype = values == i64 ? i32 : i64;
+  return scalar::cast(read_acc(acc, dtype, index, lanes), i64);
+}
+
 }  // namespace fluid

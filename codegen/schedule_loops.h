@@ -57,5 +57,7 @@ Expr points(const KernelBuilder& builder, const Vars& vars);
 
 /// Reads a reduction's accumulator (or, with `lanes`, its lanes' total) as `dtype`.
 Expr read_acc(int64_t acc, DType dtype, const std::vector<Expr>& index, bool lanes);
+/// As i64, the position that an argmax over values of dtype `values` found.
+Expr read_position(int64_t acc, DType values, const std::vector<Expr>& index, bool lanes);
 
 }  // namespace fluid

@@ -279,8 +279,8 @@ void Sweep::end_partials(const Expr& number, kir::Block& out) {
       at.push_back({kir::StoreTo{
           p.buffer, place, read_acc(binding.acc, p.sink->acc, index, binding.lanes), {}}});
       if (p.positions < 0) return;
-      at.push_back(
-          {kir::StoreTo{p.positions, place, read_acc(binding.acc, i64, index, binding.lanes), {}}});
+      const Expr position = read_position(binding.acc, p.sink->acc, index, binding.lanes);
+      at.push_back({kir::StoreTo{p.positions, place, position, {}}});
     });
   }
 }
@@ -441,7 +441,8 @@ void Sweep::emit_results(const FlatSink& sink, kir::Block& out) {
   const Binding& binding = accs_.at(sink.id);
   for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
     const DType dtype = sink.source->op->results[r].type.dtype;
-    const Expr value = read_acc(binding.acc, r == 1 ? i64 : sink.acc, {}, binding.lanes);
+    const Expr value = r == 1 ? read_position(binding.acc, sink.acc, {}, binding.lanes)
+                              : read_acc(binding.acc, sink.acc, {}, binding.lanes);
     out.push_back({kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype)}});
   }
   for (size_t i = 0; i < sink.stores.size(); ++i) {

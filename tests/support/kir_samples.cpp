@@ -174,18 +174,17 @@ std::vector<Kernel> reduction_kernels(DType dtype, int64_t n) {
     if (combine == Combine::sum && is_float(dtype)) continue;  // has its own test: order matters
     for (bool by_lanes : {false, true}) {
       Expr value = named(Scalar::acc, compute, 1);
-      Expr position = named(Scalar::acc, i64, 1);
+      Expr position = named(Scalar::acc, compute == i64 ? i32 : i64, 1);
       if (by_lanes) {
         value = lanes(value);
         position = lanes(position);
       }
       const bool arg = combine == Combine::argmax;
-      const bool has_value = !arg || compute != i64;
       Block body = {kir::Stmt{kir::Acc{1, compute, combine, {}, by_lanes}},
                     loop(by_lanes ? Kind::vector : Kind::serial, 0, at(0), at(n),
                          {kir::Stmt{kir::Accumulate{1, {}, x, arg ? i0() : Expr()}}})};
-      if (has_value) body.push_back(store(1, at(0), value));
-      if (arg && has_value) body.push_back(store(2, at(0), position));
+      body.push_back(store(1, at(0), value));
+      if (arg) body.push_back(store(2, at(0), position));
       kernels.push_back(one_block(
           {input("x", dtype, n), output("y", dtype, 1), output("p", i64, 1)}, std::move(body)));
     }
