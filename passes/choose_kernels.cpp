@@ -1,3 +1,4 @@
+#include "ops/functions.h"
 #include "ops/table.h"
 #include "passes/compose.h"
 #include "passes/passes.h"
@@ -56,7 +57,7 @@ class Chooser {
 
  private:
   /// The longest chain from `head` that a library runs faster than generated code runs `head`
-  /// alone: generated code takes an epilogue along at no cost.
+  /// alone, which takes the epilogue and other neighbours along.
   std::optional<Taken> choose(ir::Op* head) const {
     const auto alone = concrete_copy({head}, options_.batch);
     const double generated = target_.generated_seconds(*alone->main().ops.back());
@@ -66,9 +67,35 @@ class Chooser {
          op = only_reader(*op, uses_, outputs_)) {
       chain.push_back(op);
       const std::optional<Claim> claim = fastest(chain);
-      if (claim && claim->seconds < generated) best = Taken{chain, *claim};
+      if (!claim || claim->seconds + prevented_seconds(chain) >= generated) continue;
+      best = Taken{chain, *claim};
     }
     return best;
+  }
+
+  /// What moving values to and from memory costs that fusion with neighbours would have saved.
+  double prevented_seconds(const std::vector<ir::Op*>& chain) const {
+    double seconds = 0;
+    for (Value v : chain.front()->operands) {
+      if (fuses(*v.op())) seconds += copy_seconds(v);
+    }
+    const Value result = chain.back()->result();
+    const auto readers = uses_.find(result);
+    const bool fused =
+        readers != uses_.end() &&
+        std::ranges::any_of(readers->second, [](const ir::Op* r) { return fuses(*r); });
+    return fused ? seconds + copy_seconds(result) : seconds;
+  }
+
+  static bool fuses(const ir::Op& op) {
+    const OpDef& def = def_of(op);
+    return def.kernels->empty() &&
+           (std::holds_alternative<Map>(*def.lower) || std::holds_alternative<Reduce>(*def.lower));
+  }
+
+  double copy_seconds(Value v) const {
+    const auto program = concrete_copy({v.op()}, options_.batch);
+    return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
   std::optional<Claim> fastest(const std::vector<ir::Op*>& chain) const {
