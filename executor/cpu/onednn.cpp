@@ -194,10 +194,6 @@ std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
   const Kind* kind = kind_of_op(op);
   const auto task = kind != nullptr ? task_of(op, epilogue, 1, *kind) : std::nullopt;
   const auto plan = task ? kind->plan(*task) : std::nullopt;
-  if (plan)
-    fprintf(stderr, "IMPL %s\n", plan->implementation.c_str());
-  else
-    fprintf(stderr, "noplan task=%d\n", (int)task.has_value());
   if (!plan || plan->implementation.find("ref") != std::string::npos) return {};
   const Claim bare = {std::string(kind->kernel), predicted_seconds(*task, rates), 0, {}, {}};
   std::vector<Claim> claims;
