@@ -12,7 +12,9 @@ class CpuDevice : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
         target_(describe_host(threads_)),
-        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {}
+        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {
+    use_threads(threads_);
+  }
 
   const Target& target() const override { return target_; }
   int threads() const override { return threads_; }

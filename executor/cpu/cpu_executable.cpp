@@ -41,37 +41,56 @@ BufferRef CpuExecutable::ref(const Value& value) const {
           .variable = range.region == Region::state ? range.name : ""};
 }
 
+Step CpuExecutable::step_of(ir::Op& op, int position) const {
+  Step step;
+  step.op = &op;
+  step.position = position;
+  for (const Value& v : op.operands) step.refs.push_back(ref(v));
+  for (size_t r = 0; r < op.results.size(); ++r) {
+    step.refs.push_back(ref(op.result(static_cast<int>(r))));
+    step.updates |= step.refs.back().region == Region::state;
+  }
+  return step;
+}
+
+void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
+  for (const int64_t offset : scratch_layout(kernel, batch_).offsets) {
+    step.refs.push_back({.offset = plan_.workspaces.at(step.op).offset + offset});
+  }
+  if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
+    step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
+    error_words_.push_back({});
+    error_ops_.push_back(step.op);
+  }
+  check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
+  step.blocks = kir::evaluate(kernel.blocks, batch_);
+  step.parallel = kernel.flops_per_block * static_cast<double>(step.blocks) > kParallelFlops;
+  steps_.push_back(std::move(step));
+}
+
 void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
   std::vector<kir::Kernel> kernels;
+  std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
     ir::Op& op = *main.ops[i];
     if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
     check(lowers_to<Composite>(op), "op '" + op.name + "' reached the executor without a kernel");
+    Step step = step_of(op, static_cast<int>(i));
+    if (op.attrs.has("kernel")) {
+      step.library = library_kernel(op, batch_);
+      const auto workspace = plan_.workspaces.find(&op);
+      if (workspace != plan_.workspaces.end()) {
+        step.refs.push_back({.offset = workspace->second.offset});
+      }
+      steps_.push_back(std::move(step));
+      continue;
+    }
     kernels.push_back(kernel_of(op));
-    const kir::Kernel& kernel = kernels.back();
-    Step step;
-    step.op = &op;
-    step.position = static_cast<int>(i);
-    for (const Value& v : op.operands) step.refs.push_back(ref(v));
-    for (size_t r = 0; r < op.results.size(); ++r) {
-      step.refs.push_back(ref(op.result(static_cast<int>(r))));
-      step.updates |= step.refs.back().region == Region::state;
-    }
-    for (const int64_t offset : scratch_layout(kernel, batch_).offsets) {
-      step.refs.push_back({.offset = plan_.workspaces.at(&op).offset + offset});
-    }
-    if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
-      step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
-      error_words_.push_back({});
-      error_ops_.push_back(&op);
-    }
-    check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
-    step.blocks = kir::evaluate(kernel.blocks, batch_);
-    step.parallel = kernel.flops_per_block * static_cast<double>(step.blocks) > kParallelFlops;
-    steps_.push_back(std::move(step));
+    generated.push_back(steps_.size());
+    add_generated(std::move(step), kernels.back());
   }
   const std::vector<CompiledKernel> compiled = compiler.compile(kernels);
-  for (size_t i = 0; i < steps_.size(); ++i) steps_[i].kernel = compiled[i];
+  for (size_t i = 0; i < generated.size(); ++i) steps_[generated[i]].kernel = compiled[i];
 }
 
 void CpuExecutable::add_store(const ir::Op& op, int position) {
@@ -98,6 +117,10 @@ void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
       auto& buffers = step.buffers[index_of(slots)];
       buffers.clear();
       for (const BufferRef& ref : step.refs) buffers.push_back(address(ref, slots));
+      if (!step.library) continue;
+      const bool has_workspace = buffers.size() > step.op->operands.size() + 1;
+      step.calls[index_of(slots)] =
+          step.library(buffers.data(), has_workspace ? buffers.back() : nullptr);
     }
   }
   if (guard_) guard_->bind(memory.transient);
@@ -115,6 +138,10 @@ void CpuExecutable::run_step(const Step& step, size_t slots) {
   void* const* buffers = step.buffers[slots].data();
   if (step.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
+    return;
+  }
+  if (step.library) {
+    step.calls[slots]();
     return;
   }
   run_blocks(step.kernel, buffers, batch_, step.blocks, step.parallel ? threads_ : 1);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/compiler.h"
+#include "executor/cpu/library.h"
 #include "executor/device.h"
 #include "executor/plan_guard.h"
 
@@ -19,15 +20,17 @@ struct BufferRef {
   int error_word = -1;   ///< when >= 0: the buffer is this error word
 };
 
-/// One call of a step list: a generated kernel, or a copy of `copy_bytes` from buffer 0 to
-/// buffer 1.
+/// One call of a step list: a generated kernel, a library's, or a copy of `copy_bytes` from buffer
+/// 0 to buffer 1.
 struct Step {
   const ir::Op* op = nullptr;
   int position = 0;  ///< of the op in main
   CompiledKernel kernel;
+  LibraryBinder library;  ///< absent: a generated kernel or a copy
   int64_t copy_bytes = 0;
   std::vector<BufferRef> refs;
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
+  std::array<LibraryCall, 4> calls;           ///< likewise
   int64_t blocks = 0;
   bool parallel = false;
   bool updates = false;  ///< writes variables: runs only while no error word is set
@@ -44,6 +47,8 @@ class CpuExecutable : public Executable {
  private:
   void add_kernels(const ir::Graph& main, Compiler& compiler);
   void add_store(const ir::Op& op, int position);
+  Step step_of(ir::Op& op, int position) const;
+  void add_generated(Step step, const kir::Kernel& kernel);
   BufferRef ref(const Value& value) const;
   void run_step(const Step& step, size_t slots);
   Status error() const;

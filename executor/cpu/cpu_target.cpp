@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/cpu/kernels.h"
+#include "executor/cpu/library.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -21,9 +22,21 @@ std::vector<Type> types_of(const ir::Op& op, bool results) {
   return types;
 }
 
+/// Bytes a second for an op that touches so many.
+double byte_rate(const TargetDescription& cpu, double touched) {
+  const bool cached = touched < static_cast<double>(cpu.l2_bytes) * cpu.threads;
+  return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
+}
+
 }  // namespace
 
-std::vector<Claim> CpuTarget::claims(const ir::Op&, const Chain&) const { return {}; }
+std::vector<Claim> CpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
+  double touched = 0;
+  for (const bool results : {false, true}) {
+    for (const Type& t : types_of(op, results)) touched += static_cast<double>(t.bytes_at(1));
+  }
+  return library_claims(op, epilogue, cpu_, byte_rate(cpu_, touched));
+}
 
 double CpuTarget::generated_seconds(const ir::Op& op) const {
   const std::vector<Type> in = types_of(op, false);
@@ -42,12 +55,11 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
                             kGeneratedEfficiency;
-  const bool cached = touched < static_cast<double>(cpu_.l2_bytes) * cpu_.threads;
-  const double byte_rate = (cached ? cpu_.cache_gbs : cpu_.memory_gbs) * 1e9 * cpu_.threads;
-  return kCallSeconds + std::max(cost.flops / flops_rate, bytes / byte_rate);
+  return kCallSeconds + std::max(cost.flops / flops_rate, bytes / byte_rate(cpu_, touched));
 }
 
 int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
+  if (fused.attrs.has("kernel")) return 0;  // a library's needs are known from its claim
   return scratch_layout(kernel_of(fused), batch).bytes;
 }
 

@@ -8,6 +8,8 @@ namespace fluid {
 
 /// Threads a computation may use: `wanted`, or OpenMP's own choice when it is 0.
 int thread_count(int wanted);
+/// Makes libraries that share the pool use `threads` threads when this thread calls them.
+void use_threads(int threads);
 
 /// Runs all blocks of a kernel, on `threads` threads by one static contiguous partition (1: in the
 /// caller). Does not run `finish`. Kernels give the same bits for any partition.
