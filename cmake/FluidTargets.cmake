@@ -8,7 +8,8 @@ if(FLUID_WERROR)
   target_compile_options(fluid_flags INTERFACE -Werror)
 endif()
 if(FLUID_SANITIZE)
-  target_compile_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
   target_link_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE})
 endif()
 

@@ -44,7 +44,7 @@ class Reader {
       const std::string graph_name = text(graph.name());
       if (i == 0 && graph_name != "main") damaged("its first graph is not main");
       if (i > 0 && program->find(graph_name) != nullptr) {
-        damaged("two graphs are named '" + graph_name + "'");
+        damaged("two graphs are named " + graph_text(graph_name));
       }
       read_graph(graph, i == 0 ? program->main() : program->add_graph(graph_name));
     }
@@ -55,7 +55,8 @@ class Reader {
   [[noreturn]] void fail(const std::string& what) const { throw UserError(file_ + ": " + what); }
   [[noreturn]] void damaged(const std::string& what) const { fail("the file is damaged: " + what); }
   [[noreturn]] void damaged(const Graph& graph, const std::string& what) const {
-    damaged("op " + std::to_string(graph.ops.size()) + " of graph '" + graph.name + "' " + what);
+    damaged("op " + std::to_string(graph.ops.size()) + " of graph " + graph_text(graph.name) + " " +
+            what);
   }
 
   /// Nothing in a genuine file is referred to twice, so what is copied out of it fits into it; a
@@ -88,6 +89,7 @@ class Reader {
     if (from.kinds() == nullptr) return;
     for (const fbs::OpKind* k : *from.kinds()) {
       kinds_.push_back(name(k->name(), kMaxNameLength, "an op"));
+      if (!is_op_name(kinds_.back())) damaged(quoted(kinds_.back()) + " cannot name an op");
       const int known = version_(kinds_.back());
       if (known < 1) fail("unknown op '" + kinds_.back() + "'");
       if (k->version() > static_cast<uint32_t>(known)) {
@@ -155,7 +157,7 @@ class Reader {
     if (from.attrs()->size() > kMaxAttrs) damaged(graph, "has too many attributes");
     for (const fbs::Attr* a : *from.attrs()) {
       const std::string attr_name = name(a->name(), kMaxNameLength, "an attribute");
-      if (attrs.has(attr_name)) damaged(graph, "has attribute '" + attr_name + "' twice");
+      if (attrs.has(attr_name)) damaged(graph, "has attribute " + quoted(attr_name) + " twice");
       attrs.set(attr_name, attr(*a));
     }
     return attrs;
@@ -199,7 +201,7 @@ class Reader {
     std::memcpy(&operand, from.value(), sizeof operand);
     const bool exists = operand.op() < graph.ops.size() &&
                         operand.result() < graph.ops[operand.op()]->results.size();
-    if (!exists) damaged("an output of graph '" + graph.name + "' is not there");
+    if (!exists) damaged("an output of graph " + graph_text(graph.name) + " is not there");
     return graph.ops[operand.op()]->result(static_cast<int>(operand.result()));
   }
 

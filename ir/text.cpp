@@ -14,6 +14,24 @@ bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool starts_word(char c) { return is_lower(c) || is_upper(c) || c == '_'; }
 bool continues_word(char c) { return starts_word(c) || is_digit(c) || c == '.'; }
 
+void append_printable(std::string& out, char c) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  if (c == '\n') {
+    out += "\\n";
+  } else if (c == '\t') {
+    out += "\\t";
+  } else if (c == '\r') {
+    out += "\\r";
+  } else if (byte < 0x20 || byte == 0x7f) {
+    out += "\\x";
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  } else {
+    out += c;
+  }
+}
+
 char lowered(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
@@ -27,27 +45,17 @@ bool is_op_name(std::string_view name) {
   return is_identifier(name) && name != "output" && name != "graph";
 }
 
+std::string one_line(std::string_view s) {
+  std::string out;
+  for (const char c : s) append_printable(out, c);
+  return out;
+}
+
 std::string quoted(std::string_view s) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : s) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
+    if (c == '"' || c == '\\') out += '\\';
+    append_printable(out, c);
   }
   return out + '"';
 }

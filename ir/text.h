@@ -18,7 +18,10 @@ bool is_identifier(std::string_view name);
 /// An identifier that is not a word of the grammar ("output", "graph").
 bool is_op_name(std::string_view name);
 
-/// In double quotes, with \" \\ \n \t \r and \x1f for other control characters.
+/// With \n \t \r and \x1f for control characters: names from a file in a message of one line.
+std::string one_line(std::string_view s);
+
+/// In double quotes, one line, with \" and \\ for quotes and backslashes.
 std::string quoted(std::string_view s);
 
 /// The shortest text that reads back to the same bits, always recognisable as a float: "1.0",

@@ -79,7 +79,7 @@ void verify_attrs(const GraphNames& graphs, const Op& op) {
   std::set<std::string_view> names;
   for (const auto& [name, attr] : op.attrs) {
     require(is_identifier(name), op, quoted(name) + " cannot name an attribute");
-    require(names.insert(name).second, op, "attribute '" + name + "' is given twice");
+    require(names.insert(name).second, op, "attribute " + quoted(name) + " is given twice");
     if (const auto* type = std::get_if<Type>(&attr)) verify_type(op, *type);
     if (const auto* graph = std::get_if<GraphRef>(&attr)) {
       require(graphs.contains(graph->name), op, "there is no graph " + graph_text(graph->name));
@@ -125,7 +125,7 @@ class GraphVerifier {
     if (op.symbol.empty()) return;
     const bool writes = op.results.empty();
     require((writes ? written_ : declared_).insert(op.symbol).second, op,
-            "'" + op.symbol + "' is " + (writes ? "written" : "declared") + " twice");
+            quoted(op.symbol) + " is " + (writes ? "written" : "declared") + " twice");
   }
 
   const Graph& graph_;

@@ -4,6 +4,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/serialize.h"
+#include "ir/text.h"
 #include "ir/verify.h"
 #include "ops/record.h"
 #include "ops/table.h"
@@ -38,7 +39,7 @@ std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::
     }
     verify_program(*program);
   } catch (const UserError& e) {
-    throw UserError(file_name + ": " + e.what());
+    throw UserError(file_name + ": " + ir::one_line(e.what()));
   }
   return program;
 }

@@ -9,6 +9,7 @@
 #include "frontend/files/mapped_file.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -49,7 +50,7 @@ class HeaderParser {
       } else if (key == "shape" && !header.shape) {
         header.shape = shape();
       } else {
-        fail("the header has an unexpected key '" + std::string(key) + "'");
+        fail("the header has an unexpected key " + ir::quoted(key));
       }
       if (!accept(',')) {
         expect('}');
@@ -96,7 +97,7 @@ class HeaderParser {
     for (const auto& [dtype, name] : kDescrs) {
       if (descr == name) return dtype;
     }
-    fail("dtype '" + std::string(descr) +
+    fail("dtype '" + ir::one_line(descr) +
          "' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
   }
   bool truth() {

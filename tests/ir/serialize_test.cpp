@@ -110,6 +110,8 @@ TEST(Deserialize, NamesNewerVersions) {
   expect_refused([](auto& f) { f.kinds[1]->version = 0; },
                  "the file is damaged: op 'b' has no version");
   expect_refused([](auto& f) { f.kinds[1]->name = "missing"; }, "unknown op 'missing'");
+  expect_refused([](auto& f) { f.kinds[1]->name = "a\nb"; },
+                 "the file is damaged: \"a\\nb\" cannot name an op");
 }
 
 TEST(Deserialize, ReadsOlderVersionsOfAnOp) {
@@ -119,24 +121,24 @@ TEST(Deserialize, ReadsOlderVersionsOfAnOp) {
 
 TEST(Deserialize, RefusesDanglingReferences) {
   expect_refused([](auto& f) { op(f, 0).kind = 2; },
-                 "the file is damaged: op 0 of graph 'main' has no name");
+                 "the file is damaged: op 0 of graph @main has no name");
   expect_refused([](auto& f) { op(f, 1).file = 5; },
-                 "the file is damaged: op 1 of graph 'main' has no such source file");
+                 "the file is damaged: op 1 of graph @main has no such source file");
   expect_refused([](auto& f) { op(f, 1).operands[0] = fbs::Operand(1, 0); },
-                 "the file is damaged: op 1 of graph 'main' reads a later op's result");
+                 "the file is damaged: op 1 of graph @main reads a later op's result");
   expect_refused([](auto& f) { op(f, 1).operands[0] = fbs::Operand(0, 1); },
-                 "the file is damaged: op 1 of graph 'main' reads a result that is not there");
+                 "the file is damaged: op 1 of graph @main reads a result that is not there");
   for (const fbs::Operand bad : {fbs::Operand(9, 0), fbs::Operand(0, 9)}) {
     expect_refused([&](auto& f) { *f.graphs[0]->outputs[0]->value = bad; },
-                   "the file is damaged: an output of graph 'main' is not there");
+                   "the file is damaged: an output of graph @main is not there");
   }
 }
 
 TEST(Deserialize, RefusesNumbersOutOfRange) {
   expect_refused([](auto& f) { op(f, 1).role = static_cast<fbs::Role>(5); },
-                 "the file is damaged: op 1 of graph 'main' has no such role");
+                 "the file is damaged: op 1 of graph @main has no such role");
   expect_refused([](auto& f) { op(f, 1).id = -1; },
-                 "the file is damaged: op 1 of graph 'main' has an id out of range");
+                 "the file is damaged: op 1 of graph @main has an id out of range");
   expect_refused([](auto& f) { op(f, 0).results[0]->type->dtype = static_cast<fbs::DType>(8); },
                  "the file is damaged: there is no such dtype");
   expect_refused([](auto& f) { op(f, 0).attrs[0]->kind = static_cast<fbs::AttrKind>(9); },
@@ -149,7 +151,7 @@ TEST(Deserialize, RefusesAttributesWithoutValue) {
   expect_refused([](auto& f) { op(f, 0).attrs[1]->type.reset(); },
                  "the file is damaged: an attribute has no value");
   expect_refused([](auto& f) { op(f, 0).attrs[1]->name = "f"; },
-                 "the file is damaged: op 0 of graph 'main' has attribute 'f' twice");
+                 "the file is damaged: op 0 of graph @main has attribute \"f\" twice");
   expect_refused(
       [](auto& f) {
         for (int i = 0; i < 257; ++i) {
@@ -157,7 +159,7 @@ TEST(Deserialize, RefusesAttributesWithoutValue) {
           op(f, 0).attrs.back()->name = "a" + std::to_string(i);
         }
       },
-      "the file is damaged: op 0 of graph 'main' has too many attributes");
+      "the file is damaged: op 0 of graph @main has too many attributes");
 }
 
 TEST(Deserialize, RefusesBadNamesAndGraphs) {
@@ -172,7 +174,7 @@ TEST(Deserialize, RefusesBadNamesAndGraphs) {
   expect_refused([](auto& f) { f.graphs[0]->name = "start"; },
                  "the file is damaged: its first graph is not main");
   expect_refused([](auto& f) { f.graphs[1]->name = "main"; },
-                 "the file is damaged: two graphs are named 'main'");
+                 "the file is damaged: two graphs are named @main");
 }
 
 TEST(Deserialize, RefusesPartsThatOverlap) {

@@ -62,8 +62,8 @@ TEST(Verify, RefusesDanglingValues) {
 
 TEST(Verify, RefusesNamesThatAreTakenOrMissing) {
   expect_refused("%a = data \"x\" : f32[]  %b = param \"x\" : f32[]",
-                 "param \"x\": 'x' is declared twice");
-  expect_refused("store \"x\"  store \"x\"", "store \"x\": 'x' is written twice");
+                 "param \"x\": \"x\" is declared twice");
+  expect_refused("store \"x\"  store \"x\"", "store \"x\": \"x\" is written twice");
   expect_refused("%a = a : f32[] output \"o\" = %a output \"o\" = %a",
                  "graph @main: two outputs are named \"o\"");
   expect_refused("%a = a : f32[] output \"\" = %a", "graph @main: an output has no name");
@@ -80,7 +80,7 @@ TEST(Verify, RefusesNamesThatAreTakenOrMissing) {
       [](Program& p) {
         p.main().ops[0]->attrs = {{"a", true}, {"a", true}};
       },
-      "data \"x\": attribute 'a' is given twice");
+      "data \"x\": attribute \"a\" is given twice");
 }
 
 TEST(Verify, RefusesIdsTwiceOrOutOfRange) {
