@@ -15,9 +15,11 @@ Type conv2d_type(const InferCtx& c, const Type& input, const Type& filter) {
   c.require(filter.dtype == input.dtype && w.rank() == 4 && !w.has_batch(),
             "expects a filter [O, C / groups, KH, KW] of the input's dtype, got " + filter.str());
   c.require(groups >= 1, "attribute 'groups' must be 1 or more");
-  c.require(w[1].size * groups == x[1].size, "the input " + input.str() + " has " + x[1].str() +
-                                                 " channels, but the filter " + filter.str() +
-                                                 " takes " + std::to_string(w[1].size * groups));
+  int64_t channels = 0;
+  const bool fits = !__builtin_mul_overflow(w[1].size, groups, &channels);
+  c.require(fits && channels == x[1].size, "the input " + input.str() + " has " + x[1].str() +
+                                               " channels, but the filter " + filter.str() +
+                                               " takes " + std::to_string(channels));
   c.require(w[0].size % groups == 0, "the filter " + filter.str() + " does not split into " +
                                          std::to_string(groups) + " groups");
   c.require(w[2].size >= 1 && w[2].size <= kMaxWindow && w[3].size >= 1 && w[3].size <= kMaxWindow,

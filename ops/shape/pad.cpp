@@ -15,7 +15,10 @@ std::vector<Type> infer_pad(const InferCtx& c) {
     const auto& list = c.attr<std::vector<int64_t>>(name);
     c.require(list.empty() || list.size() == type.shape.size(),
               std::string(name) + " needs one entry a dimension of " + c.in(0).str());
-    for (const int64_t n : list) c.require(n >= 0, std::string(name) + " must not be negative");
+    for (const int64_t n : list) {
+      c.require(n >= 0, std::string(name) + " must not be negative");
+      c.require(n <= INT32_MAX, std::string(name) + " must not be above 2147483647");
+    }
   }
   for (size_t d = 0; d < type.shape.size(); ++d) {
     const int64_t low = entry(c.attrs(), "low", d), high = entry(c.attrs(), "high", d);
@@ -23,7 +26,12 @@ std::vector<Type> infer_pad(const InferCtx& c) {
     Dim& extent = type.shape[d];
     c.require(!extent.batch || (low == 0 && high == 0 && interior == 0),
               "the batch dimension of " + c.in(0).str() + " cannot be padded");
-    if (!extent.batch) extent.size += low + high + std::max(extent.size - 1, int64_t{0}) * interior;
+    int64_t padded = 0;
+    c.require(!__builtin_mul_overflow(std::max(extent.size - 1, int64_t{0}), interior, &padded) &&
+                  !__builtin_add_overflow(extent.size, padded, &padded) &&
+                  !__builtin_add_overflow(padded, low + high, &padded),
+              "dimension " + std::to_string(d) + " of " + c.in(0).str() + " grows too large");
+    if (!extent.batch) extent.size = padded;
   }
   return {type};
 }

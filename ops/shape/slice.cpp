@@ -31,7 +31,8 @@ std::vector<Range> ranges_of(const Attrs& attrs, const Shape& shape) {
     const int64_t extent = shape[static_cast<size_t>(axis)].size;
     Range& r = ranges[static_cast<size_t>(axis)];
     r.start = clamped(starts[i], extent);
-    r.step = steps.empty() ? 1 : steps[i];
+    // A longer step reaches nothing more, and would overflow the sums below.
+    r.step = steps.empty() ? 1 : std::min(steps[i], std::max<int64_t>(extent, 1));
     r.count = (std::max(clamped(stops[i], extent) - r.start, int64_t{0}) + r.step - 1) / r.step;
   }
   return ranges;

@@ -243,13 +243,18 @@ OpTest pad_test() {
         },
         s.attrs.get<double>("value"))};
   };
-  t.bad = {{{{f32, {5}, {}}}, attrs({-1}, {}, {}, 0), "pad: low must not be negative"},
-           {{{f32, {5}, {}}},
-            attrs({1, 1}, {}, {}, 0),
-            "pad: low needs one entry a dimension of f32[5]"},
-           {{{f32, {kBatch}, {}}},
-            attrs({1}, {}, {}, 0),
-            "pad: the batch dimension of f32[?] cannot be padded"}};
+  t.bad = {
+      {{{f32, {5}, {}}}, attrs({-1}, {}, {}, 0), "pad: low must not be negative"},
+      {{{f32, {5}, {}}}, attrs({INT64_MAX}, {}, {}, 0), "pad: low must not be above 2147483647"},
+      {{{u8, {int64_t{1} << 40}, {}}},
+       attrs({}, {}, {INT32_MAX}, 0),
+       "pad: dimension 0 of u8[1099511627776] grows too large"},
+      {{{f32, {5}, {}}},
+       attrs({1, 1}, {}, {}, 0),
+       "pad: low needs one entry a dimension of f32[5]"},
+      {{{f32, {kBatch}, {}}},
+       attrs({1}, {}, {}, 0),
+       "pad: the batch dimension of f32[?] cannot be padded"}};
   return t;
 }
 
