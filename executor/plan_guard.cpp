@@ -39,11 +39,12 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
 
 void PlanGuard::after(int position, const ir::Op& op) {
   for (const Span& s : dead_at(position)) {
-    for (int64_t i = s.begin; i < s.end; ++i) {
-      check(transient_[i] == std::byte{kPoison}, "op '" + op.name + "' wrote to byte " +
-                                                     std::to_string(i) +
-                                                     " of the arena, where the plan has nothing");
-    }
+    const std::byte* end = transient_ + s.end;
+    const std::byte* bad = std::find_if<const std::byte*>(
+        transient_ + s.begin, end, [](std::byte b) { return b != std::byte{kPoison}; });
+    if (bad == end) continue;
+    throw InternalError("op '" + op.name + "' wrote to byte " + std::to_string(bad - transient_) +
+                        " of the arena, where the plan has nothing");
   }
   if (position + 1 >= positions_) return;
   for (const Span& s : dead_at(position + 1)) {
