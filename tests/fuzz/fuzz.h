@@ -24,7 +24,7 @@ struct Attack {
 /// Damaged program files: `fluid-bytes`, `fluid-structure`, `fir-bytes`.
 std::vector<Attack> program_attacks();
 
-/// Damaged data files: `safetensors`, `npy`.
+/// Damaged data files: `safetensors`, `npy`, `idx`, `json`.
 std::vector<Attack> data_attacks();
 
 /// `bytes` with one to four changes: bytes flipped, cut out, repeated, inserted, or the end cut
