@@ -1,6 +1,7 @@
 #include "frontend/readers/digit_strokes.h"
 
 #include <array>
+#include <cstddef>
 
 namespace fluid {
 namespace {
