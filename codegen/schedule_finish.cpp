@@ -1,5 +1,7 @@
 #include "codegen/schedule_finish.h"
 
+#include <algorithm>
+
 namespace fluid {
 namespace {
 
@@ -29,11 +31,12 @@ void Finish::emit(const GroupPart& part, const Sweep& sweep) {
     FlatSink sink = flat(id);
     if (sink.is_reduction()) {
       reduce(sink);
-    } else if (!maps.empty() && maps.back().front().out == sink.out) {
-      maps.back().push_back(std::move(sink));
-    } else {
-      maps.push_back({std::move(sink)});
+      continue;
     }
+    auto same = std::ranges::find_if(
+        maps, [&](const std::vector<FlatSink>& m) { return m.front().out == sink.out; });
+    if (same == maps.end()) same = maps.insert(same, std::vector<FlatSink>());
+    same->push_back(std::move(sink));
   }
   for (auto& sinks : maps) map(std::move(sinks));
 }

@@ -112,6 +112,12 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name)
   for (size_t i = 0; i < group.outputs.size(); ++i) {
     add(group.outputs[i], kir::Buffer::Role::out, "out", i);
   }
+  for (kir::Buffer& buffer : kernel.buffers) {
+    buffer.exclusive = buffer.role == kir::Buffer::Role::in;
+  }
+  for (const InPlace& pair : in_place_pairs(group)) {
+    kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
+  }
   std::map<int64_t, Expr> fresh;  // the finish has its own variables: the sweep may change its own
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;

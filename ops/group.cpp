@@ -133,7 +133,7 @@ class Ties {
   UnionFind classes_;
 };
 
-/// Sinks that share a variable or depend on each other make a part.
+/// Sinks that share a variable or an op, or depend on each other, make a part.
 void make_parts(Group& group) {
   const size_t n = group.sinks.size();
   UnionFind parts(n);
@@ -142,9 +142,10 @@ void make_parts(Group& group) {
       parts.merge(i, static_cast<size_t>(reduction_of(let).sink));
     }
     for (size_t j = 0; j < i; ++j) {
-      if (!intersection(all_vars(group.sinks[i]), all_vars(group.sinks[j])).empty()) {
-        parts.merge(i, j);
-      }
+      const bool together =
+          group.sinks[i].op == group.sinks[j].op ||
+          !intersection(all_vars(group.sinks[i]), all_vars(group.sinks[j])).empty();
+      if (together) parts.merge(i, j);
     }
   }
   for (size_t root = 0; root < n; ++root) {

@@ -59,7 +59,11 @@ struct ReductionRead {
 };
 ReductionRead reduction_of(const Expr& let);
 
-/// Group of `ops` (Map and Reduce only, each after those it reads) that yields `outputs` (distinct
+/// Whether the op can be part of a group: a Map, a Reduce, or an Alias that only adds or drops dims
+/// of extent 1.
+bool is_groupable(const ir::Op& op);
+
+/// Group of `ops` (groupable only, each after those it reads) that yields `outputs` (distinct
 /// results of `ops`); `inputs` fixes the order of the first inputs. Null when they do not fit in
 /// one kernel.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
@@ -72,6 +76,7 @@ Group analyze_body(const ir::Graph& body);
 /// Pairs (output, input) of the fused body whose buffers may be the same memory: every element of
 /// the input is read only by the iteration that writes that element of the output.
 std::vector<InPlace> in_place_pairs(const ir::Graph& body);
+std::vector<InPlace> in_place_pairs(const Group& group);
 
 /// `dim` as an expression: a number, or a multiple of the batch.
 Expr extent_expr(const Dim& dim);

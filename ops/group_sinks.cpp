@@ -9,7 +9,46 @@ const Expr kTrue = Expr::constant(boolean, 1);
 
 Expr both(const Expr& a, const Expr& b) { return scalar::logical_and(a, b); }
 
+bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
+
+Shape without_ones(const Shape& shape) {
+  Shape kept;
+  std::ranges::copy_if(shape, std::back_inserter(kept), [](const Dim& d) { return !d.is(1); });
+  return kept;
+}
+
+/// The alias as a Map that reads the operand at the same index but for dims of extent 1.
+Lowered lower_alias(const ir::Op& op) {
+  const Value from = op.operands.at(0);
+  const Shape& to = op.results[0].type.shape;
+  Lowered low;
+  low.out = to;
+  std::vector<Expr> index;
+  size_t d = 0;
+  for (const Dim& extent : from.shape()) {
+    if (extent.is(1)) {
+      index.push_back(Expr::index(0));
+      continue;
+    }
+    while (to[d].is(1)) ++d;
+    index.push_back(Expr::var(static_cast<int64_t>(d++)));
+  }
+  ExprNode read{.op = Scalar::read, .dtype = compute_dtype(from.dtype()), .args = index};
+  low.bodies.push_back(Expr(std::make_shared<const ExprNode>(std::move(read))));
+  return low;
+}
+
 }  // namespace
+
+bool is_groupable(const ir::Op& op) {
+  if (is_alias(op)) {
+    const Value from = op.operands.at(0);
+    return !from.type().layout && !op.results[0].type.layout &&
+           without_ones(from.shape()) == without_ones(op.results[0].type.shape);
+  }
+  const Lower& lower = *def_of(op).lower;
+  return std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);
+}
 
 SinkBuilder::SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                          std::span<const Value> inputs)
@@ -35,7 +74,8 @@ bool SinkBuilder::build() {
 
 const Lowered& SinkBuilder::lowered(const ir::Op* op) {
   auto it = lowered_.find(op);
-  return it != lowered_.end() ? it->second : lowered_.emplace(op, lower_op(*op)).first->second;
+  if (it != lowered_.end()) return it->second;
+  return lowered_.emplace(op, is_alias(*op) ? lower_alias(*op) : lower_op(*op)).first->second;
 }
 
 int64_t SinkBuilder::new_var(const Dim& extent) {

@@ -67,8 +67,29 @@ ir::Op* make_fused(ir::Program& program, const FusionGroup& group, const Values&
   return fused;
 }
 
+/// Gives every reader a constant of its own, to be computed where it is used.
+void clone_constants(ir::Graph& graph) {
+  std::set<Value> taken;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    ir::Op* reader = graph.ops[i].get();
+    for (Value& v : reader->operands) {
+      const ir::Op& op = *v.op();
+      const bool constant = op.operands.empty() && is_groupable(op) && op.results.size() == 1;
+      if (!constant || taken.insert(v).second) continue;
+      ir::RecordAs as(graph, {.role = reader->role, .loc = op.loc, .scope = op.scope, .param = ""});
+      v = graph.append(op.name, {}, op.attrs, {v.type()})->result();
+      graph.move_tail(graph.ops.size() - 1, i++);
+    }
+  }
+}
+
+bool is_alias(const FusionGroup& group) {
+  return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
+}
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& main = program.main();
+  if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();
   struct Kernel {
@@ -82,7 +103,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   std::vector<const ir::Op*> order;
   bool changed = false;
   for (const Kernel& k : kernels) {
-    if (!k.group->fusible) {
+    if (!k.group->fusible || is_alias(*k.group)) {
       order.push_back(k.group->ops.front());
     } else if (!k.outputs.empty()) {
       order.push_back(make_fused(program, *k.group, k.outputs));

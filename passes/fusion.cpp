@@ -21,9 +21,16 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
   return n;
 }
 
+/// Scalar operations an element; what is the same for all elements is computed once.
 double operations(const Expr& body) {
   double n = 1;
+  std::set<const ExprNode*> varying;
   for_each_node(body, [&](const Expr& e) {
+    const bool differs =
+        e.op() == Scalar::var || e.op() == Scalar::let ||
+        std::ranges::any_of(e.args(), [&](const Expr& a) { return varying.contains(a.get()); });
+    if (!differs) return;
+    varying.insert(e.get());
     const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
     if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kFunction;
     if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
@@ -46,10 +53,7 @@ double kernel_cost(const Group& group, int64_t batch) {
   return cost;
 }
 
-bool is_kernel_op(const ir::Op& op) {
-  const Lower& lower = *def_of(op).lower;
-  return std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower);
-}
+bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
 }  // namespace
 
@@ -60,7 +64,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
     positions_[op.get()] = positions_.size();
     auto group = std::make_unique<FusionGroup>();
     group->ops = {op.get()};
-    group->fusible = is_kernel_op(*op);
+    group->fusible = is_groupable(*op);
     groups_of_[op.get()] = group.get();
     groups_.push_back(std::move(group));
   }
@@ -73,6 +77,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
 
 /// A sum of products with enough terms and enough reuse to deserve its own loops.
 bool Fusion::is_contraction(const ir::Op* op) const {
+  if (is_alias(*op)) return false;
   const Lowered low = lower_op(*op);
   if (low.combine != Combine::sum) return false;
   int64_t terms = 1;
@@ -146,7 +151,8 @@ bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
   return through_others(a, b) || through_others(b, a);
 }
 
-/// A contraction takes along what happens to its result, element by element, and nothing else.
+/// A contraction takes along what happens to its result, element by element, and
+/// constants, and nothing else.
 bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) const {
   auto holds = [&](const FusionGroup& g) {
     return std::ranges::any_of(g.ops, [&](const ir::Op* op) { return contractions_.contains(op); });
@@ -155,11 +161,14 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   if (!in_a && !holds(b)) return false;
   const FusionGroup& with = in_a ? a : b;
   const FusionGroup& other = in_a ? b : a;
-  const Shape& shape = with.ops.front()->results[0].type.shape;
+  const auto contraction =
+      std::ranges::find_if(with.ops, [&](const ir::Op* op) { return contractions_.contains(op); });
+  const Shape& shape = (*contraction)->results[0].type.shape;
   return std::ranges::any_of(other.ops, [&](const ir::Op* op) {
+    if (op->operands.empty()) return false;
     const bool follows = std::ranges::any_of(
         op->operands, [&](const Value& v) { return group_of(v.op()) == &with; });
-    return !std::holds_alternative<Map>(*def_of(*op).lower) || !follows ||
+    return std::holds_alternative<Reduce>(*def_of(*op).lower) || !follows ||
            op->results[0].type.shape != shape;
   });
 }
@@ -213,13 +222,16 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// Updates of small parameters go side by side in one launch.
+/// Updates of small variables go side by side in one launch.
 void Fusion::merge_updates() {
   FusionGroup* updates = nullptr;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || !std::holds_alternative<Updates>(*def_of(*op).effects)) continue;
-    if (bytes(op->result(), options_.batch) > kSmallUpdate) continue;
+    if (!group->fusible || op->role != ir::Role::optimize || group == updates) continue;
+    const Values results = outputs(*group);
+    const bool small = std::ranges::all_of(
+        results, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
+    if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
     if (updates == nullptr || !merge(updates, group, true)) updates = group;
   }
 }
