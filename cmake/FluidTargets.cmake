@@ -68,7 +68,8 @@ function(fluid_program name folder)
                                             BUILD_RPATH "\$ORIGIN/lib")
 endfunction()
 
-# Every .cpp of the folder is a program; their outputs land in <build>/examples.
+# Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and
+# trains for a few steps as a test.
 function(fluid_examples folder)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   foreach(source ${sources})
@@ -76,6 +77,16 @@ function(fluid_examples folder)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE fluid_executor)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+    add_custom_command(TARGET ${name} POST_BUILD
+                       COMMAND ${name} --save ${CMAKE_BINARY_DIR}/examples/${name}.fluid VERBATIM)
+    set(data digits?limit=1000)
+    if(name STREQUAL linear_regression)
+      set(data synthetic-linear?limit=10000)
+    endif()
+    if(FLUID_TESTS)
+      add_test(NAME example.${name} COMMAND ${name} --data ${data} --steps 5
+               WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+    endif()
   endforeach()
 endfunction()
 
