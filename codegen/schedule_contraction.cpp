@@ -127,7 +127,7 @@ void Contraction::choose_tiles() {
   double best = tile_cost(loads, {}, {});
   auto consider = [&](const Tile& a, const Tile& b) {
     const double cost = tile_cost(loads, a, b);
-    if (cost >= best - 1e-9) return;
+    if (cost > best + 1e-9) return;  // among equals the innermost: its loads are neighbours
     best = cost;
     tiles_ = {a};
     if (b.var >= 0) tiles_.push_back(b);
