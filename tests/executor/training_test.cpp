@@ -31,6 +31,15 @@ TEST(Training, RecoversALine) {
   EXPECT_NEAR(exe.parameter("fc0.b").item(), 10, 0.1);
 }
 
+TEST(Training, ALinearRegressionStepIsOneKernel) {
+  const Program net = linear_regression_program();
+  const Executor exe(net, cpu());
+  const std::string text = exe.text(Mode::train, 1'000'000);
+  const size_t first = text.find("= fused(");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("= fused(", first + 1), std::string::npos) << text;
+}
+
 TEST(Training, GivesTheSameBytesEachTime) { EXPECT_EQ(trained({}), trained({})); }
 
 TEST(Training, GivesTheSameBitsOnOneThreadAndOnTwo) {
