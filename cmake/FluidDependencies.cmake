@@ -47,8 +47,10 @@ endif()
 
 find_program(FLUID_CCACHE ccache)
 if(FLUID_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${FLUID_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${FLUID_CCACHE})
+  # Without this ccache refuses every file that uses a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${FLUID_CCACHE})
 endif()
 find_program(FLUID_MOLD mold)
 if(FLUID_MOLD)
