@@ -16,17 +16,17 @@ using KernelFn = void (*)(void* const* buffers, int64_t batch, int64_t begin, in
 
 struct CompiledKernel {
   KernelFn body = nullptr;
-  KernelFn finish = nullptr;    ///< null when the kernel has none; its range is ignored
+  KernelFn finish = nullptr;  ///< null when the kernel has none; its range is ignored
 };
 
 struct CompilerOptions {
-  std::string cache_dir;        ///< empty: no cache on disk
+  std::string cache_dir;            ///< empty: no cache on disk
   int64_t cache_limit = 512 << 20;  ///< bytes; the oldest entries go first
-  int threads = 1;              ///< compile threads
+  int threads = 1;                  ///< compile threads
 };
 
 struct CompileStats {
-  int compiled = 0;             ///< kernels that LLVM compiled
+  int compiled = 0;  ///< kernels that LLVM compiled
   int from_cache = 0;
   double ms = 0;
 };

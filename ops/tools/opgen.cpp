@@ -122,7 +122,8 @@ std::vector<size_t> operand_counts(const OpDef& def) {
   return counts;
 }
 
-// Each struct and function is one line: files that two branches added ops to then merge line by line.
+// Each struct and function is one line: files that two branches added ops to then merge line by
+// line.
 void write_header(std::ostream& out) {
   out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n"
       << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n\nnamespace fluid {\n";
@@ -183,8 +184,8 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
   if (!variadic && needed > 0) first += "}";
   const std::string graph =
       operands == 0 ? "graph" : "graph_of(" + first + ", \"" + name + "\", loc)";
-  out << " return record(" << graph << ", \"" << name << "\", " << values << ", "
-      << attrs_text(def) << ", loc)" << (gives_one_value(def) ? ".at(0)" : "") << "; }\n";
+  out << " return record(" << graph << ", \"" << name << "\", " << values << ", " << attrs_text(def)
+      << ", loc)" << (gives_one_value(def) ? ".at(0)" : "") << "; }\n";
 }
 
 void write_source(std::ostream& out) {

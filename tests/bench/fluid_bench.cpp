@@ -58,7 +58,8 @@ Work linear_regression() {
 }
 
 fl::Value seed_cnn_logits(fl::Value image) {
-  auto h = fl::max_pool2d(fl::conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
+  auto h =
+      fl::max_pool2d(fl::conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
   h = fl::max_pool2d(fl::conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
   h = fl::flatten(fl::adaptive_max_pool2d(fl::dropout2d(h, {.p = 0.1}), {.output = 1}));
   return fl::linear(fl::linear(h, {.units = 32, .act = fl::Act::relu}), {.units = 10});
@@ -94,7 +95,8 @@ Work fluid_mnist() {
   auto loss = fl::mean(fl::softmax_cross_entropy(fl::linear(fl::flatten(h), {.units = 10}), label));
   w.program.output("loss", loss);
   fl::minimize(loss, fl::SGD{.lr = 0.01});
-  w.batch = {.size = 100, .columns = {{"image", uniform({100, 1, 28, 28}, 0, 1)}, {"label", labels(100)}}};
+  w.batch = {.size = 100,
+             .columns = {{"image", uniform({100, 1, 28, 28}, 0, 1)}, {"label", labels(100)}}};
   return w;
 }
 
@@ -120,9 +122,10 @@ void serve(const std::string& name, const std::string& cache_dir, Clock::time_po
   step();
   const double first = seconds_since(start);
   for (int i = 0; i < 10; ++i) step();
-  std::printf("{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld}\n",
-              name.c_str(), first, exe.compile_report().compile_ms,
-              static_cast<long long>(exe.memory().total));
+  std::printf(
+      "{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld}\n",
+      name.c_str(), first, exe.compile_report().compile_ms,
+      static_cast<long long>(exe.memory().total));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     const auto begin = Clock::now();
