@@ -76,7 +76,7 @@ TEST(Npy, MistakesAreNamed) {
   refuse(header("'<f4'", "False", "(2,)"), "holds 4 bytes of data, but f32[2] takes 8");
   refuse(header("'|b1'", "False", "(4,)"), "holds a bool that is neither 0 nor 1");
   refuse(npy("{'descr': '<f4'}", ""), "the header needs descr, fortran_order and shape");
-  refuse(npy("{'descr': '<f4', 'descr': '<f4'}", ""), "the header has an unexpected key 'descr'");
+  refuse(npy("{'descr': '<f4', 'descr': '<f4'}", ""), "the header has an unexpected key \"descr\"");
   refuse(npy("{'descr': '<f4", ""), "the header is malformed: a string does not end");
   refuse(npy("('descr')", ""), "the header is malformed: no '{' where expected");
   refuse(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
