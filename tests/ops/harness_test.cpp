@@ -9,6 +9,21 @@
 namespace fluid::testing {
 namespace {
 
+/// Whether the op computes: others are places in memory or requests to the passes.
+bool computes(const OpDef& def) {
+  const Lower& lower = *def.lower;
+  return !std::holds_alternative<Source>(lower) && !std::holds_alternative<Store>(lower) &&
+         !std::holds_alternative<Directive>(lower) && !std::holds_alternative<Composite>(lower);
+}
+
+TEST(Harness, MissesNoOp) {
+  std::set<std::string> tested;
+  for (const OpTest& test : op_tests()) tested.insert(test.op);
+  for (const OpDef& def : op_table()) {
+    EXPECT_EQ(tested.contains(*def.name), computes(def)) << *def.name;
+  }
+}
+
 TEST(Harness, FindsWhatIsBroken) {
   for (const OpTest& test : op_tests()) {
     for (const Break kind :

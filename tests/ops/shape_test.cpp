@@ -340,6 +340,14 @@ OpTest numel_test() {
   return t;
 }
 
+OpTest copy_test() {
+  OpTest t = unary_test("copy", [](double x) { return x; });
+  t.own_memory = true;
+  t.samples.push_back({{random_tensor({5}, 0, 9).cast(i32)}, {}, {}});
+  t.samples.push_back({{bool_tensor({5})}, {}, {}});
+  return t;
+}
+
 const AddOpTest kReshape(reshape_test());
 const AddOpTest kFlatten(flatten_test());
 const AddOpTest kTranspose(transpose_test());
@@ -350,6 +358,7 @@ const AddOpTest kPad(pad_test());
 const AddOpTest kMatmul(matmul_test());
 const AddOpTest kFill(fill_test());
 const AddOpTest kNumel(numel_test());
+const AddOpTest kCopy(copy_test());
 
 }  // namespace
 }  // namespace fluid::testing

@@ -251,14 +251,19 @@ Faults check_cost(const OpTest& test, const OpDef& def) {
     for (const Value& v : b.op->operands) in.push_back(concrete(v.type(), b.batch));
     for (const ir::Result& r : b.op->results) out.push_back(concrete(r.type, b.batch));
     const Cost cost = (*def.cost)(CostCtx{in, out, b.op->attrs});
-    double elements = 0;
+    double elements = 0, bytes = 0;
     for (const Type& t : out) elements += static_cast<double>(t.shape.numel().size);
+    for (const Type& t : in) bytes += static_cast<double>(t.bytes_at(1));
+    for (const Type& t : out) bytes += static_cast<double>(t.bytes_at(1));
     expand_all(b.program->main());
     double derived = 0;
     for (const auto& op : b.program->main().ops) {
       if (lowers(def_of(*op))) derived += flops_of(*op, b.batch);
     }
-    if (cost.bytes != -1 && cost.bytes < 0) faults.push_back(label(test, s) + ": negative bytes");
+    if (cost.bytes != -1 && (cost.bytes < 0 || cost.bytes > 10 * bytes)) {
+      faults.push_back(label(test, s) + ": cost says " + std::to_string(cost.bytes) +
+                       " bytes, operands and results have " + std::to_string(bytes));
+    }
     if (cost.flops > 10 * (derived + elements) || derived > 10 * (cost.flops + elements)) {
       faults.push_back(label(test, s) + ": cost says " + std::to_string(cost.flops) +
                        " flops, the lowered form has " + std::to_string(derived));
@@ -279,6 +284,12 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
     return declared(0, 0) ? faults : Faults{test.op + ": an alias is in place"};
   }
   if (!lowers(def)) return faults;
+  const Updates* updates = std::get_if<Updates>(&*def.effects);
+  for (size_t r = 0; updates != nullptr && r < updates->results.size(); ++r) {
+    const auto [result, operand] = updates->results[r];
+    if (declared(static_cast<size_t>(result), static_cast<size_t>(operand))) continue;
+    faults.push_back(test.op + ": new value " + std::to_string(result) + " is not in place");
+  }
   const bool map = std::holds_alternative<Map>(*def.lower);
   std::map<std::pair<size_t, size_t>, bool> always_safe;  // over samples where the types agree
   for (const Sample& sample : test.samples) {
@@ -299,7 +310,8 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
         test.op + ": result " + std::to_string(out) + " in place of operand " + std::to_string(in);
     if (declared(out, in) && !safe) faults.push_back(who + " is read after it is overwritten");
     // Of several results one operand is enough: which of them dies first is the op's to know.
-    const bool alone = def.outputs->size() == 1;
+    const bool alone = def.outputs->size() == 1 && updates == nullptr && !test.own_memory;
+    if (test.own_memory && declared(out, in)) faults.push_back(who + " is not memory of its own");
     if (safe && alone && !declared(out, in)) faults.push_back(who + " would be safe");
   }
   return faults;

@@ -40,8 +40,9 @@ struct OpTest {
   /// others of any integer dtype.
   std::function<std::vector<Tensor>(const Sample&)> reference;
   std::vector<BadUse> bad;
-  double slack = 1;      ///< widens the tolerances of generated kernels
-  bool gradient = true;  ///< finite differences at the samples (off where they have kinks)
+  double slack = 1;         ///< widens the tolerances of generated kernels
+  bool gradient = true;     ///< finite differences at the samples (off where they have kinks)
+  bool own_memory = false;  ///< no result may lie in an operand's place, although it would be safe
 };
 
 /// All tests of the program, in the order of registration.
