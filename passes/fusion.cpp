@@ -222,17 +222,38 @@ void Fusion::merge_siblings() {
   }
 }
 
+/// Whether `a` and `b` can run at one time without keeping a large value alive for longer: all that
+/// they read is small, or one of them reads variables alone and so waits for nothing.
+bool Fusion::may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b) const {
+  const auto reads = [&](const FusionGroup& group, const auto& good) {
+    return std::ranges::all_of(group.ops, [&](const ir::Op* op) {
+      return std::ranges::all_of(op->operands, [&](const Value& v) {
+        return group_of(v.op()) == group_of(group.ops.front()) || good(v);
+      });
+    });
+  };
+  const auto small = [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; };
+  const auto source = [](const Value& v) {
+    return std::holds_alternative<Source>(*def_of(*v.op()).lower);
+  };
+  return reads(a, source) || reads(b, source) || (reads(a, small) && reads(b, small));
+}
+
 /// Updates of small variables go side by side in one launch.
 void Fusion::merge_updates() {
-  FusionGroup* updates = nullptr;
+  std::vector<FusionGroup*> updates;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || op->role != ir::Role::optimize || group == updates) continue;
+    if (!group->fusible || op->role != ir::Role::optimize) continue;
+    if (std::ranges::find(updates, group) != updates.end()) continue;
     const Values results = outputs(*group);
     const bool small = std::ranges::all_of(
         results, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
     if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
-    if (updates == nullptr || !merge(updates, group, true)) updates = group;
+    const bool merged = std::ranges::any_of(updates, [&](FusionGroup* other) {
+      return may_wait_for_each_other(*other, *group) && merge(other, group, true);
+    });
+    if (!merged) updates.push_back(group);
   }
 }
 

@@ -39,6 +39,7 @@ class Fusion {
   std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;
   void merge_with_producers();
   void merge_siblings();
+  bool may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b) const;
   void merge_updates();
 
   const ir::Graph& graph_;

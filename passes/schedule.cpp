@@ -9,6 +9,21 @@ namespace {
 
 using Order = std::vector<int>;  // positions in the given order
 
+/// Whether a kernel of `op` looks at indices from the data and may refuse them.
+bool may_refuse(const ir::Op& op) {
+  const Attr* body = op.attrs.find("body");
+  if (body == nullptr || op.attrs.has("kernel")) return false;
+  bool checked = false;
+  for (const auto& inner : op.graph()->program().find(std::get<GraphRef>(*body).name)->ops) {
+    const Lower& lower = *def_of(*inner).lower;
+    if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower)) continue;
+    for (const Expr& e : lower_op(*inner).bodies) {
+      for_each_node(e, [&](const Expr& n) { checked |= n.node().checked; });
+    }
+  }
+  return checked;
+}
+
 bool is_store(const ir::Op& op) { return std::holds_alternative<Store>(*def_of(op).lower); }
 
 /// What must come before what, and the bytes that each op adds and frees.
@@ -23,6 +38,7 @@ class Problem {
     }
     collect_values();
     order_updates();
+    order_checks();
   }
 
   int size() const { return static_cast<int>(graph_.ops.size()); }
@@ -110,6 +126,33 @@ class Problem {
         if (from < to) add_edge(from, to);
       }
     }
+  }
+
+  /// What may refuse the data comes before the first write to a variable, so that a step that is
+  /// refused has changed nothing.
+  void order_checks() {
+    std::set<int> writers;
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) writers.insert(position_.at(root_of(op->operands[0]).op()));
+    }
+    for (int check = 0; check < size(); ++check) {
+      if (!may_refuse(op(check))) continue;
+      for (const int writer : writers) {
+        if (writer != check && !reaches(writer, check)) add_edge(check, writer);
+      }
+    }
+  }
+  bool reaches(int from, int to) const {
+    std::set<int> seen;
+    std::vector<int> stack = {from};
+    while (!stack.empty()) {
+      const int at = stack.back();
+      stack.pop_back();
+      if (at == to) return true;
+      if (!seen.insert(at).second) continue;
+      stack.insert(stack.end(), after(at).begin(), after(at).end());
+    }
+    return false;
   }
 
   const ir::Graph& graph_;

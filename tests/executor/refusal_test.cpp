@@ -1,0 +1,81 @@
+// A step on data that a kernel refuses changes nothing, whatever the optimizer and the order of the
+// kernels.
+
+#include <gtest/gtest.h>
+
+#include "ops/table.h"
+#include "tests/support/errors.h"
+#include "tests/support/golden.h"
+#include "tests/support/small_programs.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kImages = 3;
+
+Batch images(int64_t last_label) {
+  Tensor image(f32, {kImages, 1, 20, 20}), label(i64, {kImages});
+  const auto u = testing::golden_uniform(5, image.numel());
+  for (size_t i = 0; i < u.size(); ++i) image.as<float>()[i] = static_cast<float>(u[i]);
+  label.as<int64_t>()[kImages - 1] = last_label;
+  return {kImages, {{"image", image}, {"label", label}}, 0};
+}
+
+std::vector<std::string> optimizers() {
+  std::vector<std::string> names;
+  for (const OpDef& def : op_table()) {
+    if (std::holds_alternative<Updates>(*def.effects) && def.inputs->size() >= 4) {
+      names.push_back(*def.name);
+    }
+  }
+  return names;
+}
+
+/// Everything that a step writes: parameters, the optimizer's states, the counters.
+std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer) {
+  std::vector<std::byte> bytes = parameter_bytes(exe);
+  std::vector<std::string> names = {"update", "rng"};
+  const OpDef& def = *find_op(optimizer);
+  for (const std::string& parameter : exe.parameters()) {
+    for (size_t i = 4; i < def.inputs->size(); ++i) {
+      names.push_back(parameter + "." + std::string(def.inputs->at(i).name));
+    }
+  }
+  for (const std::string& name : names) {
+    const Tensor t = exe.parameter(name);
+    const auto* data = static_cast<const std::byte*>(t.data());
+    bytes.insert(bytes.end(), data, data + t.bytes());
+  }
+  return bytes;
+}
+
+TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
+  for (const std::string& optimizer : optimizers()) {
+    for (const bool fuse : {true, false}) {
+      const Program net(
+          testing::conv_net({.size = 20, .first = 3, .second = 5, .optimizer = optimizer}));
+      Executor exe(net, cpu(), {.batch = kImages, .fuse = fuse});
+      exe.run(images(9));
+      const auto before = state_bytes(exe, optimizer);
+      for (const int64_t bad : {int64_t{10}, int64_t{-1}, int64_t{1} << 40}) {
+        expect_user_error([&] { exe.run(images(bad)); },
+                          "index " + std::to_string(bad) +
+                              " from the data is out of range; the step was not applied");
+      }
+      EXPECT_EQ(state_bytes(exe, optimizer), before) << optimizer << ", fuse " << fuse;
+      exe.run(images(0));
+      EXPECT_NE(state_bytes(exe, optimizer), before) << "goes on after a bad batch";
+    }
+  }
+}
+
+TEST(Refusal, NamesTheUsersOpAndLine) {
+  const Program net(testing::conv_net({.size = 20, .first = 3, .second = 5}));
+  Executor exe(net, cpu(), {.batch = kImages});
+  expect_user_error([&] { exe.run(images(10)); }, "small_programs.cpp:");
+  expect_user_error([&] { exe.run(images(10)); }, "pick: index 10");
+}
+
+}  // namespace
+}  // namespace fluid
