@@ -1,5 +1,8 @@
 #include "ops/elementwise.h"
 
+#include <cmath>
+
+#include "ir/text.h"
 #include "ops/operators.h"
 
 namespace fluid {
@@ -38,6 +41,17 @@ void require_one_dtype(const InferCtx& c, size_t first) {
     c.require(c.in(i).dtype == c.in(first).dtype,
               "operands of different dtypes, " + all_types(c) + ": cast one of them");
   }
+}
+
+void require_value(const InferCtx& c, std::string_view name, DType dtype) {
+  if (is_float(dtype)) return;
+  const double value = c.attr<double>(name);
+  const double range = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - 1);
+  const double low = dtype == DType::i64 || dtype == DType::i32 ? -range : 0;
+  const double end = dtype == DType::boolean ? 2 : low < 0 ? range : 2 * range;
+  c.require(value >= low && value < end && value == std::floor(value),
+            "attribute '" + std::string(name) + "' is no number of " + std::string(name_of(dtype)) +
+                ": " + ir::float_text(value));
 }
 
 Shape broadcast_shape(const InferCtx& c) {

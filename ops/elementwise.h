@@ -13,6 +13,10 @@ void require_boolean(const InferCtx& c, size_t i);
 /// Fails unless operands `first` and later have one dtype.
 void require_one_dtype(const InferCtx& c, size_t first = 0);
 
+/// Fails unless float attribute `name` is a number of `dtype`: for an integer dtype a whole one in
+/// its range, for bool 0 or 1.
+void require_value(const InferCtx& c, std::string_view name, DType dtype);
+
 /// The shape that all operands broadcast to, as in NumPy: trailing dimensions aligned, equal or 1.
 /// The batch goes with itself and with 1 only. Fails otherwise.
 Shape broadcast_shape(const InferCtx& c);

@@ -1,9 +1,8 @@
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/text.h"
 #include "ops/expr.h"
 
 namespace fluid {
@@ -28,18 +27,9 @@ int precedence(Scalar op) {
   return 0;
 }
 
-std::string shortest(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  std::string s(text.data(), end);
-  return s.find_first_of(".e") == std::string::npos ? s + ".0" : s;
-}
-
 std::string constant_text(const ExprNode& n) {
-  if (n.dtype == DType::f32) return shortest(n.fvalue);
-  if (n.dtype == DType::f64) return shortest(n.fvalue) + "_f64";
+  if (n.dtype == DType::f32) return ir::float_text(n.fvalue);
+  if (n.dtype == DType::f64) return ir::float_text(n.fvalue) + "_f64";
   if (n.dtype == DType::boolean) return n.ivalue != 0 ? "true" : "false";
   std::string s = std::to_string(n.ivalue);
   return n.dtype == DType::i64 ? s : s + "_" + std::string(name_of(n.dtype));
@@ -58,10 +48,10 @@ std::string indexed(const ExprNode& n) {
   if (n.checked) s += "!";
   if (n.op == Scalar::load && n.args.size() == 2) {
     return s + "[" + print(n.args[0], 0) + " if " + print(n.args[1], 0) + " else " +
-           shortest(n.fvalue) + "]";
+           ir::float_text(n.fvalue) + "]";
   }
   s += "[" + list(n.args, n.args.size());
-  return s + (n.guarded ? " else " + shortest(n.fvalue) : "") + "]";
+  return s + (n.guarded ? " else " + ir::float_text(n.fvalue) : "") + "]";
 }
 
 std::string print(const Expr& e, int outer) {

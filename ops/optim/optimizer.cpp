@@ -1,19 +1,10 @@
 #include "ops/optim/optimizer.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 
+#include "ir/text.h"
+
 namespace fluid {
-namespace {
-
-std::string number_text(double value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
-}  // namespace
-
 std::vector<PortDef> optimizer_inputs(const std::vector<PortDef>& states) {
   std::vector<PortDef> ports = {{"param", "float tensor"},
                                 {"grad", "same type as param"},
@@ -41,16 +32,16 @@ std::vector<Type> infer_optimizer(const InferCtx& c) {
 
 void require_setting(const InferCtx& c, std::string_view name, double low) {
   const double value = c.attr<double>(name);
-  c.require(std::isfinite(value) && value >= low, "attribute '" + std::string(name) +
-                                                      "' must be a number of " + number_text(low) +
-                                                      " or more, not " + number_text(value));
+  c.require(std::isfinite(value) && value >= low,
+            "attribute '" + std::string(name) + "' must be a number of " + ir::float_text(low) +
+                " or more, not " + ir::float_text(value));
 }
 
 void require_setting(const InferCtx& c, std::string_view name, double low, double high) {
   const double value = c.attr<double>(name);
   c.require(value >= low && value < high, "attribute '" + std::string(name) + "' must lie in [" +
-                                              number_text(low) + ", " + number_text(high) +
-                                              "), not be " + number_text(value));
+                                              ir::float_text(low) + ", " + ir::float_text(high) +
+                                              "), not be " + ir::float_text(value));
 }
 
 OptimizerStep optimizer_step(const LowerCtx& c) {

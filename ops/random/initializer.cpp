@@ -20,6 +20,14 @@ double number(const Attrs& attrs, std::string_view name, double fallback, const 
                            std::string(kind_of(*attr)));
 }
 
+std::string text(const Attrs& attrs, std::string_view name, const char* fallback, const Loc& loc) {
+  const Attr* attr = attrs.find(name);
+  if (attr == nullptr) return fallback;
+  if (const auto* value = std::get_if<std::string>(attr)) return *value;
+  throw UserError(loc, "initialiser setting '" + std::string(name) +
+                           "' must be of kind string, not " + std::string(kind_of(*attr)));
+}
+
 struct Request {
   ir::Graph& graph;
   Value seed;
@@ -53,7 +61,7 @@ struct Request {
   }
   double kaiming() const {
     const Fan fan = fan_of(type.shape, loc);
-    const auto mode = attrs.get_or<std::string>("mode", "fan_in");
+    const auto mode = text(attrs, "mode", "fan_in", loc);
     if (mode != "fan_in" && mode != "fan_out") {
       throw UserError(loc, "initialiser setting 'mode' of '" + name +
                                "' must be fan_in or fan_out, not '" + mode + "'");
@@ -100,7 +108,7 @@ Fan fan_of(const Shape& shape, const Loc& loc) {
 
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc) {
-  const auto init = attrs.get_or<std::string>("init", "zeros");
+  const auto init = text(attrs, "init", "zeros", loc);
   std::vector<std::string> known;
   for (const Initializer& i : kInitializers) {
     if (i.name == init) return i.record({graph, seed, name, type, attrs, loc});

@@ -9,7 +9,12 @@ OpDef fill_op() {
       .inputs = {},
       .attrs = {{"type", Type{}, "of the result", true}, {"value", 0.0, "of every element"}},
       .outputs = {{"y", "of the given type"}},
-      .infer = [](const InferCtx& c) { return std::vector{c.attr<Type>("type")}; },
+      .infer =
+          [](const InferCtx& c) {
+            const Type& type = c.attr<Type>("type");
+            require_value(c, "value", type.dtype);
+            return std::vector{type};
+          },
       .grad = GradFn([](const GradCtx&) { return Values{}; }),
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -20,6 +20,7 @@ std::vector<Type> infer_pad(const InferCtx& c) {
       c.require(n <= INT32_MAX, std::string(name) + " must not be above 2147483647");
     }
   }
+  require_value(c, "value", type.dtype);
   for (size_t d = 0; d < type.shape.size(); ++d) {
     const int64_t low = entry(c.attrs(), "low", d), high = entry(c.attrs(), "high", d);
     const int64_t interior = entry(c.attrs(), "interior", d);

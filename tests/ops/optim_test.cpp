@@ -69,9 +69,9 @@ OpTest optimizer_test(const std::string& op, int states, const std::vector<Attrs
   bad({p, p, p, update}, {}, "the learning rate must be a float scalar, got f32[3]");
   bad({p, p, lr, lr}, {}, "the update counter must be an i64 scalar, got f32[]");
   bad({p, p, lr, update}, {{"weight_decay", -1.0}},
-      "attribute 'weight_decay' must be a number of 0 or more, not -1");
+      "attribute 'weight_decay' must be a number of 0.0 or more, not -1.0");
   bad({p, p, lr, update}, {{"weight_decay", std::nan("")}},
-      "attribute 'weight_decay' must be a number of 0 or more, not nan");
+      "attribute 'weight_decay' must be a number of 0.0 or more, not nan");
   return t;
 }
 
@@ -87,7 +87,7 @@ OpTest momentum_test() {
   const Type p = {f32, {3}, {}}, lr = {f32, {}, {}}, update = {i64, {}, {}};
   t.bad.push_back({{p, p, lr, update, p},
                    {{"mu", -0.5}},
-                   "momentum: attribute 'mu' must be a number of 0 or more, not -0.5"});
+                   "momentum: attribute 'mu' must be a number of 0.0 or more, not -0.5"});
   t.bad.push_back({{p, p, lr, update, {f32, {4}, {}}},
                    {},
                    "momentum: operand 4 must be of the parameter's type f32[3], got f32[4]"});
@@ -114,9 +114,9 @@ OpTest adam_test() {
     t.bad.push_back(
         {{p, p, lr, update, p, p}, {{name, value}}, "adam: attribute '" + name + "' " + message});
   };
-  bad("beta1", 1, "must lie in [0, 1), not be 1");
-  bad("beta2", -0.5, "must lie in [0, 1), not be -0.5");
-  bad("eps", -1, "must be a number of 0 or more, not -1");
+  bad("beta1", 1, "must lie in [0.0, 1.0), not be 1.0");
+  bad("beta2", -0.5, "must lie in [0.0, 1.0), not be -0.5");
+  bad("eps", -1, "must be a number of 0.0 or more, not -1.0");
   return t;
 }
 

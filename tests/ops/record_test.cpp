@@ -81,6 +81,49 @@ TEST_F(Record, NamesTheMistakeAndTheLine) {
             "net.cpp:9: relu: an operand belongs to another program");
 }
 
+TEST_F(Record, NamesMistakesOfShortSpellings) {
+  const Loc here{"net.cpp", 9};
+  const Value x = feed("x", {f32, {2, 3}, {}});
+  const std::string extents = "net.cpp:9: reshape: extents are 0 or more, and at most one is -1";
+  EXPECT_EQ(error_of([&] { reshape(x, {-1, -1}, here); }), extents);
+  EXPECT_EQ(error_of([&] { reshape(x, {-2, 3}, here); }), extents);
+  EXPECT_EQ(error_of([&] {
+              reshape(x, {-1, 4}, here);
+            }),
+            "net.cpp:9: reshape: f32[2, 3] has 6 elements, [6, 4] has 24");
+  EXPECT_EQ(error_of([&] { concat({}, {}, here); }),
+            "net.cpp:9: concat: needs at least one operand");
+  EXPECT_EQ(error_of([&] { cast(x, boolean) + 1.0; }),
+            "add: operand 0 must be a number tensor, not bool[2, 3]");
+  EXPECT_EQ(error_of([&] { cast(x, i32) * 0.5; }),
+            "fill: attribute 'value' is no number of i32: 0.5");
+}
+
+TEST_F(Record, NamesMistakesOfATrainingRecipe) {
+  const Loc here{"net.cpp", 9};
+  const Value loss = feed("loss", {f32, {}, {}});
+  const auto train = [&](const Value& value, Attrs attrs) {
+    return error_of([&] { record(program_.main(), "train", {value}, std::move(attrs), here); });
+  };
+  const auto recipe = [](const std::string& optimizer, double lr) {
+    return Attrs{{"optimizer", optimizer}, {"lr", lr}};
+  };
+  EXPECT_EQ(train(feed("rows", {f32, {kBatch}, {}}), recipe("sgd", 0.1)),
+            "net.cpp:9: train: the loss must be a float scalar, got f32[?]; take its mean");
+  EXPECT_EQ(train(loss, recipe("adm", 0.1)),
+            "net.cpp:9: train: unknown optimizer 'adm' (did you mean 'adam'?)");
+  EXPECT_EQ(train(loss, recipe("relu", 0.1)), "net.cpp:9: train: unknown optimizer 'relu'");
+  EXPECT_EQ(train(loss, recipe("sgd", -1)),
+            "net.cpp:9: train: attribute 'lr' must be a number of 0.0 or more, not -1.0");
+  Attrs wrong = recipe("momentum", 0.1);
+  wrong.set("beta1", 0.9);
+  EXPECT_EQ(train(loss, wrong), "net.cpp:9: momentum: no attribute 'beta1'");
+  Attrs outside = recipe("adam", 0.1);
+  outside.set("beta1", 2.0);
+  EXPECT_EQ(train(loss, outside),
+            "net.cpp:9: adam: attribute 'beta1' must lie in [0.0, 1.0), not be 2.0");
+}
+
 TEST_F(Record, ChecksOpsThatCameFromAFile) {
   const Value x = feed("x", {f32, {kBatch, 3}, {}});
   const Value y = relu(x, Loc{"a.fir", 2});

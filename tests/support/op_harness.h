@@ -57,8 +57,9 @@ Faults check_forward(const OpTest& test, const OpDef& def);   ///< types and val
 Faults check_gradient(const OpTest& test, const OpDef& def);  ///< against finite differences
 Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the lowered form's size
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
-Faults check_kernels(const OpTest& test);  ///< generated code in f64, f32, f16, bf16
-Faults check_text(const OpTest& test);     ///< print, parse, print
+Faults check_kernels(const OpTest& test);          ///< generated code in f64, f32, f16, bf16
+Faults check_integer_kernels(const OpTest& test);  ///< in every integer dtype that infer takes
+Faults check_text(const OpTest& test);             ///< print, parse, print
 Faults check_bad_uses(const OpTest& test);
 
 /// The sample recorded in a program of its own: sources "0", "1", ...; outputs of the same names.
