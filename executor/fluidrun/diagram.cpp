@@ -12,6 +12,8 @@ namespace fluid {
 namespace {
 
 constexpr int kWidth = 260, kLine = 16, kGapX = 40, kGapY = 56, kMargin = 20;
+constexpr int kLabel = 12;
+constexpr int kLane = 14;  // between arrows that pass boxes by
 
 std::string escaped(std::string_view text, bool xml) {
   std::string out;
@@ -39,44 +41,99 @@ int height_of(const Box& box) { return kLine * (static_cast<int>(box.lines.size(
 
 struct Placed {
   int x = 0, y = 0;
+  int labels = 0;  ///< height of the labels below it
+};
+
+struct Placement {
+  std::vector<Placed> boxes;
+  std::map<int, int> right;  ///< by rank: where its last box ends
+  int width = 0, height = kMargin;
 };
 
 /// Boxes of equal rank side by side, ranks from top to bottom.
-std::vector<Placed> place(const Diagram& diagram, int& width, int& height) {
+Placement place(const Diagram& diagram) {
   std::map<int, std::vector<size_t>> ranks;
   for (size_t i = 0; i < diagram.boxes.size(); ++i) ranks[diagram.boxes[i].rank].push_back(i);
-  std::vector<Placed> placed(diagram.boxes.size());
+  Placement placement;
+  placement.boxes.resize(diagram.boxes.size());
   size_t widest = 1;
   for (const auto& [rank, row] : ranks) widest = std::max(widest, row.size());
-  width = static_cast<int>(widest) * (kWidth + kGapX) - kGapX + 2 * kMargin;
-  height = kMargin;
+  placement.width = static_cast<int>(widest) * (kWidth + kGapX) - kGapX + 2 * kMargin;
   for (const auto& [rank, row] : ranks) {
     int tallest = 0;
     const int used = static_cast<int>(row.size()) * (kWidth + kGapX) - kGapX;
-    int x = (width - used) / 2;
+    int x = (placement.width - used) / 2;
     for (const size_t i : row) {
-      placed[i] = {x, height};
+      placement.boxes[i] = {.x = x, .y = placement.height};
       x += kWidth + kGapX;
       tallest = std::max(tallest, height_of(diagram.boxes[i]));
     }
-    height += tallest + kGapY;
+    placement.right[rank] = x - kGapX;
+    placement.height += tallest + kGapY;
   }
-  height += kMargin - kGapY;
-  return placed;
+  return placement;
 }
 
-std::string svg_arrow(const Arrow& a, const Diagram& diagram, const std::vector<Placed>& placed) {
-  const Placed from = placed[a.from], to = placed[a.to];
-  const int x1 = from.x + kWidth / 2, y1 = from.y + height_of(diagram.boxes[a.from]);
-  const int x2 = to.x + kWidth / 2, y2 = to.y;
+/// From one rank to the next a curve; past other ranks down a lane of its own, right of their
+/// boxes.
+std::string svg_path(const Arrow& a, const Diagram& diagram, Placement& placement) {
+  const Box &from = diagram.boxes[a.from], &to = diagram.boxes[a.to];
+  const int x1 = placement.boxes[a.from].x + kWidth / 2;
+  const int y1 = placement.boxes[a.from].y + height_of(from);
+  const int x2 = placement.boxes[a.to].x + kWidth / 2, y2 = placement.boxes[a.to].y - 4;
+  constexpr int kBend = kGapY / 2;
+  if (to.rank == from.rank + 1) {
+    return fmt::format("M{} {} C{} {} {} {} {} {}", x1, y1, x1, y1 + kBend, x2, y2 - kBend, x2, y2);
+  }
+  int lane = 0;
+  for (int r = from.rank + 1; r < to.rank; ++r) lane = std::max(lane, placement.right[r] + kLane);
+  for (int r = from.rank + 1; r < to.rank; ++r) placement.right[r] = lane;
+  placement.width = std::max(placement.width, lane + kMargin);
+  const int top = y1 + kGapY, bottom = y2 - kGapY;
+  return fmt::format("M{} {} C{} {} {} {} {} {} V{} C{} {} {} {} {} {}", x1, y1, x1, top, lane, y1,
+                     lane, top, bottom, lane, y2, x2, bottom, x2, y2);
+}
+
+std::string svg_arrow(const Arrow& a, const std::string& path) {
   const char* colour = a.saved ? "#d9730d" : "#555";
+  return fmt::format(
+      "<path d='{}' fill='none' stroke='{}' stroke-width='{}' marker-end='url(#tip)'/>\n", path,
+      colour, a.saved ? 3 : 1);
+}
+
+/// The types of a box's values, one below the other under its middle.
+std::string svg_label(const Arrow& a, const Diagram& diagram, Placement& placement) {
+  if (a.label.empty()) return "";
+  Placed& from = placement.boxes[a.from];
+  from.labels += kLabel;
+  return fmt::format("<text x='{}' y='{}' class='t' fill='{}'>{}</text>\n", from.x + kWidth / 2 + 8,
+                     from.y + height_of(diagram.boxes[a.from]) + 4 + from.labels,
+                     a.saved ? "#d9730d" : "#555", escaped(a.label, true));
+}
+
+std::string svg_box(const Box& box, Placed at) {
   std::string svg = fmt::format(
-      "<path d='M{} {} C{} {} {} {} {} {}' fill='none' stroke='{}' stroke-width='{}' "
-      "marker-end='url(#tip)'/>\n",
-      x1, y1, x1, y1 + kGapY / 2, x2, y2 - kGapY / 2, x2, y2 - 4, colour, a.saved ? 3 : 1);
-  svg += fmt::format("<text x='{}' y='{}' class='t' fill='{}'>{}{}</text>\n", x1 + 6, y1 + 16,
-                     colour, escaped(a.label, true), a.saved ? " (saved)" : "");
+      "<rect x='{}' y='{}' width='{}' height='{}' rx='6' fill='#eef3fb' stroke='#35507a'/>\n"
+      "<text x='{}' y='{}' class='h'>{}</text>\n",
+      at.x, at.y, kWidth, height_of(box), at.x + 8, at.y + kLine, escaped(box.title, true));
+  for (size_t l = 0; l < box.lines.size(); ++l) {
+    svg += fmt::format("<text x='{}' y='{}'>{}</text>\n", at.x + 8,
+                       at.y + kLine * (static_cast<int>(l) + 2), escaped(box.lines[l], true));
+  }
   return svg;
+}
+
+/// A feed goes just above the first box that reads it, so that its arrows stay short.
+void lower_feeds(Diagram& diagram) {
+  std::map<size_t, int> reader;
+  for (const Arrow& a : diagram.arrows) {
+    const int rank = diagram.boxes[a.to].rank;
+    const auto [first, fresh] = reader.emplace(a.from, rank);
+    first->second = std::min(first->second, rank);
+  }
+  for (const auto& [box, rank] : reader) {
+    if (diagram.boxes[box].rank == 0) diagram.boxes[box].rank = rank - 1;
+  }
 }
 
 }  // namespace
@@ -87,6 +144,7 @@ Diagram diagram_of(const Program& program) {
   std::map<std::string, size_t> layers;
   std::map<const ir::Op*, size_t> box_of;
   std::set<std::pair<Value, size_t>> drawn;
+  std::set<Value> labelled;
   for (const auto& op : program.ir().main().ops) {
     const size_t fresh = diagram.boxes.size();
     const size_t at = op->scope.empty() ? fresh : layers.emplace(op->scope, fresh).first->second;
@@ -105,9 +163,11 @@ Diagram diagram_of(const Program& program) {
       if (from == at) continue;
       box.rank = std::max(box.rank, diagram.boxes[from].rank + 1);
       if (!drawn.insert({v, at}).second) continue;
-      diagram.arrows.push_back({from, at, v.type().str(), saved.contains(v.op()->id)});
+      const bool named = !labelled.insert(v).second;
+      diagram.arrows.push_back({from, at, named ? "" : v.type().str(), saved.contains(v.op()->id)});
     }
   }
+  lower_feeds(diagram);
   return diagram;
 }
 
@@ -123,38 +183,33 @@ std::string to_dot(const Diagram& diagram, const std::string& name) {
     dot += fmt::format("  b{} [label=\"{}\"];\n", i, label);
   }
   for (const Arrow& a : diagram.arrows) {
-    dot += fmt::format("  b{} -> b{} [label=\"{}\"{}];\n", a.from, a.to,
-                       a.label + (a.saved ? " (saved)" : ""),
+    dot += fmt::format("  b{} -> b{} [label=\"{}\"{}];\n", a.from, a.to, a.label,
                        a.saved ? ", color=darkorange, penwidth=3" : "");
   }
   return dot + "}\n";
 }
 
 std::string to_svg(const Diagram& diagram) {
-  int width = 0, height = 0;
-  const std::vector<Placed> placed = place(diagram, width, height);
-  std::string svg = fmt::format(
+  Placement placement = place(diagram);
+  std::string arrows, labels, boxes;
+  for (const Arrow& a : diagram.arrows) {
+    arrows += svg_arrow(a, svg_path(a, diagram, placement));
+    labels += svg_label(a, diagram, placement);
+  }
+  for (size_t i = 0; i < diagram.boxes.size(); ++i) {
+    boxes += svg_box(diagram.boxes[i], placement.boxes[i]);
+  }
+  return fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}'>\n"
       "<style>text{{font:11px monospace}} .h{{font-weight:bold;font-size:13px}} "
-      ".t{{font-size:10px}}</style>\n"
+      ".t{{font-size:10px;stroke:white;stroke-width:3;paint-order:stroke}}</style>\n"
       "<defs><marker id='tip' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='8' "
       "markerHeight='8' markerUnits='userSpaceOnUse' orient='auto'><path d='M0 0 L8 4 L0 8z' "
-      "fill='#555'/></marker></defs>\n<rect width='100%' height='100%' fill='white'/>\n",
-      width, height);
-  for (const Arrow& a : diagram.arrows) svg += svg_arrow(a, diagram, placed);
-  for (size_t i = 0; i < diagram.boxes.size(); ++i) {
-    const Box& box = diagram.boxes[i];
-    const auto [x, y] = placed[i];
-    svg += fmt::format(
-        "<rect x='{}' y='{}' width='{}' height='{}' rx='6' fill='#eef3fb' stroke='#35507a'/>\n"
-        "<text x='{}' y='{}' class='h'>{}</text>\n",
-        x, y, kWidth, height_of(box), x + 8, y + kLine, escaped(box.title, true));
-    for (size_t l = 0; l < box.lines.size(); ++l) {
-      svg += fmt::format("<text x='{}' y='{}'>{}</text>\n", x + 8,
-                         y + kLine * (static_cast<int>(l) + 2), escaped(box.lines[l], true));
-    }
-  }
-  return svg + "</svg>\n";
+      "fill='#555'/></marker></defs>\n<rect width='100%' height='100%' fill='white'/>\n"
+      "{2}{3}{4}<text x='{5}' y='{6}' fill='#d9730d'>* and thick arrows: kept for the backward "
+      "pass</text>\n</svg>\n",
+      placement.width, placement.height, arrows, labels, boxes, kMargin,
+      placement.height - kMargin);
 }
 
 }  // namespace fluid

@@ -13,13 +13,13 @@ struct Box {
   std::string title;               ///< "conv0", or the op's name
   std::vector<std::string> lines;  ///< ops and parameters inside
   std::vector<const ir::Op*> ops;  ///< in order, sources among them
-  int rank = 0;                    ///< longest way from a feed
+  int rank = 0;                    ///< longest way from a feed; a feed's: just above its reader
 };
 
 /// A value that one box makes and another reads.
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;   ///< its type
+  std::string label;   ///< its type; empty when another arrow of the value says it
   bool saved = false;  ///< kept for the backward pass
 };
 
