@@ -70,6 +70,7 @@ function(fluid_program name folder)
   target_precompile_headers(${name} PRIVATE ${FLUID_PCH})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                                             BUILD_RPATH "\$ORIGIN/lib")
+  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)  # the path is the libraries' too
 endfunction()
 
 # Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and
