@@ -1,0 +1,117 @@
+// What a signal does to a training run: nothing is lost, and nothing is left half done.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "frontend/files/safetensors.h"
+#include "ir/atomic_file.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+const std::string kFluidrun = std::string(FLUID_BINARY_DIR) + "/fluidrun";
+
+constexpr const char* kLine = R"(program @line {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %e = sub(%p, %y) : f32[?, 1]
+  %s = square(%e) : f32[?, 1]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.01}
+  output "loss" = %loss
+}
+)";
+
+/// A training run without an end, observed from outside.
+class Signals : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kFluidrun)) GTEST_SKIP() << "fluidrun is not built";
+    setenv("FLUID_CACHE", dir_.file("cache").c_str(), 1);
+    std::ofstream(dir_.file("line.fir")) << kLine;
+    child_ = fork();
+    if (child_ == 0) {
+      const std::string command = "cd " + dir_.path() + " && exec " + kFluidrun +
+                                  " train line.fir --data 'synthetic-linear?n=1000' --batch 100 "
+                                  "--epochs 100000000 --save w.safetensors > log 2>&1";
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    ASSERT_TRUE(until([&] { return log().find("epoch 2/") != std::string::npos; })) << log();
+  }
+  void TearDown() override {
+    if (child_ > 0) kill(child_, SIGKILL);
+    if (child_ > 0) waitpid(child_, nullptr, 0);
+  }
+
+  template <class F>
+  static bool until(F holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
+  }
+  std::string log() const {
+    const std::string path = dir_.file("log");
+    return std::filesystem::exists(path) ? read_file(path) : "";
+  }
+  bool saved() const { return std::filesystem::exists(dir_.file("w.safetensors")); }
+  /// How it ended, as a shell tells it.
+  int exit_code() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  TempDir dir_;
+  pid_t child_ = -1;
+};
+
+TEST_F(Signals, InterruptFinishesTheStepAndSaves) {
+  kill(child_, SIGINT);
+  EXPECT_EQ(exit_code(), 0);
+  EXPECT_NE(log().find("stopped after step "), std::string::npos);
+  EXPECT_NE(log().find("saved w.safetensors"), std::string::npos);
+  EXPECT_EQ(read_safetensors(dir_.file("w.safetensors")).tensors.size(), 1u);
+}
+
+TEST_F(Signals, TerminateDoesTheSame) {
+  kill(child_, SIGTERM);
+  EXPECT_EQ(exit_code(), 0);
+  EXPECT_NE(log().find("saved w.safetensors"), std::string::npos);
+}
+
+TEST_F(Signals, ASecondOneQuits) {
+  kill(child_, SIGSTOP);  // so that both arrive before the step can end
+  kill(child_, SIGINT);
+  kill(child_, SIGTERM);
+  kill(child_, SIGCONT);
+  const int code = exit_code();
+  EXPECT_TRUE(code == 128 + SIGINT || code == 128 + SIGTERM) << code;
+  EXPECT_FALSE(saved());
+}
+
+TEST_F(Signals, UserSignalSavesAndGoesOn) {
+  kill(child_, SIGUSR1);
+  ASSERT_TRUE(until([&] { return saved(); }));
+  const size_t length = log().size();
+  EXPECT_TRUE(until([&] { return log().size() > length + 100; })) << "it does not go on";
+  kill(child_, SIGINT);
+  EXPECT_EQ(exit_code(), 0);
+}
+
+}  // namespace
+}  // namespace fluid
