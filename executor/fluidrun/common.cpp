@@ -28,6 +28,18 @@ std::vector<std::string> example_names() {
   return names;
 }
 
+/// $FLUID_CACHE, else fluid in $XDG_CACHE_HOME or ~/.cache; empty when there is no home.
+std::string default_cache_dir() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (const std::string own = variable("FLUID_CACHE"); !own.empty()) return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/fluid";
+}
+
 }  // namespace
 
 std::string must_be_positive(const std::string& text) {
@@ -43,6 +55,11 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")
       ->check(CLI::Range(0, 4096));
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
+  flags.cache_dir = default_cache_dir();
+  command
+      .add_option("--cache-dir", flags.cache_dir,
+                  "where compiled kernels are kept, up to 512 MiB; \"\" keeps none")
+      ->capture_default_str();
 }
 
 std::optional<DType> dtype_of(const PlaceFlags& flags) {
@@ -97,17 +114,6 @@ int64_t parse_bytes(const std::string& text) {
     throw UserError("'" + text + "' is no size in bytes; write 512MiB or 8GiB");
   }
   return static_cast<int64_t>(value * found->second);
-}
-
-std::string cache_dir() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value != nullptr ? value : "");
-  };
-  if (const std::string own = variable("FLUID_CACHE"); !own.empty()) return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.cache/fluid";
 }
 
 }  // namespace fluid

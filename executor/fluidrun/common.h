@@ -21,7 +21,8 @@ std::string must_be_positive(const std::string& text);
 struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;
-  std::string dtype;  ///< "f64", or empty: as recorded
+  std::string dtype;      ///< "f64", or empty: as recorded
+  std::string cache_dir;  ///< of compiled kernels; empty: none are kept
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
@@ -42,9 +43,5 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program);
 std::string bytes_text(double bytes);  ///< "12.3 MiB"
 /// "8GiB", "500MB", "1024" in bytes. Throws UserError.
 int64_t parse_bytes(const std::string& text);
-
-/// Where compiled kernels are kept: $FLUID_CACHE, else fluid in $XDG_CACHE_HOME or ~/.cache; empty
-/// when there is no home.
-std::string cache_dir();
 
 }  // namespace fluid

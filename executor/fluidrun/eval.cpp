@@ -26,7 +26,7 @@ int run(const EvalFlags& flags) {
                     {.seed = flags.seed,
                      .threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),
-                     .cache_dir = cache_dir()});
+                     .cache_dir = flags.place.cache_dir});
   executor.prepare({.eval = reader.batch_sizes()});
   if (!flags.params.empty()) executor.load(flags.params);
   Figures figures;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,10 +26,24 @@ size_t terminal_width() {
   return known ? size.ws_col : 80;
 }
 
+/// The most memory that the process has held so far.
+double peak_mib() {
+  struct rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<int64_t>(seconds + 0.5);
+  if (s < 60) return fmt::format("{} s", s);
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
 }  // namespace
 
-Progress::Progress(int64_t epochs, int64_t steps)
-    : epochs_(epochs), steps_(steps), terminal_(is_terminal()) {
+Progress::Progress(int64_t epochs, int64_t steps, double rate)
+    : epochs_(epochs), steps_(steps), rate_(rate), terminal_(is_terminal()) {
   begin_epoch(1);
 }
 
@@ -52,8 +67,9 @@ void Progress::draw(int64_t step, const std::string& figures) {
   const double ms = 1e3 * seconds / static_cast<double>(step);
   const auto left = static_cast<double>(steps_ - step + (epochs_ - epoch_) * steps_);
   const std::string text =
-      fmt::format("{}/{}  {:.2f} ms/step  {:.0f} samples/s  {:.0f} s left  {}", step, steps_, ms,
-                  static_cast<double>(samples_) / seconds, left * ms / 1e3, figures);
+      fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  lr {:g}  peak {:.0f} MiB",
+                  step, steps_, duration(left * ms / 1e3), figures, ms,
+                  static_cast<double>(samples_) / seconds, rate_, peak_mib());
   if (!terminal_) {
     fmt::print(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
     return;

@@ -10,7 +10,8 @@ namespace fluid {
 /// ten seconds. No colours.
 class Progress {
  public:
-  Progress(int64_t epochs, int64_t steps);
+  /// `rate` is the learning rate.
+  Progress(int64_t epochs, int64_t steps, double rate);
 
   void begin_epoch(int64_t epoch);  ///< from 1
   /// After each step: `figures` is asked for only when something is drawn.
@@ -30,6 +31,7 @@ class Progress {
   int64_t epochs_, steps_;
   int64_t epoch_ = 1;
   int64_t samples_ = 0;
+  double rate_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point begin_, last_;

@@ -113,7 +113,7 @@ int run(const RunFlags& flags) {
                     {.seed = flags.seed,
                      .threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),
-                     .cache_dir = cache_dir()});
+                     .cache_dir = flags.place.cache_dir});
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -75,25 +76,33 @@ class StepLog {
   std::ofstream file_;
 };
 
+std::optional<Reader> open_validation(const TrainFlags& flags) {
+  if (flags.val.empty()) return std::nullopt;
+  return open_reader(flags.val, "test", flags.batch, {}, false);
+}
+
 class Training {
  public:
   explicit Training(const TrainFlags& flags)
       : flags_(flags),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
+        val_opening_(std::async(std::launch::async, [&flags] { return open_validation(flags); })),
         reader_(open_reader(flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
         log_(flags.log_json),
         executor_(program_, place_named(flags.place.place), options()) {
-    if (!flags.val.empty()) val_.emplace(open_reader(flags.val, "test", flags.batch, {}, false));
-    executor_.prepare({.train = reader_.batch_sizes(),
-                       .eval = val_ ? val_->batch_sizes() : std::vector<int64_t>()});
+    executor_.prepare({.train = reader_.batch_sizes()});
+    if (std::optional<Reader> val = val_opening_.get()) {
+      executor_.prepare({.eval = val->batch_sizes()});
+      val_.emplace(std::move(*val));
+    }
     if (!flags.params.empty()) executor_.load(flags.params);
   }
 
   void run() {
     describe();
     const Signals signals;
-    Progress progress(flags_.epochs, reader_.batches());
+    Progress progress(flags_.epochs, reader_.batches(), lr_);
     for (int64_t epoch = 1; epoch <= flags_.epochs && !finished(); ++epoch) {
       const Clock::time_point begin = Clock::now();
       progress.begin_epoch(epoch);
@@ -115,7 +124,7 @@ class Training {
             .threads = flags_.place.threads,
             .dtype = dtype_of(flags_.place),
             .verify_plan = flags_.verify_plan,
-            .cache_dir = cache_dir()};
+            .cache_dir = flags_.place.cache_dir};
   }
 
   void describe() {
@@ -166,6 +175,7 @@ class Training {
   const TrainFlags& flags_;
   Program program_;
   double lr_;
+  std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled
   Reader reader_;
   std::optional<Reader> val_;
   StepLog log_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 #include <span>
+#include <thread>
 
 #include "frontend/readers/digit_strokes.h"
 #include "frontend/readers/kind.h"
@@ -21,6 +22,7 @@ constexpr double kWobble = 0.04;  // of a point, in units of the box
 constexpr double kMaxTurn = 0.25, kMaxShear = 0.4;
 constexpr double kMaxShift = 2.25;  // pixels
 constexpr double kSoftness = 1.1;   // width of a stroke's edge in pixels
+constexpr size_t kMaxThreads = 8;
 
 struct Segment {
   Point a, b;
@@ -140,11 +142,21 @@ void draw(int digit, Random& random, std::span<uint8_t> out) {
 
 Dataset generate_digits(int64_t samples, uint64_t seed) {
   Tensor images(DType::u8, {samples, 1, kSide, kSide}), labels(DType::u8, {samples});
-  for (int64_t i = 0; i < samples; ++i) {
-    Random random(seed, static_cast<uint64_t>(i));
-    const auto digit = static_cast<uint8_t>(random.below(10));
-    labels.as<uint8_t>()[static_cast<size_t>(i)] = digit;
-    draw(digit, random, images.as<uint8_t>().subspan(static_cast<size_t>(i * kPixels), kPixels));
+  const std::span<uint8_t> pixels = images.as<uint8_t>(), classes = labels.as<uint8_t>();
+  const auto generate = [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      Random random(seed, i);
+      classes[i] = static_cast<uint8_t>(random.below(10));
+      draw(classes[i], random, pixels.subspan(i * kPixels, kPixels));
+    }
+  };
+  {
+    const size_t all = classes.size();
+    const size_t parts = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
+    std::vector<std::jthread> threads;
+    for (size_t p = 0; p < parts; ++p) {
+      threads.emplace_back(generate, all * p / parts, all * (p + 1) / parts);
+    }
   }
   return digit_dataset(std::move(images), labels, "digits");
 }
