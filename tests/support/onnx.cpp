@@ -1,0 +1,220 @@
+#include "tests/support/onnx.h"
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace fluid::testing {
+namespace {
+
+using Json = nlohmann::json;
+using List = std::vector<int64_t>;
+using Use = std::optional<OnnxUse>;
+
+/// The ops of equal meaning, by ONNX's name.
+const std::map<std::string, std::string> kOps = {
+    {"Abs", "abs"},         {"Add", "add"},
+    {"And", "logical_and"}, {"ArgMax", "argmax"},
+    {"Concat", "concat"},   {"Div", "div"},
+    {"Equal", "equal"},     {"Erf", "erf"},
+    {"Exp", "exp"},         {"Flatten", "flatten"},
+    {"Gelu", "gelu"},       {"Greater", "greater"},
+    {"Less", "less"},       {"GreaterOrEqual", "greater_equal"},
+    {"Log", "log"},         {"LessOrEqual", "less_equal"},
+    {"MatMul", "matmul"},   {"LogSoftmax", "log_softmax"},
+    {"Max", "maximum"},     {"Min", "minimum"},
+    {"Mul", "mul"},         {"Neg", "neg"},
+    {"Not", "logical_not"}, {"Or", "logical_or"},
+    {"Pow", "pow"},         {"ReduceMax", "max"},
+    {"ReduceMin", "min"},   {"ReduceMean", "mean"},
+    {"ReduceSum", "sum"},   {"Relu", "relu"},
+    {"Sigmoid", "sigmoid"}, {"Softmax", "softmax"},
+    {"Sqrt", "sqrt"},       {"Sub", "sub"},
+    {"Tanh", "tanh"},       {"Transpose", "transpose"},
+    {"Where", "select"}};
+
+bool is_reduction(const std::string& op) { return op.starts_with("Reduce"); }
+
+/// Whether the vector asks for what our op of that name does: no broadcasting of old, no mixed or
+/// integer powers, no vectors in matmul, no reduction of nothing, and exactly two operands for the
+/// binary ops.
+bool applies(const Json& node, const std::vector<Tensor>& inputs) {
+  const std::string op = node.at("op");
+  for (const Tensor& t : inputs) {
+    const bool index = &t != &inputs[0] && is_reduction(op);
+    if (!index && op != "Where" && t.dtype() != inputs[0].dtype()) return false;
+    if (op == "MatMul" && t.shape().size() < 2) return false;
+  }
+  const Json& attrs = node.at("attrs");
+  if (attrs.contains("broadcast")) return false;
+  if (op == "ArgMax") return !attrs.contains("select_last_index");
+  if (op == "Flatten") return attrs.value("axis", 1) == 1;
+  if (is_reduction(op))
+    return !attrs.contains("noop_with_empty_axes") && inputs[0].numel() > 0 &&
+           is_float(inputs[0].dtype());
+  if (op == "Pow" || op == "Div" || op == "Abs") return is_float(inputs[0].dtype());
+  return (op != "Max" && op != "Min") || inputs.size() == 2;
+}
+
+Attrs attrs_of(const Json& node, std::vector<Tensor>& inputs) {
+  const std::string op = node.at("op");
+  const Json& given = node.at("attrs");
+  Attrs attrs;
+  if (given.contains("perm")) attrs.set("perm", given.at("perm").get<List>());
+  if (given.contains("approximate"))
+    attrs.set("approximate", given.at("approximate").get<std::string>());
+  if (given.contains("axis")) attrs.set("axis", given.at("axis").get<int64_t>());
+  if (op == "ArgMax" && !given.contains("axis")) attrs.set("axis", int64_t{0});
+  if (op == "ArgMax" || is_reduction(op)) attrs.set("keep_dims", given.value("keepdims", 1) != 0);
+  if (!is_reduction(op)) return attrs;
+  List axes = given.value("axes", List{});
+  if (inputs.size() > 1) {
+    for (int64_t i = 0; i < inputs[1].numel(); ++i)
+      axes.push_back(inputs[1].as<int64_t>()[static_cast<size_t>(i)]);
+  }
+  inputs.resize(1);
+  attrs.set("axes", axes);
+  return attrs;
+}
+
+List list_of(const Tensor& t) {
+  List list;
+  for (int64_t i = 0; i < t.numel(); ++i) list.push_back(static_cast<int64_t>(t.at(i)));
+  return list;
+}
+
+Attrs to_shape(const Tensor& x, const List& shape) {
+  return {{"to", Type{x.dtype(), Shape(shape.begin(), shape.end()), {}}}};
+}
+
+/// Whether it is a plain window over [N, C, H, W].
+bool is_window(const Json& attrs, const Tensor& x) {
+  return x.shape().size() == 4 && attrs.value("auto_pad", "NOTSET") == "NOTSET" &&
+         attrs.value("ceil_mode", 0) == 0 && attrs.value("storage_order", 0) == 0;
+}
+
+Attrs window_of(const Json& attrs) {
+  return {{"stride", attrs.value("strides", List{1})}, {"padding", attrs.value("pads", List{0})}};
+}
+
+Use conv(const Json& given, const std::vector<Tensor>& in) {
+  if (!is_window(given, in[0])) return std::nullopt;
+  OnnxUse use{"conv2d", {in[0], in[1]}, window_of(given), {}};
+  use.attrs.set("dilation", given.value("dilations", List{1}));
+  use.attrs.set("groups", given.value("group", int64_t{1}));
+  if (in.size() > 2) use.bias = in[2];
+  return use;
+}
+
+Use max_pool(const Json& given, const std::vector<Tensor>& in) {
+  if (!is_window(given, in[0]) || !is_float(in[0].dtype())) return std::nullopt;
+  OnnxUse use{"max_pool2d", in, window_of(given), {}};
+  use.attrs.set("kernel", given.at("kernel_shape").get<List>());
+  use.attrs.set("dilation", given.value("dilations", List{1}));
+  return use;
+}
+
+Use average_pool(const Json& given, const std::vector<Tensor>& in) {
+  if (!is_window(given, in[0]) || given.contains("dilations")) return std::nullopt;
+  OnnxUse use{"avg_pool2d", in, window_of(given), {}};
+  use.attrs.set("kernel", given.at("kernel_shape").get<List>());
+  use.attrs.set("count_include_pad", given.value("count_include_pad", 0) != 0);
+  return use;
+}
+
+Use global_pool(const std::string& op, const std::vector<Tensor>& in) {
+  if (in[0].shape().size() != 4) return std::nullopt;
+  return OnnxUse{op, in, {{"output", List{1}}}, {}};
+}
+
+Use pad(const Json& given, const std::vector<Tensor>& in) {
+  if (given.value("mode", "constant") != "constant" || in.size() < 2) return std::nullopt;
+  const auto rank = static_cast<int64_t>(in[0].shape().size());
+  const List pads = list_of(in[1]);
+  List axes;
+  if (in.size() > 3) axes = list_of(in[3]);
+  for (int64_t d = 0; in.size() < 4 && d < rank; ++d) axes.push_back(d);
+  List low(static_cast<size_t>(rank)), high(low);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto d = static_cast<size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
+    low[d] = pads[i];
+    high[d] = pads[axes.size() + i];
+    if (low[d] < 0 || high[d] < 0) return std::nullopt;
+  }
+  const double value = in.size() > 2 ? in[2].item() : 0;
+  return OnnxUse{"pad", {in[0]}, {{"low", low}, {"high", high}, {"value", value}}, {}};
+}
+
+Use slice(const Json&, const std::vector<Tensor>& in) {
+  if (in.size() < 3) return std::nullopt;
+  Attrs attrs = {{"starts", list_of(in[1])}, {"stops", list_of(in[2])}};
+  if (in.size() > 3) attrs.set("axes", list_of(in[3]));
+  if (in.size() > 4) {
+    for (const int64_t step : list_of(in[4])) {
+      if (step <= 0) return std::nullopt;
+    }
+    attrs.set("steps", list_of(in[4]));
+  }
+  return OnnxUse{"slice", {in[0]}, attrs, {}};
+}
+
+/// 0 keeps an extent, -1 takes what the others leave.
+Use reshape(const Json& given, const std::vector<Tensor>& in) {
+  if (in.size() != 2 || given.contains("allowzero") || in[0].numel() == 0) return std::nullopt;
+  List shape = list_of(in[1]);
+  int64_t left = in[0].numel();
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) shape[d] = in[0].shape()[d];
+    if (shape[d] > 0) left /= shape[d];
+  }
+  for (int64_t& extent : shape) extent = extent < 0 ? left : extent;
+  return OnnxUse{"reshape", {in[0]}, to_shape(in[0], shape), {}};
+}
+
+/// Broadcasts both ways: an extent of 1 in the asked shape keeps the operand's.
+Use expand(const Json&, const std::vector<Tensor>& in) {
+  List shape = list_of(in[1]);
+  const List& from = in[0].shape();
+  while (shape.size() < from.size()) shape.insert(shape.begin(), 1);
+  for (size_t d = 0; d < from.size(); ++d) {
+    int64_t& extent = shape[shape.size() - from.size() + d];
+    if (extent == 1) extent = from[d];
+  }
+  return OnnxUse{"broadcast_to", {in[0]}, to_shape(in[0], shape), {}};
+}
+
+/// As in inference; a vector that trains knows another generator's numbers.
+Use dropout(const Json&, const std::vector<Tensor>& in) {
+  if (in.size() != 1) return std::nullopt;
+  return OnnxUse{"dropout", {in[0], Tensor(i64, {3})}, {}, {}};
+}
+
+using Translate = std::function<Use(const Json& attrs, const std::vector<Tensor>& inputs)>;
+
+const std::map<std::string, Translate> kTranslations = {
+    {"Conv", conv},
+    {"MaxPool", max_pool},
+    {"AveragePool", average_pool},
+    {"GlobalMaxPool",
+     [](const Json&, const auto& in) { return global_pool("adaptive_max_pool2d", in); }},
+    {"GlobalAveragePool",
+     [](const Json&, const auto& in) { return global_pool("adaptive_avg_pool2d", in); }},
+    {"Pad", pad},
+    {"Slice", slice},
+    {"Reshape", reshape},
+    {"Expand", expand},
+    {"Dropout", dropout}};
+
+}  // namespace
+
+std::optional<OnnxUse> use_of(const Json& node, const std::vector<Tensor>& inputs) {
+  const auto translation = kTranslations.find(node.at("op"));
+  if (translation != kTranslations.end()) return translation->second(node.at("attrs"), inputs);
+  const auto same = kOps.find(node.at("op"));
+  if (same == kOps.end() || !applies(node, inputs)) return std::nullopt;
+  OnnxUse use{same->second, inputs, {}, {}};
+  use.attrs = attrs_of(node, use.operands);
+  return use;
+}
+
+}  // namespace fluid::testing

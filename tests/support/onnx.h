@@ -1,0 +1,26 @@
+#pragma once
+
+// Nodes of ONNX as uses of our ops.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace fluid::testing {
+
+struct OnnxUse {
+  std::string op;
+  std::vector<Tensor> operands;
+  Attrs attrs;
+  std::optional<Tensor> bias;  ///< of each channel, added to the result
+};
+
+/// Absent when no op of ours does what the node asks for (no broadcasting of old, no window that
+/// is not two-dimensional, no padding that follows from the result, ...).
+std::optional<OnnxUse> use_of(const nlohmann::json& node, const std::vector<Tensor>& inputs);
+
+}  // namespace fluid::testing
