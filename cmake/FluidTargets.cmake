@@ -111,6 +111,7 @@ function(fluid_tests part)
     if(support)
       add_library(fluid_test_support STATIC ${support})
       target_link_libraries(fluid_test_support PUBLIC fluid_executor GTest::gtest)
+      target_compile_definitions(fluid_test_support PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     else()
       add_library(fluid_test_support INTERFACE)
       target_link_libraries(fluid_test_support INTERFACE fluid_executor GTest::gtest)
@@ -127,7 +128,7 @@ function(fluid_tests part)
                              FLUID_LLVM_TOOLS="${FLUID_LLVM_TOOLS}")
   include(GoogleTest)
   gtest_discover_tests(test_${part} TEST_PREFIX ${part}. DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 300)
+                       PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000)
 endfunction()
 
 # tests/fuzz/*.cpp become one program, fuzz_formats, and a ctest case that runs it briefly.

@@ -73,38 +73,6 @@ void expect_follows(const std::string& work, const std::vector<double>& in_f64,
   }
 }
 
-std::string mnist_directory() {
-  const char* data = std::getenv("FLUID_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? data : std::string(FLUID_SOURCE_DIR) + "/../shared/data";
-  return (root / "mnist").string();
-}
-
-Program mnist_fluid() {
-  Program net("mnist_fluid");
-  const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
-  const Value label = net.data("label", {kBatch}, i64);
-  Value h = image;
-  for (int i = 0; i < 2; ++i) {
-    h = conv2d(h, {.filters = 20, .kernel = 5, .padding = 2, .act = Act::relu});
-    h = max_pool2d(h, {.kernel = 2, .stride = 2});
-  }
-  net.output("loss", mean(softmax_cross_entropy(linear(flatten(h), {.units = 10}), label)));
-  return net;
-}
-
-Program mnist_cnn() {
-  Program net("mnist_cnn");
-  const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
-  const Value label = net.data("label", {kBatch}, i64);
-  Value h = max_pool2d(conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
-  h = max_pool2d(conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
-  h = flatten(adaptive_max_pool2d(h, {.output = 1}));
-  h = linear(linear(h, {.units = 32, .act = Act::relu}), {.units = 10});
-  net.output("loss", mean(softmax_cross_entropy(h, label)));
-  return net;
-}
-
 template <class Optimizer>
 void compare_on_mnist(const std::string& work, Program net, int64_t batch, Optimizer optimizer) {
   if (!std::filesystem::exists(mnist_directory())) {
@@ -128,16 +96,16 @@ TEST(Golden, LinearRegression) {
 }
 
 TEST(Golden, MnistFluidSgd) {
-  compare_on_mnist("mnist_fluid_sgd", mnist_fluid(), 100, SGD{.lr = 0.01});
+  compare_on_mnist("mnist_fluid_sgd", mnist_fluid_program(), 100, SGD{.lr = 0.01});
 }
 TEST(Golden, MnistFluidMomentum) {
-  compare_on_mnist("mnist_fluid_momentum", mnist_fluid(), 100, Momentum{.lr = 0.01});
+  compare_on_mnist("mnist_fluid_momentum", mnist_fluid_program(), 100, Momentum{.lr = 0.01});
 }
 TEST(Golden, MnistFluidAdam) {
-  compare_on_mnist("mnist_fluid_adam", mnist_fluid(), 100, Adam{.lr = 0.001});
+  compare_on_mnist("mnist_fluid_adam", mnist_fluid_program(), 100, Adam{.lr = 0.001});
 }
 TEST(Golden, MnistCnnAdam) {
-  compare_on_mnist("mnist_cnn_adam", mnist_cnn(), 128, Adam{.lr = 0.02});
+  compare_on_mnist("mnist_cnn_adam", mnist_cnn_program(), 128, Adam{.lr = 0.02});
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 
+#include "frontend/optimizers.h"
+#include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
@@ -15,8 +18,12 @@
 namespace {
 std::atomic<bool> counting = false;
 std::atomic<int> allocations = 0;
-void count() {
-  if (counting) ++allocations;
+std::atomic<size_t> largest = 0;
+void count(size_t bytes) {
+  if (!counting) return;
+  ++allocations;
+  for (size_t seen = largest; bytes > seen && !largest.compare_exchange_weak(seen, bytes);) {
+  }
 }
 }  // namespace
 
@@ -26,19 +33,19 @@ void* __libc_calloc(size_t n, size_t size);
 void* __libc_realloc(void* p, size_t size);
 
 void* malloc(size_t size) {
-  count();
+  count(size);
   return __libc_malloc(size);
 }
 void* calloc(size_t n, size_t size) {
-  count();
+  count(n * size);
   return __libc_calloc(n, size);
 }
 void* realloc(void* p, size_t size) {
-  count();
+  count(size);
   return __libc_realloc(p, size);
 }
 void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
-  count();
+  count(size);
   const long mapped = syscall(SYS_mmap, address, size, protection, flags, fd, offset);
   return reinterpret_cast<void*>(mapped);
 }
@@ -49,6 +56,7 @@ namespace {
 
 int allocations_during(const std::function<void()>& work) {
   allocations = 0;
+  largest = 0;
   counting = true;
   work();
   counting = false;
@@ -77,6 +85,68 @@ TEST(Allocation, StepsAllocateNothing) {
   });
   EXPECT_EQ(count, 0);
   EXPECT_GT(sum, 0);
+}
+
+Program trained_by(Program net) {
+  minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.001});
+  return net;
+}
+
+/// Steps of a network on ever new batches, after the first of each slot.
+class NetworkSteps {
+ public:
+  NetworkSteps(const Program& net, bool libraries, int threads = 2)
+      : exe_(net, cpu(), {.batch = 8, .threads = threads, .libraries = libraries}) {
+    run(4);
+  }
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) loss_ = exe_.run(batch_)["loss"].item();
+  }
+  double loss() const { return loss_; }
+
+ private:
+  Batch batch_ = digit_batch(8);
+  Executor exe_;
+  double loss_ = 0;
+};
+
+std::vector<Program> networks() {
+  std::vector<Program> nets;
+  nets.push_back(trained_by(mnist_fluid_program()));
+  nets.push_back(trained_by(mnist_cnn_program()));
+  nets.emplace_back(testing::conv_net({.size = 28}));  // with dropout
+  return nets;
+}
+
+TEST(Allocation, StepsOfGeneratedKernelsAllocateNothing) {
+  for (const Program& net : networks()) {
+    NetworkSteps steps(net, false);
+    EXPECT_EQ(allocations_during([&] { steps.run(100); }), 0) << net.ir().name;
+    EXPECT_GT(steps.loss(), 0);
+  }
+}
+
+TEST(Allocation, StepsOfLibraryKernelsAllocateLessThanAPage) {
+  for (const Program& net : networks()) {
+    NetworkSteps steps(net, true);
+    allocations_during([&] { steps.run(100); });
+    EXPECT_LT(largest, size_t{4096}) << net.ir().name;
+  }
+}
+
+int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t virtual_pages = 0, resident_pages = 0;
+  statm >> virtual_pages >> resident_pages;
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
+TEST(Allocation, AThousandStepsLeaveTheResidentMemoryAsItIs) {
+  NetworkSteps steps(trained_by(mnist_cnn_program()), true, 1);
+  steps.run(100);
+  const int64_t before = resident_bytes();
+  steps.run(1000);
+  EXPECT_LT(resident_bytes() - before, 1 << 20);
 }
 
 }  // namespace

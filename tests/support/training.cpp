@@ -1,5 +1,8 @@
 #include "tests/support/training.h"
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "tests/support/golden.h"
@@ -16,6 +19,48 @@ Program linear_regression_program(double lr) {
   return net;
 }
 
+namespace {
+
+void add_outputs(Program& net, const Value& logits, const Value& label) {
+  net.output("loss", mean(softmax_cross_entropy(logits, label)));
+  net.output("accuracy", accuracy(logits, label));
+  net.output("prob", softmax(logits));
+}
+
+}  // namespace
+
+Program mnist_fluid_program() {
+  Program net("mnist_fluid");
+  const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = image;
+  for (int i = 0; i < 2; ++i) {
+    h = conv2d(h, {.filters = 20, .kernel = 5, .padding = 2, .act = Act::relu});
+    h = max_pool2d(h, {.kernel = 2, .stride = 2});
+  }
+  add_outputs(net, linear(flatten(h), {.units = 10}), label);
+  return net;
+}
+
+Program mnist_cnn_program() {
+  Program net("mnist_cnn");
+  const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = max_pool2d(conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
+  h = max_pool2d(conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
+  h = flatten(adaptive_max_pool2d(h, {.output = 1}));
+  add_outputs(net, linear(linear(h, {.units = 32, .act = Act::relu}), {.units = 10}), label);
+  return net;
+}
+
+Batch digit_batch(int64_t n) {
+  Tensor image(f32, {n, 1, 28, 28}), label(i64, {n});
+  const std::vector<double> u = testing::golden_uniform(102, image.numel());
+  for (size_t i = 0; i < u.size(); ++i) image.as<float>()[i] = static_cast<float>(u[i]);
+  for (int64_t i = 0; i < n; ++i) label.as<int64_t>()[static_cast<size_t>(i)] = i % 10;
+  return {.size = n, .columns = {{"image", image}, {"label", label}}, .id = 0};
+}
+
 Batch linear_batch(int64_t n) {
   const std::vector<double> x = testing::golden_uniform(100, 2 * n);
   const std::vector<double> noise = testing::golden_uniform(101, 12 * n);
@@ -29,6 +74,13 @@ Batch linear_batch(int64_t n) {
     ys.as<float>()[i] = static_cast<float>(2 * x0 - 3 * x1 + 10 + 2 * (sum - 6));
   }
   return {.size = n, .columns = {{"x", xs}, {"y", ys}}, .id = 1};
+}
+
+std::string mnist_directory() {
+  const char* data = std::getenv("FLUID_DATA");
+  const std::filesystem::path root =
+      data != nullptr ? data : std::string(FLUID_SOURCE_DIR) + "/../shared/data";
+  return (root / "mnist").string();
 }
 
 std::vector<std::byte> parameter_bytes(Executor& exe) {

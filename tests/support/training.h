@@ -11,8 +11,19 @@ namespace fluid {
 /// y = x w + b by full-batch Adam: the program of examples/linear_regression.
 Program linear_regression_program(double lr = 0.1);
 
+/// The networks of examples/mnist_fluid and, without dropout, of examples/mnist_cnn. Their outputs
+/// are "loss", "accuracy" and "prob"; nothing is minimized yet.
+Program mnist_fluid_program();
+Program mnist_cnn_program();
+
+/// `n` images of noise and labels, for those.
+Batch digit_batch(int64_t n);
+
 /// `n` samples of y = 2 x0 - 3 x1 + 10 and noise, with a Batch::id.
 Batch linear_batch(int64_t n);
+
+/// Where the official MNIST files are: $FLUID_DATA/mnist, by default beside the source tree.
+std::string mnist_directory();
 
 /// The bytes of every parameter, in the executor's order.
 std::vector<std::byte> parameter_bytes(Executor& exe);

@@ -1,0 +1,106 @@
+// What trained networks achieve, and that the figures of an evaluation are exact.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "frontend/fluid.h"
+#include "frontend/readers/digits.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+struct Figures {
+  double loss = 0;
+  double accuracy = 0;
+};
+
+/// As users sum them up: a metric's sums and weights, a loss weighted by samples.
+Figures evaluate(Executor& exe, Reader& data) {
+  double loss = 0, sum = 0, weight = 0;
+  for (const Batch& batch : data) {
+    const Outputs out = exe.eval(batch);
+    loss += out["loss"].item() * static_cast<double>(batch.size);
+    sum += out.find("accuracy").sum;
+    weight += out.find("accuracy").weight;
+  }
+  return {loss / static_cast<double>(data.samples()), sum / weight};
+}
+
+/// The same from nothing but the probabilities, in double precision.
+Figures evaluate_plainly(Executor& exe, Reader& data) {
+  double loss = 0, right = 0;
+  for (const Batch& batch : data) {
+    const Tensor prob = exe.predict(batch)["prob"].copy();
+    const Tensor label = batch.find("label")->cast(i64);
+    for (int64_t i = 0; i < batch.size; ++i) {
+      const auto truth = label.as<int64_t>()[static_cast<size_t>(i)];
+      const auto row = prob.as<float>().subspan(static_cast<size_t>(10 * i), 10);
+      loss -= std::log(static_cast<double>(row[static_cast<size_t>(truth)]));
+      right += std::ranges::max_element(row) - row.begin() == truth ? 1 : 0;
+    }
+  }
+  const auto n = static_cast<double>(data.samples());
+  return {loss / n, right / n};
+}
+
+void train(Executor& exe, Reader& data, int epochs) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    for (const Batch& batch : data) exe.run(batch);
+  }
+}
+
+TEST(Accuracy, EvaluationIsExactOverAllSamplesWithALastBatchOfOne) {
+  Program net = mnist_fluid_program();
+  minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.003});
+  Reader data(generate_digits(301, 5), {.batch = 100});
+  Reader seen(generate_digits(300, 6), {.batch = 100, .shuffle_seed = 1});
+  Executor exe(net, cpu());
+  const std::vector<int64_t> sizes = data.batch_sizes();
+  ASSERT_EQ(sizes.back(), 1);
+  exe.prepare({.train = {100}, .eval = sizes, .predict = sizes});
+  train(exe, seen, 8);
+  const Figures figures = evaluate(exe, data), plain = evaluate_plainly(exe, data);
+  EXPECT_NEAR(figures.loss, plain.loss, 1e-6);
+  EXPECT_NEAR(figures.accuracy, plain.accuracy, 1e-6);
+  EXPECT_GT(figures.accuracy, 0.4) << "and it has learned something";
+}
+
+/// The accuracy on the test images of an example's program after three epochs on MNIST.
+class MnistAccuracy : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("FLUID_TEST_ALL") == nullptr) {
+      GTEST_SKIP() << "takes minutes; set FLUID_TEST_ALL=1";
+    }
+    if (!std::filesystem::exists(mnist_directory())) {
+      GTEST_SKIP() << "no MNIST files in " << mnist_directory() << "; set FLUID_DATA";
+    }
+  }
+  static double after_three_epochs(const char* file, int64_t batch) {
+    const std::filesystem::path examples = std::filesystem::path(FLUID_BINARY_DIR) / "examples";
+    const Program net = Program::load((examples / file).string());
+    Reader seen(read_mnist(mnist_directory(), "train"), {.batch = batch, .shuffle_seed = 1});
+    Reader unseen(read_mnist(mnist_directory(), "test"), {.batch = 1000});
+    Executor exe(net, cpu());
+    exe.prepare({.train = seen.batch_sizes(), .eval = unseen.batch_sizes()});
+    train(exe, seen, 3);
+    return evaluate(exe, unseen).accuracy;
+  }
+};
+
+TEST_F(MnistAccuracy, FluidsNetworkReaches94Percent) {
+  EXPECT_GE(after_three_epochs("mnist_fluid.fluid", 100), 0.94);  // PyTorch's: 0.948
+}
+
+TEST_F(MnistAccuracy, TheAdamNetworkReaches96Percent) {
+  const double accuracy = after_three_epochs("mnist_cnn.fluid", 128);
+  EXPECT_GE(accuracy, 0.96);
+  EXPECT_LE(accuracy, 0.99) << "better than a network of this size can be";
+}
+
+}  // namespace
+}  // namespace fluid
