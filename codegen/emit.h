@@ -16,7 +16,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 4;
+inline constexpr int kEmitterVersion = 5;
 
 class KernelEmitter {
  public:
@@ -40,9 +40,10 @@ class KernelEmitter {
   };
   struct VectorLoop {
     int64_t var;
-    llvm::Value* base;    // of lane 0, i64
-    llvm::Value* values;  // one a lane
-    llvm::Value* mask;    // null: all lanes run
+    llvm::Value* base;       // of lane 0, i64
+    llvm::Value* values;     // one a lane
+    llvm::Value* mask;       // null: all lanes run
+    int64_t multiple, rest;  // base is `rest` modulo `multiple`; 0: it is `rest`
   };
   /// Bounds of an i64 value.
   struct Range {
@@ -97,15 +98,26 @@ class KernelEmitter {
   llvm::Type* shaped(llvm::Type* scalar, llvm::Value* shape);
   /// The value of `e` in lane 0, as a scalar.
   llvm::Value* first_lane(const Expr& e);
+
+  // emit_index.cpp: what is known about i64 expressions
   bool uniform(const Expr& e);
-  /// By how much an i64 expression moves from lane to lane, when that is a constant.
+  /// By how much it moves from lane to lane, when that is a constant.
   std::optional<int64_t> stride(const Expr& e);
+  /// How far each lane is from lane 0, when those are constants.
+  std::optional<std::vector<int64_t>> lane_steps(const Expr& e);
+  /// Its value in lane 0 modulo `m`, when that is a constant.
+  std::optional<int64_t> residue(const Expr& e, int64_t m);
+  std::optional<int64_t> fixed(const Expr& e);  ///< its value, when that is a constant
   std::optional<Range> range(const Expr& e);
+  /// What a comparison gives in every lane, when the ranges tell.
+  std::optional<bool> decided(const Expr& e);
 
   // emit_memory.cpp: loads and stores
   llvm::Value* load(const Expr& e);
   llvm::Value* scalar_load(const Expr& e, llvm::Value* guard);
   llvm::Value* strided_load(const Expr& e, int64_t stride, llvm::Value* mask);
+  llvm::Value* shuffled_load(const Expr& e, const std::vector<int64_t>& steps, llvm::Value* mask);
+  llvm::Value* read_by(llvm::Value* mask, const std::vector<std::vector<int>>& readers);
   llvm::Value* gather(const Expr& e, llvm::Value* mask);
   void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
   llvm::Value* widen(llvm::Value* stored, DType dtype);

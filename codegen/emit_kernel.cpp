@@ -254,7 +254,15 @@ void KernelEmitter::vector_body(const kir::For& loop, llvm::Value* base, llvm::V
   std::vector<uint64_t> lanes;
   for (uint64_t i = 0; i < static_cast<uint64_t>(lanes_); ++i) lanes.push_back(i);
   llvm::Value* iota = llvm::ConstantDataVector::get(context_, lanes);
-  vector_ = VectorLoop{loop.var, base, b_.CreateAdd(splat(base), iota), mask};
+  int64_t multiple = 0, rest = 0;
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(base)) {
+    rest = known->getSExtValue();
+  } else {
+    const auto first = residue(loop.begin, lanes_);
+    multiple = first ? lanes_ : 1;
+    rest = first.value_or(0);
+  }
+  vector_ = VectorLoop{loop.var, base, b_.CreateAdd(splat(base), iota), mask, multiple, rest};
   block(*loop.body);
   vector_.reset();
 }

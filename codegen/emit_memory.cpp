@@ -1,3 +1,8 @@
+#include <llvm/Analysis/VectorUtils.h>
+
+#include <algorithm>
+#include <bit>
+
 #include "codegen/emit.h"
 #include "ir/error.h"
 
@@ -15,6 +20,11 @@ bool is_false(llvm::Value* v) {
 bool is_true(llvm::Value* v) {
   auto* c = llvm::dyn_cast<llvm::Constant>(v);
   return c && c->isAllOnesValue();
+}
+
+bool lie_near(const std::vector<int64_t>& steps) {
+  const auto n = static_cast<int64_t>(steps.size());
+  return std::ranges::all_of(steps, [&](int64_t s) { return s >= 0 && s < kMaxStride * n; });
 }
 
 /// The only lane that a constant mask lets run; -1 when there are more or the mask is computed.
@@ -125,6 +135,7 @@ llvm::Value* KernelEmitter::load(const Expr& e) {
   if (!guard && uniform_place) return scalar_load(e, nullptr);
 
   llvm::Value* value = nullptr;
+  bool zeros = false;  // masked lanes hold the fallback already
   llvm::Value* fallback = llvm::ConstantFP::get(b_.getDoubleTy(), n.fvalue);
   fallback = cast(fallback, DType::f64, buffer.dtype);
   if (guard && is_false(guard)) return like(fallback, guard);
@@ -138,11 +149,18 @@ llvm::Value* KernelEmitter::load(const Expr& e) {
     if (mask) mask = splat(mask);
     auto step = stride(n.args[0]);
     const bool near = step && *step != 0 && std::abs(*step) <= kMaxStride && *step >= -1;
-    value = near ? strided_load(e, *step, mask) : gather(e, mask);
+    auto steps = step ? std::nullopt : lane_steps(n.args[0]);
+    const bool shared = steps && lie_near(*steps);
+    if (shared) {
+      value = shuffled_load(e, *steps, mask);
+    } else {
+      value = near ? strided_load(e, *step, mask) : gather(e, mask);
+    }
+    zeros = !shared && n.fvalue == 0;
     value = widen(value, buffer.dtype);
     fallback = splat(fallback);
   }
-  if (!guard || (n.fvalue == 0 && !uniform_place)) return value;  // masked lanes load zeros
+  if (!guard || zeros) return value;
   return b_.CreateSelect(guard, value, fallback);
 }
 
@@ -210,6 +228,62 @@ llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Va
                      n.ivalue);
   std::vector<int> pick;
   for (int64_t i = 0; i < lanes_; ++i) pick.push_back(static_cast<int>(i * stride));
+  return b_.CreateShuffleVector(loaded, pick);
+}
+
+/// Whether any of an element's readers (lists of one lane an element, `lanes_` for none) runs. What
+/// is the same for all lanes is taken out first: it needs no shuffle.
+llvm::Value* KernelEmitter::read_by(llvm::Value* mask,
+                                    const std::vector<std::vector<int>>& readers) {
+  const auto count = static_cast<unsigned>(readers.front().size());
+  llvm::Value* common = nullptr;
+  llvm::Value* differs = splat(b_.getTrue());
+  std::vector<llvm::Value*> factors = {mask};
+  while (!factors.empty()) {
+    llvm::Value* factor = factors.back();
+    factors.pop_back();
+    auto* all = llvm::dyn_cast<llvm::BinaryOperator>(factor);
+    if (all && all->getOpcode() == llvm::Instruction::And) {
+      factors.insert(factors.end(), {all->getOperand(0), all->getOperand(1)});
+    } else if (llvm::Value* same = llvm::getSplatValue(factor)) {
+      common = both(common, same);
+    } else {
+      differs = b_.CreateAnd(differs, factor);
+    }
+  }
+  llvm::Value* none = llvm::Constant::getNullValue(differs->getType());
+  llvm::Value* any = nullptr;
+  for (const std::vector<int>& lanes : readers) {
+    llvm::Value* asked = b_.CreateShuffleVector(differs, none, lanes);
+    any = any ? b_.CreateOr(any, asked) : asked;
+  }
+  return common ? b_.CreateAnd(any, b_.CreateVectorSplat(count, common)) : any;
+}
+
+/// Lane i reads `steps[i]` elements after lane 0: one vector is loaded and shuffled, of which only
+/// elements that a lane asks for are touched.
+llvm::Value* KernelEmitter::shuffled_load(const Expr& e, const std::vector<int64_t>& steps,
+                                          llvm::Value* mask) {
+  const ExprNode& n = e.node();
+  const DType dtype = buffer_named(n.ivalue).dtype;
+  const auto last = static_cast<uint64_t>(*std::ranges::max_element(steps));
+  const size_t count = std::bit_ceil(last + 1);
+  auto* type = llvm::FixedVectorType::get(storage_type(dtype), static_cast<unsigned>(count));
+  std::vector<std::vector<int>> readers(1, std::vector<int>(count, static_cast<int>(lanes_)));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto element = static_cast<size_t>(steps[i]);
+    size_t nth = 0;
+    while (nth < readers.size() && readers[nth][element] < lanes_) ++nth;
+    if (nth == readers.size()) readers.emplace_back(count, static_cast<int>(lanes_));
+    readers[nth][element] = static_cast<int>(i);
+  }
+  if (!mask) mask = splat(b_.getTrue());
+  llvm::Value* touched = read_by(mask, readers);
+  llvm::Value* place = address(n.ivalue, first_lane(n.args[0]));
+  auto* loaded = tag(b_.CreateMaskedLoad(type, place, alignment(dtype), touched,
+                                         llvm::Constant::getNullValue(type)),
+                     n.ivalue);
+  const std::vector<int> pick(steps.begin(), steps.end());
   return b_.CreateShuffleVector(loaded, pick);
 }
 

@@ -121,6 +121,7 @@ llvm::Value* KernelEmitter::constant(const ExprNode& n) {
 
 llvm::Value* KernelEmitter::binary(const Expr& e) {
   const ExprNode& n = e.node();
+  if (auto known = decided(e)) return b_.getInt1(*known);
   llvm::Value *a = expr(n.args[0]), *b = expr(n.args[1]);
   const DType dtype = n.args[0].dtype();
   check(dtype == n.args[1].dtype(), "kernel " + kernel_.name + ": operands of two dtypes");
@@ -343,117 +344,6 @@ llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
   }
   if (!want_position) return b_.CreateExtractElement(value, uint64_t{0});
   return cast(b_.CreateExtractElement(position, uint64_t{0}), DType::i64, e.dtype());
-}
-
-bool KernelEmitter::uniform(const Expr& e) {
-  if (!vector_) return true;
-  if (auto found = uniform_.find(e.get()); found != uniform_.end()) return found->second;
-  const ExprNode& n = e.node();
-  bool result = true;
-  if (n.op == Scalar::var) result = n.ivalue != vector_->var;
-  if (n.op == Scalar::let) result = !lets_.at(n.ivalue).value->getType()->isVectorTy();
-  if (n.op == Scalar::acc) result = !acc_named(n.ivalue).varying;
-  if (n.op != Scalar::lanes) {
-    for (const Expr& arg : n.args) result = result && uniform(arg);
-  }
-  uniform_[e.get()] = result;
-  return result;
-}
-
-std::optional<int64_t> KernelEmitter::stride(const Expr& e) {
-  if (uniform(e)) return 0;
-  const ExprNode& n = e.node();
-  switch (n.op) {
-    case Scalar::var:
-      return 1;
-    case Scalar::let: {
-      // Only index arithmetic is evaluated again; memory may have changed since.
-      const Expr& value = lets_.at(n.ivalue).expr;
-      bool pure = true;
-      for_each_node(value, [&](const Expr& node) {
-        pure = pure && node.op() != Scalar::load && node.op() != Scalar::acc;
-      });
-      return pure ? stride(value) : std::nullopt;
-    }
-    case Scalar::neg: {
-      auto s = stride(n.args[0]);
-      return s ? std::optional(-*s) : std::nullopt;
-    }
-    case Scalar::add:
-    case Scalar::sub: {
-      auto s = stride(n.args[0]), t = stride(n.args[1]);
-      if (!s || !t) return std::nullopt;
-      return n.op == Scalar::add ? *s + *t : *s - *t;
-    }
-    case Scalar::mul:
-      for (int side : {0, 1}) {
-        auto factor = range(n.args[static_cast<size_t>(1 - side)]);
-        auto s = stride(n.args[static_cast<size_t>(side)]);
-        if (s && factor && factor->low == factor->high) return *s * factor->low;
-      }
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
-  if (e.dtype() != DType::i64) return std::nullopt;
-  const ExprNode& n = e.node();
-  auto pair = [&]() -> std::optional<std::pair<Range, Range>> {
-    auto a = range(n.args[0]), b = range(n.args[1]);
-    return a && b ? std::optional(std::pair(*a, *b)) : std::nullopt;
-  };
-  auto bounded = [](auto... corner) -> std::optional<Range> {
-    constexpr int64_t kLimit = int64_t{1} << 31;  // beyond it nothing is gained
-    Range r{std::min({corner...}), std::max({corner...})};
-    return r.low >= -kLimit && r.high <= kLimit ? std::optional(r) : std::nullopt;
-  };
-  switch (n.op) {
-    case Scalar::constant:
-      return bounded(n.ivalue);
-    case Scalar::var: {
-      auto found = var_ranges_.find(n.ivalue);
-      return found == var_ranges_.end() ? std::nullopt : std::optional(found->second);
-    }
-    case Scalar::let: {
-      auto found = lets_.find(n.ivalue);
-      return found == lets_.end() ? std::nullopt : range(found->second.expr);
-    }
-    case Scalar::add:
-      if (auto p = pair())
-        return bounded(p->first.low + p->second.low, p->first.high + p->second.high);
-      return std::nullopt;
-    case Scalar::sub:
-      if (auto p = pair())
-        return bounded(p->first.low - p->second.high, p->first.high - p->second.low);
-      return std::nullopt;
-    case Scalar::mul:
-      if (auto p = pair()) {
-        auto [a, b] = *p;
-        return bounded(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high);
-      }
-      return std::nullopt;
-    case Scalar::min:
-    case Scalar::max:
-      if (auto p = pair()) {
-        auto pick = [&](int64_t x, int64_t y) {
-          return n.op == Scalar::min ? std::min(x, y) : std::max(x, y);
-        };
-        return Range{pick(p->first.low, p->second.low), pick(p->first.high, p->second.high)};
-      }
-      return std::nullopt;
-    case Scalar::floordiv:
-      if (auto p = pair(); p && p->first.low >= 0 && p->second.low > 0) {
-        return Range{p->first.low / p->second.high, p->first.high / p->second.low};
-      }
-      return std::nullopt;
-    case Scalar::mod:
-      if (auto d = range(n.args[1]); d && d->low > 0) return Range{0, d->high - 1};
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace fluid::emit

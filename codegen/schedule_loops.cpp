@@ -137,7 +137,7 @@ void emit_checks(const FlatSink& sink, kir::Block& block) {
   }
 }
 
-Fit vector_fit(const FlatSink& sink, int64_t var) {
+Fit vector_fit(const KernelBuilder& builder, const FlatSink& sink, int64_t var) {
   Fit fit;
   auto add = [&](const Expr& offset, double weight) {
     fit.good += weight * stride_value(offset, var);
@@ -146,9 +146,9 @@ Fit vector_fit(const FlatSink& sink, int64_t var) {
   for_each_node(sink.body, [&](const Expr& e) {
     if (e.op() == Scalar::load) add(e.args()[0], 1);
   });
-  for (const auto& [result, offset] : sink.stores) {
-    if (!sink.is_reduction()) add(offset, 1.5);
-  }
+  double stored = sink.is_reduction() && sink.source->across ? 0 : 1.5;
+  if (sink.is_reduction()) stored /= nominal_points(builder, sink.reduce);
+  for (const auto& [result, offset] : sink.stores) add(offset, stored);
   return fit;
 }
 

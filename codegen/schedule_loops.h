@@ -33,7 +33,7 @@ struct Fit {
   double good = 0;
   double all = 0;
 };
-Fit vector_fit(const FlatSink& sink, int64_t var);
+Fit vector_fit(const KernelBuilder& builder, const FlatSink& sink, int64_t var);
 
 /// The share of lanes that work when a loop of this extent runs as vectors of 16.
 double lane_use(const Dim& extent);

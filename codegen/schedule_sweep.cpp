@@ -147,7 +147,7 @@ void Sweep::choose_vector() {
       }
       for (int64_t v : without(candidates, rows_)) {
         double good = 0;
-        for (const FlatSink* s : nest.sinks) good += vector_fit(*s, v).good;
+        for (const FlatSink* s : nest.sinks) good += vector_fit(b_, *s, v).good;
         good *= lane_use(b_.extent(v)) * points;
         if (good > best) {
           best = good;
@@ -155,7 +155,7 @@ void Sweep::choose_vector() {
         }
       }
       double all = 0;
-      for (const FlatSink* s : nest.sinks) all += vector_fit(*s, -1).all;
+      for (const FlatSink* s : nest.sinks) all += vector_fit(b_, *s, -1).all;
       inside += nest.vector >= 0 ? best : all / 16;
     }
   }
@@ -166,7 +166,7 @@ void Sweep::choose_vector() {
     for (const auto& nests : stages_) {
       for (const Nest& nest : nests) {
         const double points = nominal_points(b_, nest.outer) * nominal_points(b_, nest.inner);
-        for (const FlatSink* s : nest.sinks) good += points * vector_fit(*s, v).good;
+        for (const FlatSink* s : nest.sinks) good += points * vector_fit(b_, *s, v).good;
       }
     }
     good *= lane_use(b_.extent(v));

@@ -101,6 +101,18 @@ TEST(Emission, LoadsAndStoresAtEveryStride) {
   }
 }
 
+TEST(Emission, LoadsThatSeveralLanesShare) {
+  for (DType dtype : {f64, bf16, u8}) {
+    for (int64_t divisor : {2, 3, 5}) {
+      for (int64_t n : {2, 15, 30, 150}) {
+        for (const kir::Kernel& kernel : divided_kernels(dtype, divisor, n % 4, n)) {
+          expect_as_interpreted(kernel, memory_for(kernel, 1));
+        }
+      }
+    }
+  }
+}
+
 TEST(Emission, RefusesWhatIsNotKernelIr) {
   const Expr i = Expr::var(0);
   auto refuse = [](kir::Block body) {

@@ -109,6 +109,24 @@ TEST(Schedule, Convolutions) {
   }
 }
 
+TEST(Schedule, Pools) {
+  struct Case {
+    int64_t size, kernel, stride, padding;
+  };
+  for (const Case& c : {Case{30, 2, 2, 0}, {11, 2, 2, 0}, {13, 3, 2, 1}, {9, 3, 3, 0}}) {
+    check_program(3, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {kBatch, 3, c.size, c.size});
+      const Value y =
+          max_pool2d(x, {.kernel = {c.kernel}, .stride = {c.stride}, .padding = {c.padding}});
+      const Value position(y.op(), 1);
+      const Value dx = max_pool2d_grad(
+          tanh(y), position,
+          {.kernel = {c.kernel}, .stride = {c.stride}, .padding = {c.padding}, .input = x.type()});
+      return Values{y, dx, relu(dx - 0.5)};
+    });
+  }
+}
+
 TEST(Schedule, SinglePrecisionAndHalves) {
   for (DType dtype : {f32, f16, bf16}) {
     const double tolerance = dtype == f32 ? 1e-5 : 2e-2;

@@ -214,4 +214,25 @@ std::vector<Kernel> memory_kernels(DType dtype, int64_t stride, int64_t n) {
           run(x, place, low)};
 }
 
+std::vector<Kernel> divided_kernels(DType dtype, int64_t divisor, int64_t first, int64_t n) {
+  const Expr place = scalar::floordiv(i0() + at(first), at(divisor));
+  const Expr rest = scalar::mod(i0() + at(first), at(divisor));
+  const std::vector<kir::Buffer> buffers = {input("x", dtype, (first + n) / divisor + divisor),
+                                            output("y", dtype, n)};
+  const Expr odd = scalar::compare(Scalar::ne, scalar::mod(i0(), at(3)), at(1));
+  const Expr low = scalar::compare(Scalar::lt, i0(), at(n / 2));
+  std::vector<Kernel> kernels;
+  for (const Expr& value : {load(0, dtype, place), load(0, dtype, place + rest),
+                            load(0, dtype, place, odd, 3), load(0, dtype, place, low)}) {
+    const auto lanes = [&](const Expr& begin) {
+      return loop(Kind::vector, 0, begin, at(n), {store(1, i0(), value)});
+    };
+    kernels.push_back(one_block(buffers, {lanes(at(0))}));
+    // From where on is not known: nor is the remainder of a lane.
+    kernels.push_back(
+        one_block(buffers, {loop(Kind::serial, 1, at(0), at(2), {lanes(Expr::var(1))})}));
+  }
+  return kernels;
+}
+
 }  // namespace fluid::testing

@@ -17,4 +17,7 @@ std::vector<kir::Kernel> reduction_kernels(DType dtype, int64_t n);
 /// without guards, over `n` lanes.
 std::vector<kir::Kernel> memory_kernels(DType dtype, int64_t stride, int64_t n);
 
+/// Loads at (i + first) / divisor, with and without guards, over `n` lanes.
+std::vector<kir::Kernel> divided_kernels(DType dtype, int64_t divisor, int64_t first, int64_t n);
+
 }  // namespace fluid::testing
