@@ -27,7 +27,7 @@ double ms_between(Clock::time_point begin, Clock::time_point end) {
 
 int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
-  Reader reader = open_reader(flags.data, "train", flags.batch, {}, true);
+  Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   Executor executor(program, place_named(flags.place.place),
                     {.threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),

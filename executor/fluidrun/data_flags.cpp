@@ -1,12 +1,42 @@
 #include "executor/fluidrun/data_flags.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "executor/fluidrun/common.h"
 #include "frontend/readers/spec.h"
+#include "ir/error.h"
 
 namespace fluid {
+namespace {
 
-Reader open_reader(const std::string& spec, const std::string& split, int64_t batch,
-                   std::optional<uint64_t> shuffle_seed, bool drop_last) {
+void keep_feeds(Dataset& data, const Program& program, const std::string& spec) {
+  std::vector<std::string> feeds, unused;
+  for (const ir::Op* feed : feeds_of(program.ir())) feeds.push_back(feed->symbol);
+  for (const auto& [name, column] : data.columns) {
+    if (std::ranges::find(feeds, name) == feeds.end()) unused.push_back(name);
+  }
+  if (unused.size() == data.columns.size()) {
+    throw UserError(fmt::format("data '{}' has columns {}, but the program's feeds are {}", spec,
+                                fmt::join(unused, ", "), fmt::join(feeds, ", ")));
+  }
+  for (const std::string& name : unused) {
+    fmt::print(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
+               did_you_mean(name, feeds));
+  }
+  std::erase_if(data.columns, [&](const auto& column) {
+    return std::ranges::find(unused, column.first) != unused.end();
+  });
+}
+
+}  // namespace
+
+Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
+                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last) {
   DataSource source = open_data(spec, split);
+  keep_feeds(source.dataset, program, spec);
   if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
   const bool single = batch >= source.dataset.samples();
   const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && !single);

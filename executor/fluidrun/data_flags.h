@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "frontend/program.h"
 #include "frontend/readers/reader.h"
 
 namespace fluid {
@@ -13,10 +14,10 @@ inline constexpr int64_t kDefaultBatch = 100;
 
 /// Opens a data SPEC for reading in batches of `batch` samples; 0: the data's own choice, all
 /// samples or kDefaultBatch. Shuffled by `shuffle_seed` when given and not a single full batch;
-/// what the SPEC says
-/// itself comes first.
-Reader open_reader(const std::string& spec, const std::string& split, int64_t batch,
-                   std::optional<uint64_t> shuffle_seed, bool drop_last);
+/// what the SPEC says itself comes first. Columns that `program` has no feed for are left out, with
+/// a note on stderr; throws UserError when none is left.
+Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
+                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last);
 
 /// The help text that lists the kinds of data.
 std::string data_help();

@@ -21,7 +21,7 @@ struct EvalFlags {
 
 int run(const EvalFlags& flags) {
   const Program program = open_program(flags.program);
-  Reader reader = open_reader(flags.data, "test", flags.batch, {}, false);
+  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   Executor executor(program, place_named(flags.place.place),
                     {.seed = flags.seed,
                      .threads = flags.place.threads,

@@ -113,7 +113,7 @@ class Collected {
 int run(const PredictFlags& flags) {
   const Program program = open_program(flags.program);
   Collected collected(flags.output);
-  Reader reader = open_reader(flags.data, "test", flags.batch, {}, false);
+  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   Executor executor(program, place_named(flags.place.place),
                     {.seed = flags.seed,
                      .threads = flags.place.threads,

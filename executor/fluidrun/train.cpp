@@ -76,9 +76,9 @@ class StepLog {
   std::ofstream file_;
 };
 
-std::optional<Reader> open_validation(const TrainFlags& flags) {
+std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags) {
   if (flags.val.empty()) return std::nullopt;
-  return open_reader(flags.val, "test", flags.batch, {}, false);
+  return open_reader(program, flags.val, "test", flags.batch, {}, false);
 }
 
 class Training {
@@ -87,8 +87,10 @@ class Training {
       : flags_(flags),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
-        val_opening_(std::async(std::launch::async, [&flags] { return open_validation(flags); })),
-        reader_(open_reader(flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
+        val_opening_(
+            std::async(std::launch::async, [&] { return open_validation(program_, flags); })),
+        reader_(
+            open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
         log_(flags.log_json),
         executor_(program_, place_named(flags.place.place), options()) {
     executor_.prepare({.train = reader_.batch_sizes()});

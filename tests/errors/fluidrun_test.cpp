@@ -76,9 +76,10 @@ TEST_F(Fluidrun, RefusesWrongCommandLines) {
   refuse("train line.fir --data digits --epoch 3",
          "'--epoch' is not expected (did you mean '--epochs'?)");
   refuse("train line.fir --data digits --batch 0", "--batch: must be a positive number, not 0");
-  refuse("train line.fir --data digits --place gpu", "no place 'gpu'");
-  refuse("train line.fir --data digits --place cuda:0", "this build of Fluid runs on the CPU only");
-  refuse("train line.fir --data digits --dtype f16", "--dtype f16: must be f32 or f64");
+  refuse("train line.fir --data synthetic-linear --place gpu", "no place 'gpu'");
+  refuse("train line.fir --data synthetic-linear --place cuda:0",
+         "this build of Fluid runs on the CPU only");
+  refuse("train line.fir --data synthetic-linear --dtype f16", "--dtype f16: must be f32 or f64");
   refuse("train line.fir --data digts", "no kind of data 'digts' (did you mean 'digits'?)");
   refuse("train lne.fir --data digits", "no program 'lne.fir'");
   refuse("opt line.fir", "say either --pass a,b or --pipeline train");
@@ -97,6 +98,8 @@ TEST_F(Fluidrun, RefusesWrongFiles) {
   const std::string data = " --data synthetic-linear?n=50 ";
   refuse("train line.fir" + data + "--params absent.safetensors", "cannot read 'absent");
   refuse("train line.fir" + data + "--log-json no/such/file", "cannot write 'no/such/file'");
+  refuse("train line.fir --data digits",
+         "data 'digits' has columns image, label, but the program's feeds are x, y");
   refuse("train line.fir --data mnist:absent", "MNIST: 'absent' is not a directory");
   std::ofstream(dir_.file("other.fir")) << "program @p {\n  %x = data \"x\" : f32[?]\n"
                                            "  output \"x\" = %x\n}\n";
@@ -130,6 +133,34 @@ TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
   result = run("predict line.fir --params w.safetensors" + data + " --output line=@p.npy");
   ASSERT_EQ(result.code, 0) << result.output;
   EXPECT_EQ(std::filesystem::file_size(dir_.file("p.npy")), 128u + 4000u);
+}
+
+TEST_F(Fluidrun, TellsWhichColumnsAndOutputsAreLeftOut) {
+  std::ofstream(dir_.file("deployed.fir")) << R"(program @deployed {
+  %x = data "x" : f32[?, 2]
+  %w = param "w" {init = "constant", value = 1.0} : f32[2, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  output "line" = %p
+}
+)";
+  Result result = run("predict deployed.fir --data synthetic-linear?limit=2");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("column 'y' is not used, no feed has its name"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(result.output, '\n'), 3) << result.output;
+
+  write_npy(dir_.file("x.npy"), Tensor::of<float>({1, 2}, std::vector<float>{1, 2}));
+  result = run("predict line.fir --data npy:x=x.npy");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("output 'loss' is left out"), std::string::npos) << result.output;
+}
+
+TEST_F(Fluidrun, KeepsCompiledKernelsWhereTold) {
+  const std::string train = "train line.fir --data synthetic-linear?n=50 --cache-dir ";
+  EXPECT_NE(run(train + "own").output.find(" 0 from the cache"), std::string::npos);
+  EXPECT_NE(run(train + "own").output.find(" 0 kernels compiled"), std::string::npos);
+  EXPECT_EQ(run(train + "''").code, 0);
+  EXPECT_NE(run(train + "''").output.find(" 0 from the cache"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("cache")));
 }
 
 TEST_F(Fluidrun, RunsOnGivenInputsAndCompares) {
