@@ -1,6 +1,7 @@
 #include "executor/cpu/onednn_memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "ir/error.h"
@@ -55,15 +56,6 @@ Blocking blocking_of(const Dims& dims, const Layout& layout) {
   return result;
 }
 
-/// Whether `a` and `b` address the same elements: strides of single blocks do not matter.
-bool same_addresses(const Blocking& a, const dnnl_memory_desc_t& b, const Dims& block) {
-  for (size_t d = 0; d < a.padded.size(); ++d) {
-    if (a.padded[d] != b.padded_dims[d]) return false;
-    if (a.padded[d] != block[d] && a.strides[d] != b.format_desc.blocking.strides[d]) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype) {
@@ -101,22 +93,27 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   const auto& blocking = d.format_desc.blocking;
   const size_t rank = type.shape.size();
   Layout layout;
-  Dims block(rank, 1);
+  Dims blocks(d.padded_dims, d.padded_dims + rank);  // how many, along each axis
   for (int b = 0; b < blocking.inner_nblks; ++b) {
     layout.blocks.push_back({static_cast<int>(blocking.inner_idxs[b]), blocking.inner_blks[b]});
-    block[static_cast<size_t>(blocking.inner_idxs[b])] *= blocking.inner_blks[b];
+    blocks[static_cast<size_t>(blocking.inner_idxs[b])] /= blocking.inner_blks[b];
   }
   layout.order.resize(rank);
   std::iota(layout.order.begin(), layout.order.end(), 0);
-  if (!same_addresses(blocking_of(dims_of(type), layout), d, block)) {
-    std::stable_sort(layout.order.begin(), layout.order.end(),
-                     [&](int a, int b) { return blocking.strides[a] > blocking.strides[b]; });
-    if (!same_addresses(blocking_of(dims_of(type), layout), d, block)) return {};
-  }
-  Type result = type;
-  const bool plain = layout.blocks.empty() && std::ranges::is_sorted(layout.order);
-  result.layout = plain ? std::nullopt : std::optional(layout);
-  return result;
+  const auto as_laid_out = [&] {
+    Type result = type;
+    const bool plain = layout.blocks.empty() && std::ranges::is_sorted(layout.order);
+    result.layout = plain ? std::nullopt : std::optional(layout);
+    return result;
+  };
+  if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
+  // Of equal strides, those of single blocks are the inner ones.
+  const auto stride_and_blocks = [&](int axis) {
+    return std::pair(blocking.strides[axis], blocks[static_cast<size_t>(axis)]);
+  };
+  std::ranges::stable_sort(layout.order, std::greater(), stride_and_blocks);
+  if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
+  return {};
 }
 
 }  // namespace fluid
