@@ -10,6 +10,11 @@ std::vector<Type> operand_types(const std::vector<Value>& operands) {
   return types;
 }
 
+std::vector<Type> without_layouts(std::vector<Type> types) {
+  for (Type& t : types) t.layout.reset();
+  return types;
+}
+
 std::vector<Type> result_types(const ir::Op& op) {
   std::vector<Type> types;
   for (const ir::Result& r : op.results) types.push_back(r.type);

@@ -24,7 +24,8 @@ Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operan
   const OpDef& def = op_named(name, loc);
   check_operands(graph, def, operands, loc);
   attrs = complete_attrs(def, attrs, loc);
-  std::vector<Type> types = (*def.infer)(InferCtx(name, operand_types(operands), attrs, loc));
+  std::vector<Type> types =
+      (*def.infer)(InferCtx(name, without_layouts(operand_types(operands)), attrs, loc));
   ir::Op* op =
       graph.append(std::string(name), std::move(operands), std::move(attrs), std::move(types), loc);
   if (std::holds_alternative<Random>(*def.effects) && op->attrs.get<int64_t>("stream") < 0) {

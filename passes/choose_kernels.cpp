@@ -27,10 +27,8 @@ ir::Op* only_reader(const ir::Op& op, const std::map<Value, std::vector<ir::Op*>
   return reader->role == op.role ? reader : nullptr;
 }
 
-bool is_plain(const Claim& claim) {
-  const auto absent = [](const std::optional<Layout>& layout) { return !layout; };
-  return std::ranges::all_of(claim.operands, absent) && std::ranges::all_of(claim.results, absent);
-}
+/// A sum of fewer products than this is fused with its neighbours like any elementwise op.
+constexpr double kContraction = 16;
 
 /// An op, the epilogue that goes with it, and who runs them.
 struct Taken {
@@ -76,15 +74,29 @@ class Chooser {
   /// What moving values to and from memory costs that fusion with neighbours would have saved.
   double prevented_seconds(const std::vector<ir::Op*>& chain) const {
     double seconds = 0;
-    for (Value v : chain.front()->operands) {
-      if (fuses(*v.op())) seconds += copy_seconds(v);
+    if (!is_contraction(*chain.front())) {
+      for (Value v : chain.front()->operands) {
+        if (fuses(*v.op())) seconds += copy_seconds(v);
+      }
     }
     const Value result = chain.back()->result();
     const auto readers = uses_.find(result);
     const bool fused =
-        readers != uses_.end() &&
-        std::ranges::any_of(readers->second, [](const ir::Op* r) { return fuses(*r); });
+        readers != uses_.end() && std::ranges::any_of(readers->second, [&](const ir::Op* r) {
+          return fuses(*r) && r->results[0].type.shape == result.shape();
+        });
     return fused ? seconds + copy_seconds(result) : seconds;
+  }
+
+  /// What precedes a contraction is never computed in its loops, nor are reductions that follow.
+  bool is_contraction(const ir::Op& op) const {
+    const auto program = concrete_copy({&op}, options_.batch);
+    const ir::Op& copy = *program->main().ops.back();
+    std::vector<Type> in, out;
+    for (const Value& v : copy.operands) in.push_back(v.type());
+    for (const ir::Result& r : copy.results) out.push_back(r.type);
+    const CostCtx context{in, out, copy.attrs};
+    return (*def_of(copy).cost)(context).flops > 2 * kContraction * context.numel_out();
   }
 
   static bool fuses(const ir::Op& op) {
@@ -106,8 +118,9 @@ class Chooser {
     for (size_t i = ops.size() - chain.size() + 1; i < ops.size(); ++i) {
       epilogue.push_back(ops[i].get());
     }
+    const ir::Op& last = *ops.back();
     for (const Claim& claim : target_.claims(head, epilogue)) {
-      if (is_plain(claim)) return claim;
+      if (claim.fits(head, last)) return claim;
     }
     return std::nullopt;
   }

@@ -5,6 +5,7 @@ namespace fluid {
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
       append_backward_pass(),
+      assign_layouts_pass(),
       choose_kernels_pass(),
       cse_pass(),
       dce_pass(),
@@ -49,6 +50,7 @@ std::vector<Pass> pipeline(const Options& options) {
 
   // 4. Who computes what, and in which layout.
   if (options.libraries) {
+    p.push_back(assign_layouts_pass());  // before choose_kernels, which claims layouts as they are
     p.push_back(choose_kernels_pass());  // before expand: whole ops are claimed
   }
   p.push_back(expand_pass());    // what nobody claimed, from maps and reductions

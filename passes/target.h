@@ -16,6 +16,15 @@ struct Claim {
   /// Wanted layouts, one an operand and one a result; an empty optional is plain.
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;
+
+  /// Whether these are the layouts that the operands of `head` and the result of `last`, the last
+  /// op of its epilogue, have.
+  bool fits(const ir::Op& head, const ir::Op& last) const {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] != head.operands.at(i).type().layout) return false;
+    }
+    return results.at(0) == last.results.at(0).type.layout;
+  }
 };
 
 /// A stretch of epilogue ops (bias, relu) that a kernel may take along: each reads the one before.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kCallSeconds = 2e-6;         // one parallel region
 constexpr double kGeneratedEfficiency = 0.6;  // of the peak, in a register-tiled contraction
+constexpr double kOtherLayout = 0.25;  // of that, where images have another layout than filters
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
   std::vector<Type> types;
@@ -55,7 +56,11 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
                             kGeneratedEfficiency;
-  return kCallSeconds + std::max(cost.flops / flops_rate, bytes / byte_rate(cpu_, touched));
+  const auto laid_out = [](const Type& t) { return t.layout.has_value(); };
+  const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, laid_out) ||
+                                                             std::ranges::any_of(out, laid_out));
+  return kCallSeconds + std::max(cost.flops / flops_rate / (other_layout ? kOtherLayout : 1),
+                                 bytes / byte_rate(cpu_, touched));
 }
 
 int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {

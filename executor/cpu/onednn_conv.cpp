@@ -17,6 +17,13 @@ struct Side {
   explicit Side(const Type& type) : given(onednn_desc(type)), any(onednn_any(type)) {}
 };
 
+/// An image: the primitive takes a layout that a pass has chosen as it is.
+Side image_side(const Type& type) {
+  Side side(type);
+  if (type.layout) side.any = side.given;
+  return side;
+}
+
 /// oneDNN's grouped filters have a dimension more; ours are their plain bytes.
 Side filter_side(const Type& type, int64_t groups) {
   if (groups == 1) return Side(type);
@@ -32,7 +39,13 @@ struct Problem {
   Dims strides, dilations, before, after;
 
   Problem(const ir::Op& op, const Type& x_type, const Type& w_type, const Type& y_type)
-      : x(x_type), w(filter_side(w_type, op.attrs.get<int64_t>("groups"))), y(y_type) {
+      : x(image_side(x_type)),
+        w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
+        y(image_side(y_type)) {
+    if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
+      // The same bytes as plain ones, but oneDNN goes by the strides.
+      x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
+    }
     const Window2d window = window_of(op.attrs, w_type.shape[2].size, w_type.shape[3].size);
     for (const WindowAxis& axis : {window.y, window.x}) {
       strides.push_back(axis.stride);

@@ -273,6 +273,40 @@ TEST(Onednn, MatmulWithBiasAndReluInBf16) {
   if (run_claims(p) == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
 }
 
+// The claim for images with their channels last and plain filters, as a pass wants them.
+void check_channels_last(Program& p) {
+  p.graph.outputs.push_back({"y", p.result()});
+  const Tensor expected = testing::interpret(p.graph, p.feeds).outputs.at("y");
+  const auto image = [](const Type& type) { return type.shape[0].is(2) && !type.shape[1].is(1); };
+  ir::Op& op = *p.chain[0];
+  for (const Value& v : op.operands) {
+    if (image(v.type())) v.op()->results[0].type.layout = Layout{{0, 2, 3, 1}, {}};
+  }
+  if (image(op.results[0].type)) op.results[0].type.layout = Layout{{0, 2, 3, 1}, {}};
+  const std::vector<Claim> claims = onednn_claims(op, {}, kRates);
+  const auto claim = std::ranges::find_if(claims, [&](const Claim& c) { return c.fits(op, op); });
+  ASSERT_NE(claim, claims.end());
+  run_claim(p, *claim, expected);
+}
+
+TEST(Onednn, ConvolutionsWithChannelsLast) {
+  for (const int64_t channels : {1, 20}) {
+    const Type input = {f32, {2, channels, 9, 9}, {}}, filter = {f32, {20, channels, 3, 3}, {}};
+    Program forward, for_filter;
+    const Value in = forward.feed(input.shape);
+    forward.then(conv2d(in, forward.feed(filter.shape)));
+    check_channels_last(forward);
+    const Value x = for_filter.feed(input.shape), gradient = for_filter.feed({2, 20, 7, 7});
+    for_filter.then(conv2d_grad_filter(x, gradient, {.filter = filter}));
+    check_channels_last(for_filter);
+    if (channels == 1) continue;
+    Program for_input;
+    const Value dy = for_input.feed({2, 20, 7, 7}), w = for_input.feed(filter.shape);
+    for_input.then(conv2d_grad_input(dy, w, {.input = input}));
+    check_channels_last(for_input);
+  }
+}
+
 TEST(Onednn, MatmulTransposesAndTakesABias) {
   Program p;
   const Value a = p.feed({7, 33}), b = p.feed({19, 7}), bias = p.feed({19});

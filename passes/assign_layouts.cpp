@@ -1,0 +1,220 @@
+#include <algorithm>
+
+#include "ops/functions.h"
+#include "ops/table.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// The one layout besides plain: channels innermost. Libraries take it without reordering and
+/// without padding channels to whole vectors; generated code runs its lanes along channels.
+Layout channels_last() { return {.order = {0, 2, 3, 1}, .blocks = {}}; }
+
+constexpr double kStrided = 2;  // a copy between layouts against one in order
+
+/// Images, not filters; where the pixels or the channels are one, both layouts are the same bytes.
+bool has_choice(const Type& type) {
+  const Shape& s = type.shape;
+  return s.size() == 4 && s[0].batch && !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
+}
+
+/// Ops whose values share a layout, and what it would save.
+struct Region {
+  std::vector<ir::Op*> ops;
+  bool library = false;  ///< a library has a kernel for one of them
+  double saved = 0;      ///< seconds
+};
+
+class Assigner {
+ public:
+  Assigner(ir::Program& program, const Options& options, const Target& target)
+      : graph_(program.main()), options_(options), target_(target) {
+    for (const auto& op : graph_.ops) {
+      if (std::ranges::any_of(values_of(*op), has_free_choice)) free_.insert(op.get());
+    }
+    std::erase_if(free_, [&](ir::Op* op) { return !is_free(*op); });
+  }
+
+  bool run() {
+    std::set<const ir::Op*> chosen;
+    for (Region& region : regions()) {
+      if (!region.library) continue;
+      const std::set<const ir::Op*> inside(region.ops.begin(), region.ops.end());
+      for (Value v : crossing(inside)) region.saved -= kStrided * copy_seconds(v);
+      if (region.saved > 0) chosen.insert(region.ops.begin(), region.ops.end());
+    }
+    if (!chosen.empty()) apply(chosen);
+    return !chosen.empty();
+  }
+
+ private:
+  static bool has_free_choice(const Value& v) { return has_choice(v.type()); }
+
+  static Values values_of(ir::Op& op) {
+    Values values = op.operands;
+    for (size_t r = 0; r < op.results.size(); ++r) values.push_back(op.result(static_cast<int>(r)));
+    return values;
+  }
+
+  /// Whether the op can run on any layout: generated code can, libraries where they say so.
+  bool is_free(const ir::Op& op) const {
+    const OpDef& def = def_of(op);
+    if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
+      return false;
+    }
+    return def.kernels->empty() || claimed_seconds(op, true).has_value();
+  }
+
+  /// Regions of ops that are connected by values with a choice.
+  std::vector<Region> regions() const {
+    std::map<Value, std::vector<ir::Op*>> touching;
+    for (const auto& op : graph_.ops) {
+      if (!free_.contains(op.get())) continue;
+      for (Value v : values_of(*op)) {
+        if (has_choice(v.type()) && free_.contains(v.op())) touching[v].push_back(op.get());
+      }
+    }
+    std::vector<Region> regions;
+    std::set<const ir::Op*> seen;
+    for (const auto& op : graph_.ops) {
+      if (!free_.contains(op.get()) || seen.contains(op.get())) continue;
+      regions.emplace_back();
+      std::vector<ir::Op*> todo = {op.get()};
+      while (!todo.empty()) {
+        ir::Op* next = todo.back();
+        todo.pop_back();
+        if (!seen.insert(next).second) continue;
+        add(regions.back(), *next);
+        for (Value v : values_of(*next)) {
+          const auto others = touching.find(v);
+          if (others == touching.end()) continue;
+          todo.insert(todo.end(), others->second.begin(), others->second.end());
+        }
+      }
+    }
+    return regions;
+  }
+
+  void add(Region& region, ir::Op& op) const {
+    region.ops.push_back(&op);
+    if (def_of(op).kernels->empty()) return;
+    region.library = true;
+    region.saved += best_seconds(op, false) - best_seconds(op, true);
+  }
+
+  double best_seconds(const ir::Op& op, bool last) const {
+    const auto program = laid_out(op, last);
+    const double generated = target_.generated_seconds(*program->main().ops.back());
+    return std::min(generated, claimed_seconds(op, last).value_or(generated));
+  }
+
+  /// The op alone, with or without channels last.
+  std::unique_ptr<ir::Program> laid_out(const ir::Op& op, bool last) const {
+    auto program = concrete_copy({&op}, options_.batch);
+    ir::Op& copy = *program->main().ops.back();
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (last && has_choice(op.operands[i].type()))
+        type_of(copy.operands[i]).layout = channels_last();
+    }
+    for (size_t r = 0; r < op.results.size(); ++r) {
+      if (last && has_choice(op.results[r].type)) copy.results[r].type.layout = channels_last();
+    }
+    return program;
+  }
+
+  std::optional<double> claimed_seconds(const ir::Op& op, bool last) const {
+    const auto program = laid_out(op, last);
+    const ir::Op& copy = *program->main().ops.back();
+    std::optional<double> best;
+    for (const Claim& claim : target_.claims(copy, {})) {
+      if (claim.fits(copy, copy) && (!best || claim.seconds < *best)) best = claim.seconds;
+    }
+    return best;
+  }
+
+  static Type& type_of(const Value& v) {
+    return v.op()->results[static_cast<size_t>(v.index())].type;
+  }
+
+  /// Values with a choice that are made on one side of the border of a set of ops and read on the
+  /// other.
+  std::set<Value> crossing(const std::set<const ir::Op*>& inside) const {
+    std::set<Value> values;
+    for (const auto& op : graph_.ops) {
+      for (const Value& v : op->operands) {
+        if (!has_choice(v.type())) continue;
+        if (inside.contains(op.get()) != inside.contains(v.op())) values.insert(v);
+      }
+    }
+    for (const ir::Output& o : graph_.outputs) {
+      if (has_choice(o.value.type()) && inside.contains(o.value.op())) values.insert(o.value);
+    }
+    return values;
+  }
+
+  double copy_seconds(Value v) const {
+    const auto program = concrete_copy({v.op()}, options_.batch);
+    return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
+  }
+
+  /// Gives the ops' values the layout, and copies those that cross the border.
+  void apply(const std::set<const ir::Op*>& chosen) {
+    const std::set<Value> border = crossing(chosen);
+    for (const auto& op : graph_.ops) {
+      if (!chosen.contains(op.get())) continue;
+      for (ir::Result& r : op->results) {
+        if (has_choice(r.type)) r.type.layout = channels_last();
+      }
+    }
+    std::map<Value, Value> copies;
+    for (Value v : border) copies[v] = add_copy(v, !chosen.contains(v.op()));
+    std::set<const ir::Op*> made;
+    for (const auto& [from, to] : copies) made.insert(to.op());
+    for (const auto& op : graph_.ops) {
+      if (made.contains(op.get())) continue;
+      for (Value& v : op->operands) {
+        if (copies.contains(v) && chosen.contains(op.get()) != chosen.contains(v.op())) {
+          v = copies.at(v);
+        }
+      }
+    }
+    for (ir::Output& o : graph_.outputs) {
+      if (copies.contains(o.value) && chosen.contains(o.value.op())) o.value = copies.at(o.value);
+    }
+  }
+
+  /// A copy just behind `v` in the other layout.
+  Value add_copy(Value v, bool last) {
+    ir::RecordAs as(graph_, recording_of(*v.op()));
+    const Value other = copy(v, v.op()->loc);
+    if (last) type_of(other).layout = channels_last();
+    const auto at = std::ranges::find(graph_.ops, v.op(), &std::unique_ptr<ir::Op>::get);
+    graph_.move_tail(graph_.ops.size() - 1, static_cast<size_t>(at - graph_.ops.begin()) + 1);
+    return other;
+  }
+
+  ir::Graph& graph_;
+  const Options& options_;
+  const Target& target_;
+  std::set<ir::Op*> free_;  ///< ops that run on any layout and have a value with a choice
+};
+
+bool run(ir::Program& program, const Options& options, const Target& target) {
+  return Assigner(program, options, target).run();
+}
+
+}  // namespace
+
+Pass assign_layouts_pass() {
+  return {.name = "assign_layouts",
+          .doc =
+              "Puts the channels of images last where library kernels that want them so save more "
+              "than the copies at the edges cost.",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid
