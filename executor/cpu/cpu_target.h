@@ -31,6 +31,9 @@ class CpuTarget : public Target {
   explicit CpuTarget(TargetDescription description) : cpu_(std::move(description)) {}
   std::string name() const override { return cpu_.name; }
   int threads() const override { return cpu_.threads; }
+  /// Whether the libraries of this process can speak for it: they know only the instruction set
+  /// that they run on. Without them there are no claims.
+  bool has_this_instruction_set() const;
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;

@@ -69,6 +69,16 @@ std::optional<DType> dtype_of(const PlaceFlags& flags) {
   throw UserError("--dtype " + flags.dtype + ": must be f32 or f64");
 }
 
+Mode mode_named(const std::string& name) {
+  const std::map<std::string, Mode> modes = {
+      {"train", Mode::train}, {"eval", Mode::eval}, {"predict", Mode::predict}};
+  const auto found = modes.find(name);
+  if (found == modes.end()) {
+    throw UserError("no pipeline '" + name + "'; there are train, eval and predict");
+  }
+  return found->second;
+}
+
 int threads_of(const PlaceFlags& flags) {
   return flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
 }

@@ -7,6 +7,7 @@
 
 #include "frontend/program.h"
 #include "ir/type.h"
+#include "passes/options.h"
 
 namespace CLI {
 class App;
@@ -27,6 +28,9 @@ struct PlaceFlags {
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
+
+/// "train", "eval" or "predict". Throws UserError for another pipeline.
+Mode mode_named(const std::string& name);
 
 /// --threads, or as many as there are cores.
 int threads_of(const PlaceFlags& flags);

@@ -33,16 +33,6 @@ std::vector<Pass> passes_named(const std::string& list) {
   return chosen;
 }
 
-Mode mode_named(const std::string& name) {
-  const std::map<std::string, Mode> modes = {
-      {"train", Mode::train}, {"eval", Mode::eval}, {"predict", Mode::predict}};
-  const auto found = modes.find(name);
-  if (found == modes.end()) {
-    throw UserError("no pipeline '" + name + "'; there are train, eval and predict");
-  }
-  return found->second;
-}
-
 int run(const OptFlags& flags) {
   if (flags.list) {
     for (const Pass& pass : all_passes()) fmt::print("{:<18} {}\n", pass.name, pass.doc);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "executor/cpu/cpu_target.h"
+#include "executor/cpu/parallel.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/place.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr int64_t kMostBatch = int64_t{1} << 24;
 
 struct PlanFlags {
-  std::string program, target, memory;
+  std::string program, target, memory, mode = "train";
   int64_t batch = 1;
   PlaceFlags place;
 };
@@ -54,14 +55,20 @@ int run(const PlanFlags& flags) {
   const CpuTarget target(flags.target.empty()
                              ? describe_host(threads_of(flags.place))
                              : target_from_json(read_file(flags.target), flags.target));
+  use_threads(target.threads());  // libraries plan their workspace by it
   Options options;
+  options.mode = mode_named(flags.mode);
   options.dtype = dtype_of(flags.place);
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const MemoryPlan plan = plan_at(program, target, options, flags.batch);
   const int64_t fitting = limit > 0 ? largest_batch(program, target, options, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
-  fmt::print("one training step of '{}' on {}, batch {}\n", program.ir().name, target.name(),
-             flags.batch);
+  fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode,
+             target.name(), flags.batch);
+  if (!target.has_this_instruction_set()) {
+    fmt::print(
+        "  planned without library kernels: the target's instruction set is not this one's\n");
+  }
   fmt::print("  {:<12} {:>12}\n", "arena", bytes_text(static_cast<double>(plan.total())));
   fmt::print("  {:<12} {:>12}\n", "state", bytes_text(static_cast<double>(plan.state)));
   fmt::print("  {:<12} {:>12}  (two of {})\n", "slots",
@@ -79,11 +86,12 @@ int run(const PlanFlags& flags) {
 }  // namespace
 
 void add_plan(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plan", "Say what memory a training step takes");
+  CLI::App* command = app.add_subcommand("plan", "Say what memory a step takes");
   command->footer("Example: fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
   command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
+  command->add_option("--pipeline", flags->mode, "train, eval or predict");
   command->add_option("--target", flags->target, "a machine described by `devices --json`");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
   add_place_flags(*command, flags->place);

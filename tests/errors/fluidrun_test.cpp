@@ -87,6 +87,7 @@ TEST_F(Fluidrun, RefusesWrongCommandLines) {
   refuse("opt line.fir --pass dc", "no pass 'dc' (did you mean 'dce'?)");
   refuse("opt line.fir --pipeline tran", "no pipeline 'tran'");
   refuse("show line.fir --format svgg", "must be text, json, dot or svg (did you mean 'svg'?)");
+  refuse("plan line.fir --pipeline tran", "no pipeline 'tran'");
   refuse("plan line.fir --memory many", "'many' is no size in bytes");
   refuse("plan line.fir --memory 1B", "not even a batch of 1 fits 1B");
   refuse("predict line.fir --data synthetic-linear?n=5 --output line", "write NAME=@FILE.npy");
@@ -222,7 +223,8 @@ TEST_F(Fluidrun, LooksAtPrograms) {
   EXPECT_NE(run("plan line.fir --batch 10").output.find("arena"), std::string::npos);
   EXPECT_NE(run("devices").output.find("cpu"), std::string::npos);
   EXPECT_EQ(run("devices --json > t.json").code, 0);
-  EXPECT_EQ(run("plan line.fir --target t.json").code, 0);
+  EXPECT_EQ(run("plan line.fir --target t.json").output, run("plan line.fir").output);
+  EXPECT_NE(run("plan line.fir --pipeline eval").output.find("(eval)"), std::string::npos);
   EXPECT_NE(run("opt --list").output.find("append_backward"), std::string::npos);
   EXPECT_EQ(run("opt line.fir --pipeline eval -o out.fir").code, 0);
   EXPECT_TRUE(std::filesystem::exists(dir_.file("out.fir")));

@@ -2,7 +2,12 @@
 
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/parallel.h"
+#include "executor/executor.h"
+#include "ir/print.h"
+#include "passes/memory_plan.h"
+#include "passes/pass.h"
 #include "tests/support/errors.h"
+#include "tests/support/small_programs.h"
 
 namespace fluid {
 namespace {
@@ -34,6 +39,37 @@ TEST(TargetDescription, MessagesNameFileAndEntry) {
                     "t.json: the target's entry 'bf16' cannot be \"no\"");
   expect_user_error(reading(changed("\"bf16\": false", "\"bf16\": false, \"thread\": 1")),
                     "t.json: a target has no entry 'thread' (did you mean 'threads'?)");
+}
+
+/// The program with its plan, as a step of the seed network compiles to on `target`.
+std::string planned(const CpuTarget& target) {
+  const auto program = testing::conv_net({.size = 20});
+  const Options options{.mode = Mode::train, .batch = 32};
+  run_passes(*program, pipeline(options), options, target);
+  return ir::print(*program);
+}
+
+TEST(TargetDescription, PlansAsTheMachineItDescribesToTheByte) {
+  const TargetDescription host = describe_host(2);
+  use_threads(2);
+  EXPECT_EQ(planned(CpuTarget(target_from_json(to_json(host), "t.json"))),
+            planned(CpuTarget(host)));
+}
+
+TEST(TargetDescription, OfAnotherInstructionSetHasNoLibraries) {
+  TargetDescription other = describe_host(2);
+  other.vector_bits = other.vector_bits == 128 ? 256 : 128;
+  EXPECT_FALSE(CpuTarget(other).has_this_instruction_set());
+  EXPECT_EQ(planned(CpuTarget(other)).find("kernel = \""), std::string::npos);
+}
+
+TEST(TargetDescription, FiguresAreThoseOfTheArena) {
+  const Program net(testing::conv_net());
+  const Executor exe(net, cpu(), {.batch = 128, .threads = 2});
+  const auto program = net.ir().clone();
+  const Options options{.mode = Mode::train, .batch = 128};
+  run_passes(*program, pipeline(options), options, CpuTarget(describe_host(2)));
+  EXPECT_EQ(memory_plan(*program, options).total(), exe.memory().total);
 }
 
 TEST(Parallel, CoversTheRangeOnce) {
