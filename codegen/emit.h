@@ -16,7 +16,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 5;
+inline constexpr int kEmitterVersion = 6;
 
 class KernelEmitter {
  public:
@@ -76,6 +76,7 @@ class KernelEmitter {
   /// Whether the candidate (value, position) replaces the argmax so far.
   llvm::Value* beats(DType dtype, llvm::Value* value, llvm::Value* position, llvm::Value* best,
                      llvm::Value* best_position);
+  void keep(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* allocate(llvm::Type* element, int64_t count);
 
   // emit_scalar.cpp: expressions
@@ -109,6 +110,8 @@ class KernelEmitter {
   std::optional<int64_t> residue(const Expr& e, int64_t m);
   std::optional<int64_t> fixed(const Expr& e);  ///< its value, when that is a constant
   std::optional<Range> range(const Expr& e);
+  /// Whether lanes that the mask of the loop leaves out hold 0.
+  bool vanishes(const Expr& e);
   /// What a comparison gives in every lane, when the ranges tell.
   std::optional<bool> decided(const Expr& e);
 
@@ -140,6 +143,7 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   std::vector<llvm::Value*> buffers_;
   std::vector<llvm::MDNode*> own_scope_, foreign_scopes_;  // alias scopes, one list a buffer
+  llvm::MDNode* accumulator_scope_ = nullptr;
   llvm::Value* batch_ = nullptr;
   llvm::Value* begin_ = nullptr;
   llvm::Value* end_ = nullptr;

@@ -13,6 +13,7 @@ namespace {
 // Vector loops of at most this many full vectors become straight-line code, so that masks that
 // compare the loop variable with constants become constants.
 constexpr int64_t kStraightLineVectors = 2;
+constexpr int64_t kMostRegisters = 32;  // more accumulators than that live in memory
 
 }  // namespace
 
@@ -34,6 +35,8 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   for (const kir::Buffer& buffer : kernel.buffers) {
     scopes.push_back(md.createAnonymousAliasScope(domain, buffer.name));
   }
+  llvm::MDNode* accumulators = md.createAnonymousAliasScope(domain, "accumulators");
+  accumulator_scope_ = llvm::MDNode::get(context_, {accumulators});
   auto is_input = [&](size_t i) { return kernel.buffers[i].role == kir::Buffer::Role::in; };
   auto may_share = [&](size_t i, size_t j) {
     if (is_input(i) == is_input(j)) return is_input(i);
@@ -44,6 +47,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
     for (size_t j = 0; j < scopes.size(); ++j) {
       if (i != j && !may_share(i, j)) foreign.push_back(scopes[j]);
     }
+    foreign.push_back(accumulators);
     own_scope_.push_back(llvm::MDNode::get(context_, {scopes[i]}));
     foreign_scopes_.push_back(llvm::MDNode::get(context_, foreign));
   }
@@ -288,15 +292,19 @@ void KernelEmitter::emit(const kir::Acc& acc) {
   llvm::Value* start = identity(acc.dtype, acc.combine);
   llvm::Type* position_type = shape(b_.getInt64Ty());
   if (acc.combine == Combine::argmax) binding.position = allocate(position_type, count);
-  for (int64_t i = 0; i < count; ++i) {
+  auto reset = [&](llvm::Value* i) {
     auto slot = [&](llvm::AllocaInst* memory) {
-      return b_.CreateConstInBoundsGEP2_64(memory->getAllocatedType(), memory, 0,
-                                           static_cast<uint64_t>(i));
+      return b_.CreateInBoundsGEP(memory->getAllocatedType(), memory, {b_.getInt64(0), i});
     };
     b_.CreateStore(varying ? splat(start) : start, slot(binding.value));
     if (binding.position) {
       b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
     }
+  };
+  if (count > kMostRegisters) {  // too many uses would keep LLVM from analysing any
+    counted_loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(count)), b_.getInt64(1), reset);
+  } else {
+    for (int64_t i = 0; i < count; ++i) reset(b_.getInt64(static_cast<uint64_t>(i)));
   }
   accs_[acc.id] = binding;
 }
@@ -311,13 +319,23 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
                                         bool position) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
-  llvm::Value* flat = b_.getInt64(0);
-  for (size_t d = 0; d < index.size(); ++d) {
-    llvm::Value* extent = b_.getInt64(static_cast<uint64_t>(acc.decl->dims[d]));
-    flat = b_.CreateAdd(b_.CreateMul(flat, extent), expr(index[d]));
+  // What is constant goes last, so that alias analysis tells the elements of a tile apart.
+  llvm::Value* moving = b_.getInt64(0);
+  uint64_t fixed_part = 0;
+  uint64_t stride = 1;
+  for (size_t d = index.size(); d-- > 0;) {
+    llvm::Value* i = expr(index[d]);
+    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(i)) {
+      fixed_part += constant->getZExtValue() * stride;
+    } else {
+      moving = b_.CreateAdd(moving, b_.CreateMul(i, b_.getInt64(stride)));
+    }
+    stride *= static_cast<uint64_t>(acc.decl->dims[d]);
   }
   llvm::AllocaInst* memory = position ? acc.position : acc.value;
-  return b_.CreateInBoundsGEP(memory->getAllocatedType(), memory, {b_.getInt64(0), flat});
+  llvm::Type* type = memory->getAllocatedType()->getArrayElementType();
+  llvm::Value* base = b_.CreateInBoundsGEP(type, memory, moving);
+  return b_.CreateConstInBoundsGEP1_64(type, base, fixed_part);
 }
 
 llvm::Value* KernelEmitter::identity(DType dtype, Combine combine) {
@@ -353,6 +371,12 @@ llvm::Value* KernelEmitter::beats(DType dtype, llvm::Value* value, llvm::Value* 
   return b_.CreateOr(above, b_.CreateAnd(level, earlier));
 }
 
+/// Stores in an accumulator, which no buffer shares: LLVM's own analysis gives up on large arrays.
+void KernelEmitter::keep(llvm::Value* value, llvm::Value* address) {
+  b_.CreateStore(value, address)
+      ->setMetadata(llvm::LLVMContext::MD_alias_scope, accumulator_scope_);
+}
+
 void KernelEmitter::emit(const kir::Accumulate& statement) {
   const AccBinding& acc = acc_named(statement.acc);
   const Combine kind = acc.decl->combine;
@@ -372,12 +396,13 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
     if (acc.varying) position = splat(position);
     llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
     llvm::Value* better = both(beats(dtype, value, position, old, old_position), mask);
-    b_.CreateStore(b_.CreateSelect(better, value, old), address);
-    b_.CreateStore(b_.CreateSelect(better, position, old_position), position_address);
+    keep(b_.CreateSelect(better, value, old), address);
+    keep(b_.CreateSelect(better, position, old_position), position_address);
     return;
   }
   llvm::Value* result = combine(kind, dtype, old, value);
-  b_.CreateStore(mask ? b_.CreateSelect(mask, result, old) : result, address);
+  if (mask && kind == Combine::sum && vanishes(statement.value)) mask = nullptr;
+  keep(mask ? b_.CreateSelect(mask, result, old) : result, address);
 }
 
 void KernelEmitter::emit(const kir::If& statement) {

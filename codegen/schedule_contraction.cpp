@@ -15,7 +15,10 @@ constexpr double kGather = 16;
 constexpr double kLeastTerms = 9;          // shorter sums are swept like maps
 constexpr double kUnrolledProducts = 300;  // multiply-adds in the body of the innermost loop
 constexpr double kBlockProducts = 200e3;
-constexpr int64_t kChunk = 256;  // results a tile along the vector variable
+constexpr int64_t kChunk = 256;          // results a tile along the vector variable
+constexpr double kStripBytes = 20e3;     // operands of a strip: they stay in the first cache
+constexpr int64_t kInsideVectors = 640;  // accumulators in memory: 40 KiB of stack
+constexpr double kLeastBlocks = 16;      // enough for the threads
 
 bool depends_on(const Expr& e, int64_t var) {
   return depends(
@@ -55,6 +58,7 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
   if (nominal_points(b, sum.reduce) < kLeastTerms || !c.choose_vector()) return std::nullopt;
   c.choose_tiles();
+  c.choose_inside();
   return c;
 }
 
@@ -143,6 +147,49 @@ void Contraction::choose_tiles() {
   }
 }
 
+/// Of the operands that a tile reads while `vars` run; what overlaps counts once.
+double Contraction::bytes_a_pass(const Vars& vars) const {
+  double bytes = 0;
+  for_each_node(sinks_.front().body, [&](const Expr& e) {
+    if (e.op() != Scalar::load) return;
+    double n = static_cast<double>(size_of(e.dtype()));
+    for (int64_t v : vars) {
+      if (depends_on(e.args()[0], v)) n *= nominal(b_.extent(v));
+    }
+    for (const Tile& t : tiles_) {
+      if (depends_on(e.args()[0], t.var)) n *= static_cast<double>(t.size);
+    }
+    bytes += n;
+  });
+  return bytes;
+}
+
+/// Where results along a variable read the same operands (a filter's taps), and those are too large
+/// for the cache, all of them belong to one block, which sweeps the reduction in strips.
+void Contraction::choose_inside() {
+  const FlatSink& sum = sinks_.front();
+  const Vars reduced = without(sum.reduce, {vector_});
+  if (!lanes_reduced_ || reduced.empty()) return;
+  const double once = bytes_a_pass(without(sum.reduce, {reduced.front()}));
+  if (once * nominal(b_.extent(reduced.front())) <= kStripBytes) return;
+  double blocks = 1;
+  int64_t vectors = 1;
+  for (int64_t v : sum.out) {
+    blocks *= std::ceil(nominal(b_.extent(v)) / static_cast<double>(tile_size(v)));
+  }
+  for (const Tile& t : tiles_) vectors *= t.size;
+  for (size_t i = sum.out.size(); i-- > 0;) {
+    const int64_t v = sum.out[i];
+    const Dim& extent = b_.extent(v);
+    if (tile_size(v) > 1 || extent.batch) break;
+    vectors *= extent.size;
+    blocks /= static_cast<double>(extent.size);
+    if (vectors > kInsideVectors || blocks < kLeastBlocks) break;
+    inside_.insert(inside_.begin(), v);
+  }
+  strip_ = std::max<int64_t>(static_cast<int64_t>(kStripBytes / once), 1);
+}
+
 int64_t Contraction::tile_size(int64_t var) const {
   if (var == vector_) return kChunk;
   for (const Tile& t : tiles_) {
@@ -158,9 +205,9 @@ Expr Contraction::tiles_of(int64_t var) const {
 void Contraction::emit() {
   const Expr block = b_.new_var();
   b_.kernel.block_var = block.node().ivalue;
-  const Vars vars = sinks_.front().out;
+  const Vars vars = without(sinks_.front().out, inside_);
   Expr count = Expr::index(1);
-  double products = nominal_points(b_, sinks_.front().reduce);
+  double products = nominal_points(b_, sinks_.front().reduce) * nominal_points(b_, inside_);
   for (int64_t v : vars) {
     count = count * tiles_of(v);
     products *= std::min(nominal(b_.extent(v)), static_cast<double>(tile_size(v)));
@@ -232,8 +279,7 @@ kir::Block& Contraction::tile_loops(const Vars& tile_vars, kir::Block& out) {
 }
 
 /// Reduction loops, the inner ones unrolled as far as the body stays small.
-kir::Block& Contraction::reduce_loops(const FlatSink& sum, double copies, kir::Block& out) {
-  const Vars vars = without(sum.reduce, {vector_});
+kir::Block& Contraction::reduce_loops(const Vars& vars, double copies, kir::Block& out) {
   size_t serial = vars.size();
   while (!lanes_reduced_ && serial > 0) {
     const Dim& extent = b_.extent(vars[serial - 1]);
@@ -249,6 +295,14 @@ kir::Block& Contraction::reduce_loops(const FlatSink& sum, double copies, kir::B
   return *at;
 }
 
+kir::Block& Contraction::inside_loops(kir::Block& out) {
+  kir::Block* at = &out;
+  for (int64_t v : inside_) {
+    at = &add_loop(*at, v, Expr::index(0), extent_expr(b_.extent(v)));
+  }
+  return *at;
+}
+
 void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
                             kir::Block& out) {
   const FlatSink& sum = sinks.front();
@@ -260,10 +314,27 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
     index.push_back(Expr::var(v));
     copies *= static_cast<double>(sizes_.at(v));
   }
+  for (int64_t v : inside_) {
+    acc.dims.push_back(b_.extent(v).size);
+    index.push_back(Expr::var(v));
+  }
   kir::Block* at = &out;
   if (!lanes_reduced_) at = &add_loop(*at, vector_, chunk_begin_, chunk_end_, Kind::vector);
   at->push_back({acc});
-  kir::Block* point = &reduce_loops(sum, copies, *at);
+  kir::Block* point = at;
+  Vars reduced = without(sum.reduce, {vector_});
+  if (!inside_.empty()) {
+    const int64_t first = reduced.front();
+    const Expr size = extent_expr(b_.extent(first));
+    const Expr strip = b_.new_var();
+    point = &add_loop(*point, strip.node().ivalue, Expr::index(0), ceil_div(size, strip_));
+    const Expr begin = strip * Expr::index(strip_);
+    const Expr end = min_index(size, begin + Expr::index(strip_));
+    point = &add_loop(inside_loops(*point), first, begin, end);
+    reduced.erase(reduced.begin());
+    at = &inside_loops(*at);
+  }
+  point = &reduce_loops(reduced, copies, *point);
   if (lanes_reduced_) point = &add_loop(*point, vector_, chunk_begin_, chunk_end_, Kind::vector);
   tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
   kir::Block& end = tile_loops(tile_vars, *at);

@@ -10,7 +10,8 @@ namespace fluid {
 
 /// A sum of products whose loads are reused by several results, and maps that follow it element by
 /// element. Lanes are one variable that loads walk with stride 1; up to two result variables are
-/// cut into tiles whose results accumulate side by side, so that a load feeds several of them.
+/// cut into tiles whose results accumulate side by side, so that a load feeds several of them. A
+/// long reduction goes in strips that fit the cache, each read for all results that need it.
 class Contraction {
  public:
   /// Null when the group is none.
@@ -32,6 +33,8 @@ class Contraction {
   bool choose_vector();
   std::vector<Access> accesses(int64_t vector) const;
   void choose_tiles();
+  void choose_inside();
+  double bytes_a_pass(const Vars& vars) const;
   double tile_cost(const std::vector<Access>& loads, const Tile& a, const Tile& b) const;
   int64_t chunk_of_vector() const;
   Expr tiles_of(int64_t var) const;
@@ -39,8 +42,9 @@ class Contraction {
   void emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
                   const std::map<int64_t, Expr>& numbers, kir::Block& out);
   void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, kir::Block& out);
+  kir::Block& inside_loops(kir::Block& out);
   kir::Block& tile_loops(const Vars& tile_vars, kir::Block& out);
-  kir::Block& reduce_loops(const FlatSink& reduction, double copies, kir::Block& out);
+  kir::Block& reduce_loops(const Vars& vars, double copies, kir::Block& out);
 
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the reduction first
@@ -48,6 +52,8 @@ class Contraction {
   int64_t vector_ = -1;
   bool lanes_reduced_ = false;  ///< the vector variable is a reduced one
   std::vector<Tile> tiles_;
+  Vars inside_;        ///< result variables whose accumulators a block keeps in memory
+  int64_t strip_ = 0;  ///< of the first reduced variable, swept once for each of `inside_`
   Expr chunk_begin_, chunk_end_;
   std::map<int64_t, int64_t> sizes_;  ///< of the unrolled variables of tiles
 };
