@@ -1,6 +1,7 @@
 #include "executor/executor.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -46,6 +47,11 @@ Options base_options(const ExecutorOptions& options) {
   return o;
 }
 
+int64_t memory_limit(const ExecutorOptions& options) {
+  if (options.memory_limit > 0) return options.memory_limit;
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
 std::string_view name_of(Mode mode) {
   return mode == Mode::train ? "run" : mode == Mode::eval ? "eval" : "predict";
 }
@@ -59,7 +65,7 @@ class Executor::Impl {
         trains_(has_recipe(program.ir())),
         known_feeds_(feed_names(program.ir())),
         session_(program.ir().clone(), device_of(place, options_), options_.seed,
-                 base_options(options_)) {
+                 base_options(options_), memory_limit(options_)) {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }

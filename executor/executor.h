@@ -27,6 +27,7 @@ struct ExecutorOptions {
   bool libraries = true;     ///< let library kernels take the ops they are better at
   bool verify_plan = false;  ///< guards between memory ranges; dead ranges filled with NaN
   std::string cache_dir;     ///< of compiled kernels; empty: none
+  int64_t memory_limit = 0;  ///< bytes the arena may take; 0: as much as the machine has
 };
 
 /// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.
@@ -52,7 +53,8 @@ struct MemoryUse {
 /// `scale` multiplies what is fed.
 class Executor {
  public:
-  /// Throws UserError when the program cannot be trained or run on `place`.
+  /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
+  /// than `memory_limit`.
   Executor(const Program& program, Place place, ExecutorOptions options = {});
   ~Executor();
   Executor(Executor&&) noexcept;

@@ -1,5 +1,7 @@
 #include "executor/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,8 +13,6 @@
 
 namespace fluid {
 namespace {
-
-constexpr std::string_view kRandomState = "rng";  // i64[3]: seed, run counter, first sample
 
 double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
@@ -68,11 +68,21 @@ UserError refusal(const Status& status) {
 }  // namespace
 
 Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
-                 uint64_t seed, Options base)
+                 uint64_t seed, Options base, int64_t memory_limit)
     : recorded_(std::move(recorded)),
       device_(std::move(device)),
       seed_(seed),
-      base_(std::move(base)) {}
+      base_(std::move(base)),
+      memory_limit_(memory_limit) {}
+
+void Session::check_memory(const MemoryPlan& plan, int64_t batch) const {
+  const int64_t need = std::max(state_bytes_, plan.state) + 2 * std::max(slot_bytes_, plan.slot) +
+                       std::max(transient_bytes_, plan.transient);
+  if (need <= memory_limit_) return;
+  throw UserError(fmt::format("a step of {} samples needs {:.4g} MiB, the limit is {:.4g} MiB",
+                              batch, static_cast<double>(need) / 0x1p20,
+                              static_cast<double>(memory_limit_) / 0x1p20));
+}
 
 std::unique_ptr<Prepared> Session::compile(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -82,6 +92,7 @@ std::unique_ptr<Prepared> Session::compile(const Options& options) {
   run_passes(*step->program, pipeline(options), options, device_->target());
   step->plan = memory_plan(*step->program, options);
   passes_ms_ += ms_since(start);
+  check_memory(step->plan, options.batch);
   step->executable = device_->build(*step->program, step->plan, options);
   step->feeds = feeds_of(*step->program, step->plan, *recorded_);
   return step;

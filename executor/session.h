@@ -37,11 +37,12 @@ struct Prepared {
 /// [variables | slot 0 | slot 1 | transient].
 class Session {
  public:
-  /// `base`: what all steps have in common.
+  /// `base`: what all steps have in common. `memory_limit`: bytes of the arena.
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device, uint64_t seed,
-          Options base);
+          Options base, int64_t memory_limit);
 
-  /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables.
+  /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables. Throws
+  /// UserError, before any code is generated, when the arena would pass the memory limit.
   Prepared& prepare(const Options& options);
   /// The step for these, or null.
   Prepared* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
@@ -71,6 +72,7 @@ class Session {
     uint64_t id = 0;
   };
   std::unique_ptr<Prepared> compile(const Options& options);
+  void check_memory(const MemoryPlan& plan, int64_t batch) const;
   void add_variables(const Prepared& step);
   void fit_arena();
   void bind(Prepared& step);
@@ -81,6 +83,7 @@ class Session {
   std::unique_ptr<Device> device_;
   uint64_t seed_;
   Options base_;
+  int64_t memory_limit_;
   Variables variables_;
   std::vector<std::unique_ptr<Prepared>> steps_;
   Arena arena_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "ir/graph.h"
 
 namespace fluid {
@@ -13,6 +15,9 @@ enum class SourceKind : uint8_t {
   argument,   ///< `arg`: an operand of the op that holds this graph
 };
 SourceKind source_kind(const ir::Op& op);
+
+/// The state that random ops read, i64[3]: seed, run counter, first global sample.
+inline constexpr std::string_view kRandomState = "rng";
 
 /// A parameter or a state: memory that outlives the step.
 bool is_variable(const ir::Op& op);

@@ -48,17 +48,6 @@ std::vector<Type> infer_types(const ir::Op& op) {
       InferCtx(op.name, without_layouts(operand_types(op.operands)), op.attrs, op.loc));
 }
 
-void verify_op(const ir::Op& op) {
-  const OpDef& def = op_named(op.name, op.loc);
-  check_arity(def, op.operands, op.loc);
-  check_attrs(def, op.attrs, op.loc);
-  const std::vector<Type> inferred = without_layouts(infer_types(op));
-  const std::vector<Type> given = without_layouts(result_types(op));
-  if (inferred == given) return;
-  throw UserError(op.loc, op.name + ": results are given as " + text_of(given) +
-                              " but its operands make them " + text_of(inferred));
-}
-
 namespace {
 
 void find_port_faults(const OpDef& def, std::vector<std::string>& faults) {

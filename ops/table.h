@@ -24,7 +24,8 @@ const OpDef& def_of(const ir::Op& op);
 std::vector<Type> infer_types(const ir::Op& op);
 
 /// Checks an op that did not come through record() (a parsed file): known op, operand count,
-/// attributes, and result types equal to the inferred ones. Throws UserError naming its location.
+/// attributes, symbol, and result types equal to the inferred ones; a fused op fits its body.
+/// Throws UserError naming its location.
 void verify_op(const ir::Op& op);
 
 /// What is wrong with the definitions themselves (a default of the wrong kind, an in-place pair out

@@ -7,8 +7,6 @@
 namespace fluid {
 namespace {
 
-constexpr std::string_view kRandomState = "rng";  // i64[3]: seed, run counter, first sample
-
 struct Variable {
   std::string name;
   Type type;

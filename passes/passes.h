@@ -8,6 +8,7 @@ namespace fluid {
 
 Pass append_backward_pass();
 Pass assign_layouts_pass();
+Pass check_recorded_pass();
 Pass choose_kernels_pass();
 Pass cse_pass();
 Pass dce_pass();

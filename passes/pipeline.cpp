@@ -6,6 +6,7 @@ const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
       append_backward_pass(),
       assign_layouts_pass(),
+      check_recorded_pass(),
       choose_kernels_pass(),
       cse_pass(),
       dce_pass(),
@@ -28,7 +29,8 @@ const std::vector<Pass>& all_passes() {
 std::vector<Pass> pipeline(const Options& options) {
   std::vector<Pass> p;
   // 1. The program as the user meant it.
-  p.push_back(set_dtype_pass());  // first: types are inferred from the sources' dtypes
+  p.push_back(check_recorded_pass());
+  p.push_back(set_dtype_pass());  // next: types are inferred from the sources' dtypes
   p.push_back(infer_types_pass());
   p.push_back(derive_inference_pass());  // before any work on ops that inference drops
   p.push_back(simplify_pass());          // before backward: what goes here needs no gradient

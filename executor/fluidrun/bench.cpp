@@ -31,7 +31,8 @@ int run(const BenchFlags& flags) {
   Executor executor(program, place_named(flags.place.place),
                     {.threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir});
+                     .cache_dir = flags.place.cache_dir,
+                     .memory_limit = memory_limit_of(flags.place)});
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {
     const Clock::time_point begin = Clock::now();
@@ -67,6 +68,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--repeat", flags->repeat, "timings, for the median")
       ->check(must_be_positive);
   add_place_flags(*command, flags->place);
+  add_memory_flag(*command, flags->place);
   command->footer("Example: fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
                   data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

@@ -62,6 +62,14 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->capture_default_str();
 }
 
+void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
+  command.add_option("--memory", flags.memory, "refuse steps that need more than this: 8GiB");
+}
+
+int64_t memory_limit_of(const PlaceFlags& flags) {
+  return flags.memory.empty() ? 0 : parse_bytes(flags.memory);
+}
+
 std::optional<DType> dtype_of(const PlaceFlags& flags) {
   if (flags.dtype.empty()) return std::nullopt;
   if (flags.dtype == "f64") return DType::f64;

@@ -24,8 +24,13 @@ struct PlaceFlags {
   int threads = 0;
   std::string dtype;      ///< "f64", or empty: as recorded
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
+  std::string memory;     ///< "8GiB", or empty: as much as the machine has
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
+/// --memory, for commands that run steps.
+void add_memory_flag(CLI::App& command, PlaceFlags& flags);
+/// In bytes; 0 when not given.
+int64_t memory_limit_of(const PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
 

@@ -26,7 +26,8 @@ int run(const EvalFlags& flags) {
                     {.seed = flags.seed,
                      .threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir});
+                     .cache_dir = flags.place.cache_dir,
+                     .memory_limit = memory_limit_of(flags.place)});
   executor.prepare({.eval = reader.batch_sizes()});
   if (!flags.params.empty()) executor.load(flags.params);
   Figures figures;
@@ -46,6 +47,7 @@ void add_eval(CLI::App& app, Action& action) {
   command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
   command->add_option("--seed", flags->seed, "of initial values, without --params");
   add_place_flags(*command, flags->place);
+  add_memory_flag(*command, flags->place);
   command->footer(
       "Example: fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n" +
       data_help());

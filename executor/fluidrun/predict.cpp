@@ -118,7 +118,8 @@ int run(const PredictFlags& flags) {
                     {.seed = flags.seed,
                      .threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir});
+                     .cache_dir = flags.place.cache_dir,
+                     .memory_limit = memory_limit_of(flags.place)});
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
@@ -154,6 +155,7 @@ void add_predict(CLI::App& app, Action& action) {
   command->add_option("--output", flags->output, "write all rows of an output: prob=@prob.npy");
   command->add_option("--seed", flags->seed, "of initial values, without --params");
   add_place_flags(*command, flags->place);
+  add_memory_flag(*command, flags->place);
   command->footer(
       "Example: fluidrun predict mnist_fluid --params mnist.safetensors --data digits --draw "
       "3\n\n" +

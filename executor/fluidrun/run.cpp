@@ -113,7 +113,8 @@ int run(const RunFlags& flags) {
                     {.seed = flags.seed,
                      .threads = flags.place.threads,
                      .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir});
+                     .cache_dir = flags.place.cache_dir,
+                     .memory_limit = memory_limit_of(flags.place)});
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
@@ -148,6 +149,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--params", flags->params, "the parameters (safetensors)");
   command->add_option("--seed", flags->seed, "of initial values, without --params");
   add_place_flags(*command, flags->place);
+  add_memory_flag(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

@@ -126,7 +126,8 @@ class Training {
             .threads = flags_.place.threads,
             .dtype = dtype_of(flags_.place),
             .verify_plan = flags_.verify_plan,
-            .cache_dir = flags_.place.cache_dir};
+            .cache_dir = flags_.place.cache_dir,
+            .memory_limit = memory_limit_of(flags_.place)};
   }
 
   void describe() {
@@ -207,6 +208,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
   command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
   add_place_flags(*command, flags->place);
+  add_memory_flag(*command, flags->place);
   command->footer(
       "Example: fluidrun train mnist_fluid --data digits --val digits --epochs 6 "
       "--batch 100 --save mnist.safetensors\n\n" +

@@ -26,6 +26,8 @@ std::vector<Type> infer_train(const InferCtx& c) {
   const Type& loss = c.in(0);
   c.require(is_float(loss.dtype) && loss.shape.empty(),
             "the loss must be a float scalar, got " + loss.str() + "; take its mean");
+  c.require(c.arity() == 1 + c.attrs().get_or("parameters", std::vector<std::string>()).size(),
+            "needs one gradient for each of its parameters");
   require_setting(c, "lr", 0);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());

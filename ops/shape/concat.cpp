@@ -14,7 +14,11 @@ std::vector<Type> infer_concat(const InferCtx& c) {
     Shape shape = c.in(i).shape;
     c.require(axis < shape.size() && !shape[axis].batch,
               "cannot join " + c.in(i).str() + " along axis " + std::to_string(axis));
-    if (i > 0) joined.shape[axis].size += shape[axis].size;
+    if (i > 0) {
+      c.require(!__builtin_add_overflow(joined.shape[axis].size, shape[axis].size,
+                                        &joined.shape[axis].size),
+                "the joined extents overflow a 64-bit integer");
+    }
     shape[axis] = joined.shape[axis];
     c.require(shape == joined.shape, "operands " + c.in(0).str() + " and " + c.in(i).str() +
                                          " differ besides axis " + std::to_string(axis));

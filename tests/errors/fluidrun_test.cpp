@@ -115,6 +115,11 @@ TEST_F(Fluidrun, SavesNothingWhenItCannot) {
   EXPECT_FALSE(std::filesystem::exists(dir_.file("no")));
 }
 
+TEST_F(Fluidrun, RefusesStepsAboveTheMemoryLimit) {
+  refuse("train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory 4KiB",
+         "MiB, the limit is 0.003906 MiB");
+}
+
 TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
   const std::string data = " --data 'synthetic-linear?n=1000'";
   Result result = run("train line.fir" + data +

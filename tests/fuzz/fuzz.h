@@ -21,7 +21,8 @@ struct Attack {
   int weight = 1;  ///< attempts for each unit of --count
 };
 
-/// Damaged program files: `fluid-bytes`, `fluid-structure`, `fir-bytes`.
+/// Programs: random ones as they are (`net`), and damaged files of them (`fluid-bytes`,
+/// `fluid-structure`, `fir-bytes`). What is accepted is planned, compiled and run for a step.
 std::vector<Attack> program_attacks();
 
 /// Damaged data files: `safetensors`, `npy`, `idx`, `json`.

@@ -1,7 +1,7 @@
 // Damages files of every format and reads them: each must be accepted or refused with one clear
 // message, within 5 seconds and 256 MiB.
-//   fuzz_formats [--count N] [--seed S] [--only ATTACK]
-// A failure prints the command that repeats it.
+//   fuzz_formats [--count N] [--seed S] [--only ATTACK] [--show 1]
+// A failure prints the command that repeats it; --show 1 prints every message.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -35,6 +35,7 @@ struct Settings {
   int count = 100;
   uint64_t seed = 1;
   std::string only;
+  bool show = false;
 };
 
 template <class T>
@@ -52,6 +53,7 @@ Settings settings_of(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i + 1 < arguments.size(); i += 2) {
     if (arguments[i] == "--count") settings.count = number_of<int>(arguments[i + 1]);
     if (arguments[i] == "--seed") settings.seed = number_of<uint64_t>(arguments[i + 1]);
+    if (arguments[i] == "--show") settings.show = number_of<int>(arguments[i + 1]) != 0;
     if (arguments[i] == "--only") settings.only = arguments[i + 1];
   }
   return settings;
@@ -76,7 +78,7 @@ std::string fault_of_message(const std::string& message) {
 }
 
 /// What went wrong, or "".
-std::string run_one(const Attack& attack, uint64_t seed, Tally& tally) {
+std::string run_one(const Attack& attack, uint64_t seed, bool show, Tally& tally) {
   Random random(seed);
   const long before = peak_kib();
   try {
@@ -85,6 +87,7 @@ std::string run_one(const Attack& attack, uint64_t seed, Tally& tally) {
     ++tally.accepted;
   } catch (const UserError& e) {
     ++tally.refused;
+    if (show) std::printf("%s\n", e.what());
     const std::string fault = fault_of_message(e.what());
     if (!fault.empty()) return fault;
   } catch (const std::exception& e) {
@@ -101,7 +104,7 @@ bool run(const Attack& attack, const Settings& settings) {
     const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
     std::snprintf(g_running, sizeof g_running, "fuzz_formats --only %s --count 1 --seed %llu\n",
                   attack.name.c_str(), static_cast<unsigned long long>(seed));
-    const std::string fault = run_one(attack, seed, tally);
+    const std::string fault = run_one(attack, seed, settings.show, tally);
     if (fault.empty()) continue;
     ++tally.failed;
     std::fprintf(stderr, "%s\n  repeat: %s", fault.c_str(), g_running);

@@ -1,8 +1,14 @@
+#include "executor/cpu/cpu_target.h"
+#include "executor/executor.h"
+#include "frontend/optimizers.h"
 #include "ir/error.h"
 #include "ir/print.h"
 #include "ir/serialize.h"
+#include "ops/functions.h"
 #include "ops/program_file.h"
+#include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/pass.h"
 #include "program_generated.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/random_net.h"
@@ -10,18 +16,88 @@
 namespace fluid::fuzz {
 namespace {
 
+constexpr int64_t kBatchSize = 2;
+constexpr int64_t kMemoryLimit = int64_t{256} << 20;
+
 int version_of(std::string_view op) { return *op_named(op).version; }
+
+/// A random net, undamaged; half of them are trained.
+std::unique_ptr<ir::Program> whole_net(Random& random) {
+  auto program = random_net(random, 12);
+  ir::Graph& main = program->main();
+  const Value out = main.outputs[0].value;
+  if (below(random, 2) == 0 || !is_float(out.dtype())) return program;
+  const Value loss = mean(out);
+  minimize(loss, Adam{.lr = 0.01});
+  return program;
+}
 
 std::string net_text(Random& random) { return ir::print(*random_net(random, 12)); }
 std::string net_file(Random& random) { return ir::serialize(*random_net(random, 12), version_of); }
 
-/// Reads the file; a program that is accepted must be sound enough to print, read and infer again.
+/// Zeros for every feed, small enough to be made; more is refused when the step is planned.
+Batch zeros_for(const ir::Program& program) {
+  constexpr int64_t kMost = int64_t{64} << 20;
+  Batch batch{.size = kBatchSize};
+  for (const auto& op : program.main().ops) {
+    if (source_kind(*op) != SourceKind::feed) continue;
+    const Type& type = op->results[0].type;
+    const auto bytes = type.checked_bytes_at(kBatchSize);
+    if (!bytes || *bytes > kMost) throw UserError(op->symbol + ": not fed, it is too large");
+    std::vector<int64_t> shape;
+    for (const Dim& d : type.shape) shape.push_back(d.at(kBatchSize));
+    batch.columns.emplace_back(op->symbol, Tensor(type.dtype, shape));
+  }
+  return batch;
+}
+
+/// Arithmetic of one step in the forward direction, were nothing fused.
+double work_of(const ir::Program& program) {
+  double work = 0;
+  for (const auto& op : program.main().ops) {
+    std::vector<Type> in, out;
+    for (const Value& v : op->operands) in.push_back(v.type());
+    for (const ir::Result& r : op->results) out.push_back(r.type);
+    for (auto* types : {&in, &out}) {
+      for (Type& t : *types) {
+        t.shape = t.shape.at(kBatchSize);
+        work += static_cast<double>(t.shape.numel().size);
+      }
+    }
+    if (!out.empty()) work += (*def_of(*op).cost)({in, out, op->attrs}).flops;
+  }
+  return work;
+}
+
+/// Plans a step, compiles it and runs it. An honest amount of work is no hang, so steps of more
+/// than a second of it end after the plan.
+void run_step(std::unique_ptr<ir::Program> recorded) {
+  constexpr double kMostWork = 1e8;
+  const Batch batch = zeros_for(*recorded);
+  const double work = work_of(*recorded);
+  const Program program(std::move(recorded));
+  ExecutorOptions options{.threads = 1,
+                          .any_batch = true,
+                          .libraries = false,
+                          .verify_plan = true,
+                          .memory_limit = kMemoryLimit};
+  if (work > kMostWork) {
+    Options plan{.mode = Mode::eval, .batch = kBatchSize, .libraries = false};
+    run_passes(*program.ir().clone(), pipeline(plan), plan, CpuTarget(describe_host(1)));
+    return;
+  }
+  Executor executor(program, cpu(), options);
+  executor.run(batch);
+}
+
+/// Reads the file; a program that is accepted must be sound enough to print, read, infer and run.
 void read_and_check(const std::string& bytes, const std::string& file_name) {
-  const auto program = read_program(bytes, file_name);
+  auto program = read_program(bytes, file_name);
   const std::string text = ir::print(*program);
   const auto again = read_program(text, "printed.fir");
   check(ir::print(*again) == text, "the text of an accepted program changes when it is read");
   for (const auto& op : program->main().ops) infer_types(*op);
+  run_step(std::move(program));
 }
 
 template <class T>
@@ -179,6 +255,7 @@ std::string with_changed_structure(const std::string& bytes, Random& random) {
 
 std::vector<Attack> program_attacks() {
   return {
+      {"net", [](Random& random) { run_step(whole_net(random)); }, 1},
       {"fluid-bytes",
        [](Random& random) {
          read_and_check(with_changed_bytes(net_file(random), random), "damaged.fluid");

@@ -54,8 +54,11 @@ struct Varied {
 void add_source(Random& random, ir::Graph& graph, Values& values) {
   static const char* const kSources[] = {"data", "param", "state"};
   const std::string symbol = "v" + std::to_string(graph.ops.size());
-  values.push_back(
-      record_source(graph, one_of(random, kSources), symbol, random_type(random), {}, {}));
+  const char* source = one_of(random, kSources);
+  Type type = random_type(random);
+  const bool variable = source != kSources[0];  // whose shape cannot depend on the batch
+  for (Dim& d : type.shape) d.batch = d.batch && !variable;
+  values.push_back(record_source(graph, source, symbol, type, {}, {}));
 }
 
 void try_op(Random& random, ir::Graph& graph, Values& values) {

@@ -55,6 +55,34 @@ TEST(ProgramFile, RefusesProgramsThatMeanNothing) {
   expect_refused(wrong, "net.cpp:9: matmul: results are given as (f32[?, 5])");
 }
 
+TEST(ProgramFile, RefusesSourcesThatAreNone) {
+  expect_refused("program @p { %x = data : f32[] }", "data: has no name");
+  expect_refused("program @p { %x = data \"x\" : f32[]  %y = relu \"y\"(%x) : f32[] }",
+                 "relu: cannot have the name 'y'");
+  expect_refused("program @p { %w = param \"w\" : f32[?] }",
+                 "param: the shape of a variable, [?], cannot depend on the batch");
+  expect_refused("program @p { %x, %y = data \"x\" : f32[], f32[] }",
+                 "data: has 2 results instead of one");
+}
+
+TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
+  const auto program_of = [](const std::string& call, const std::string& argument) {
+    return "program @p {\n  %x = data \"x\" : f32[2]\n  graph @g {\n    " + argument +
+           "\n    %b = relu(%a) : f32[2]\n    output \"b\" = %b\n  }\n  " + call + "\n}\n";
+  };
+  const std::string argument = "%a = arg {index = 0} : f32[2]";
+  EXPECT_NO_THROW(
+      read_program(program_of("%y = fused(%x) {body = @g} : f32[2]", argument), "p.fir"));
+  expect_refused(program_of("%y = fused(%x) {body = @g} : f32[3]", argument),
+                 "fused: results are given as (f32[3]) but its body makes (f32[2])");
+  expect_refused(program_of("%y = fused() {body = @g} : f32[2]", argument),
+                 "fused: its body reads operand 0 of 0");
+  expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = arg {index = 0} : f64[2]"),
+                 "fused: its body takes operand 0 as f64[2], which is f32[2]");
+  expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = data \"a\" : f32[2]"),
+                 "fused: its body holds data");
+}
+
 TEST(ProgramFile, RefusesToSaveABrokenProgram) {
   TempDir dir;
   const auto program = ir::parse("program @p { %x = dat \"x\" : f32[] }", "p.fir");

@@ -1,0 +1,80 @@
+#include "ops/arguments.h"
+#include "ops/source_kind.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+void require(bool holds, const ir::Op& op, const std::string& what) {
+  if (!holds) throw UserError(op.loc, op.name + ": " + what);
+}
+
+void check_symbol(const OpDef& def, const ir::Op& op) {
+  const bool named =
+      std::holds_alternative<Store>(*def.lower) ||
+      (std::holds_alternative<Source>(*def.lower) && source_kind(op) != SourceKind::argument);
+  require(named != op.symbol.empty(), op,
+          named ? "has no name" : "cannot have the name '" + op.symbol + "'");
+}
+
+void check_source(const ir::Op& op) {
+  require(op.results.size() == 1, op,
+          "has " + std::to_string(op.results.size()) + " results instead of one");
+  require(!is_variable(op) || !op.results[0].type.shape.has_batch(), op,
+          "the shape of a variable, " + op.results[0].type.shape.str() +
+              ", cannot depend on the batch");
+}
+
+Type without_layout(Type type) {
+  type.layout.reset();
+  return type;
+}
+
+void check_argument(const ir::Op& fused, const ir::Op& argument) {
+  const int64_t index = argument.attrs.get<int64_t>("index");
+  require(index >= 0 && index < static_cast<int64_t>(fused.operands.size()), fused,
+          "its body reads operand " + std::to_string(index) + " of " +
+              std::to_string(fused.operands.size()));
+  const Type given = without_layout(fused.operands[static_cast<size_t>(index)].type());
+  require(without_layout(argument.results.at(0).type) == given, fused,
+          "its body takes operand " + std::to_string(index) + " as " +
+              argument.results[0].type.str() + ", which is " + given.str());
+}
+
+void check_body(const ir::Op& fused) {
+  const std::string& name = fused.attrs.get<GraphRef>("body").name;
+  const ir::Graph* body = fused.graph()->program().find(name);
+  require(body != nullptr, fused, "there is no graph '" + name + "'");
+  for (const auto& op : body->ops) {
+    const OpDef& def = op_named(op->name, op->loc);
+    require(!std::holds_alternative<Composite>(*def.lower), fused, "its body holds a fused op");
+    if (!std::holds_alternative<Source>(*def.lower)) continue;
+    require(source_kind(*op) == SourceKind::argument, fused, "its body holds " + op->name);
+    verify_op(*op);
+    check_argument(fused, *op);
+  }
+  std::vector<Type> made;
+  for (const ir::Output& o : body->outputs) made.push_back(without_layout(o.value.type()));
+  std::vector<Type> given = result_types(fused);
+  for (Type& t : given) t.layout.reset();
+  require(made == given, fused,
+          "results are given as " + text_of(given) + " but its body makes " + text_of(made));
+}
+
+}  // namespace
+
+void verify_op(const ir::Op& op) {
+  const OpDef& def = op_named(op.name, op.loc);
+  check_arity(def, op.operands, op.loc);
+  check_attrs(def, op.attrs, op.loc);
+  check_symbol(def, op);
+  if (std::holds_alternative<Source>(*def.lower)) return check_source(op);
+  if (std::holds_alternative<Composite>(*def.lower)) return check_body(op);
+  const std::vector<Type> inferred = without_layouts(infer_types(op));
+  const std::vector<Type> given = without_layouts(result_types(op));
+  require(inferred == given, op,
+          "results are given as " + text_of(given) + " but its operands make them " +
+              text_of(inferred));
+}
+
+}  // namespace fluid

@@ -1,0 +1,79 @@
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/passes.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kMostBytes = int64_t{1}
+                               << 46;  // of a value: sums and products stay far from 2^63
+
+void require(bool holds, const ir::Op& op, const std::string& what) {
+  if (!holds) throw UserError(op.loc, op.name + ": " + what);
+}
+
+void check_not_compiled(const ir::Program& program, const ir::Op& op) {
+  const bool made = std::holds_alternative<Composite>(*def_of(op).lower) ||
+                    source_kind(op) == SourceKind::argument;
+  require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
+  for (const std::string_view stage : {"arena", "workspace"}) {
+    require(!op.attrs.has(stage), op,
+            "has the attribute '" + std::string(stage) + "' of a program compiled in part");
+  }
+}
+
+void check_store(const ir::Graph& graph, const ir::Op& store) {
+  const ir::Op* variable = nullptr;
+  for (const auto& op : graph.ops) {
+    if (op->symbol == store.symbol && is_variable(*op)) variable = op.get();
+  }
+  require(variable != nullptr, store, "there is no variable '" + store.symbol + "'");
+  const Type& given = store.operands.at(0).type();
+  const Type& type = variable->results.at(0).type;
+  require(given == type, store,
+          "writes " + given.str() + " into '" + store.symbol + "', which is " + type.str());
+}
+
+void check_size(const ir::Op& op, int64_t batch) {
+  for (const ir::Result& r : op.results) {
+    const auto bytes = r.type.checked_bytes_at(batch);
+    require(bytes && *bytes <= kMostBytes, op,
+            "a value " + r.type.str() + " with a batch of " + std::to_string(batch) +
+                " is larger than any memory");
+  }
+}
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  const ir::Graph& graph = program.main();
+  if (program.graphs.size() > 1) {
+    throw UserError("program '" + program.name + "' is compiled in part: it has a graph '" +
+                    program.graphs[1]->name + "' besides main");
+  }
+  const ir::Op* recipe = nullptr;
+  for (const auto& op : graph.ops) {
+    check_not_compiled(program, *op);
+    check_size(*op, options.batch);
+    require(!is_variable(*op) || op->symbol != kRandomState ||
+                op->results.at(0).type == Type{i64, {3}, {}},
+            *op, "'rng' is the name of the random state, i64[3]");
+    const OpDef& def = def_of(*op);
+    if (std::holds_alternative<Store>(*def.lower)) check_store(graph, *op);
+    if (!std::holds_alternative<Directive>(*def.lower)) continue;
+    require(recipe == nullptr, *op, "the program has two training recipes");
+    require(op->operands.size() == 1, *op, "only the compiler gives it gradients");
+    recipe = op.get();
+  }
+  return false;
+}
+
+}  // namespace
+
+Pass check_recorded_pass() {
+  return {.name = "check_recorded",
+          .doc = "Refuses programs that are compiled in part, or that no memory can hold.",
+          .needs = {},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid
