@@ -81,6 +81,21 @@ TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
                  "fused: its body takes operand 0 as f64[2], which is f32[2]");
   expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = data \"a\" : f32[2]"),
                  "fused: its body holds data");
+  expect_refused(R"(program @p {
+  %x = data "x" : f32[2]
+  %y = fused(%x) {body = @g} : f32[2]
+  output "y" = %y
+  graph @g {
+    %a = arg {index = 0} : f32[2]
+    %b = fused(%a) {body = @h} : f32[2]
+    output "b" = %b
+  }
+  graph @h {
+    %c = arg {index = 0} : f32[2]
+    output "c" = %c
+  }
+})",
+                 "fused: its body holds a fused op");
 }
 
 TEST(ProgramFile, RefusesToSaveABrokenProgram) {
@@ -88,6 +103,20 @@ TEST(ProgramFile, RefusesToSaveABrokenProgram) {
   const auto program = ir::parse("program @p { %x = dat \"x\" : f32[] }", "p.fir");
   expect_user_error([&] { save_program(*program, dir.file("p.fluid")); }, "no op 'dat'");
   expect_user_error([&] { read_file(dir.file("p.fluid")); }, "p.fluid");
+}
+
+TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
+  expect_refused(R"(program @p {
+  %x = data "x" : f32[]
+  train(%x, %x) {optimizer = "sgd", lr = 0.1}
+})",
+                 "train: needs one gradient for each of its parameters");
+  expect_refused(R"(program @p {
+  %x = data "x" : u8[5000000000000000000]
+  %y = concat(%x, %x) {axis = 0} : u8[10]
+  output "y" = %y
+})",
+                 "concat: the joined extents overflow a 64-bit integer");
 }
 
 }  // namespace
