@@ -1,55 +1,52 @@
 #include "passes/compose.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace fluid {
 namespace {
 
-std::string fresh_body_name(const ir::Program& program) {
-  for (size_t n = program.graphs.size();; ++n) {
-    std::string name = "k" + std::to_string(n);
-    if (program.find(name) == nullptr) return name;
-  }
-}
-
 /// Copies ops into a body graph; operands from outside become args.
 class BodyBuilder {
  public:
-  BodyBuilder(ir::Graph& body, const std::vector<ir::Op*>& ops) : body_(body) {
+  BodyBuilder(ir::Graph& body, const std::vector<const ir::Op*>& ops) : body_(body) {
     std::set<const ir::Op*> inside(ops.begin(), ops.end());
     for (const ir::Op* op : ops) {
       for (Value v : op->operands) {
         if (!inside.contains(v.op())) add_arg(v);
       }
     }
-    for (ir::Op* op : ops) add_copy(*op);
+    for (const ir::Op* op : ops) add_copy(*op);
   }
   const Values& inputs() const { return inputs_; }
-  Value copy_of(Value v) const { return copies_.at(v); }
+  Value copy_of(Value v) const { return copies_.at({v.op(), v.index()}); }
 
  private:
   void add_arg(Value v) {
-    if (copies_.contains(v)) return;
+    const auto [copy, is_new] = copies_.try_emplace({v.op(), v.index()});
+    if (!is_new) return;
     const auto index = static_cast<int64_t>(inputs_.size());
-    copies_[v] = body_.append("arg", {}, {{"index", index}}, {v.type()})->result();
+    copy->second = body_.append("arg", {}, {{"index", index}}, {v.type()})->result();
     inputs_.push_back(v);
   }
 
-  void add_copy(ir::Op& op) {
+  void add_copy(const ir::Op& op) {
     Values operands;
-    for (Value v : op.operands) operands.push_back(copies_.at(v));
+    for (Value v : op.operands) operands.push_back(copy_of(v));
     std::vector<Type> types;
     for (const ir::Result& r : op.results) types.push_back(r.type);
     ir::RecordAs as(body_, {op.role, op.loc, op.scope, op.param});
     ir::Op* copy = body_.append(op.name, std::move(operands), op.attrs, std::move(types), op.loc);
-    for (size_t r = 0; r < op.results.size(); ++r) {
-      copies_[op.result(static_cast<int>(r))] = copy->result(static_cast<int>(r));
+    for (int r = 0; r < static_cast<int>(op.results.size()); ++r) {
+      copies_[{&op, r}] = copy->result(r);
     }
   }
 
   ir::Graph& body_;
   Values inputs_;
-  std::map<Value, Value> copies_;
+  std::map<std::pair<const ir::Op*, int>, Value> copies_;
 };
 
 /// The results of `ops` that others read.
@@ -79,25 +76,32 @@ std::string parameter_of(const std::vector<ir::Op*>& ops) {
 
 }  // namespace
 
-ir::Op* compose(ir::Program& program, const std::vector<ir::Op*>& ops) {
+ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops,
+                     const Values& results, const std::string& param) {
   ir::Graph& graph = program.main();
-  ir::Graph& body = program.add_graph(fresh_body_name(program));
+  ir::Graph& body = program.add_graph(program.fresh_graph_name("g"));
   const BodyBuilder builder(body, ops);
-  const Values results = results_read_outside(graph, ops);
   std::vector<Type> types;
   for (Value v : results) {
     types.push_back(v.type());
-    body.outputs.push_back({"y" + std::to_string(body.outputs.size()), builder.copy_of(v)});
+    body.outputs.push_back({std::to_string(body.outputs.size()), builder.copy_of(v)});
   }
-  ir::Op& last = *ops.back();
-  ir::RecordAs as(graph, {last.role, last.loc, last.scope, parameter_of(ops)});
+  const ir::Op& last = *ops.back();
+  ir::RecordAs as(graph, {last.role, last.loc, last.scope, param});
   ir::Op* fused = graph.append("fused", builder.inputs(), {{"body", GraphRef{body.name}}},
                                std::move(types), last.loc);
   for (size_t i = 0; i < results.size(); ++i) {
     fused->results[i].name = results[i].op()->results[static_cast<size_t>(results[i].index())].name;
     graph.replace_all_uses(results[i], fused->result(static_cast<int>(i)));
   }
-  const auto at = std::ranges::find(graph.ops, &last, &std::unique_ptr<ir::Op>::get);
+  return fused;
+}
+
+ir::Op* compose(ir::Program& program, const std::vector<ir::Op*>& ops) {
+  ir::Graph& graph = program.main();
+  const Values results = results_read_outside(graph, ops);
+  ir::Op* fused = append_fused(program, {ops.begin(), ops.end()}, results, parameter_of(ops));
+  const auto at = std::ranges::find(graph.ops, ops.back(), &std::unique_ptr<ir::Op>::get);
   graph.move_tail(graph.ops.size() - 1, static_cast<size_t>(at - graph.ops.begin()));
   const std::set<const ir::Op*> gone(ops.begin(), ops.end());
   graph.erase_if([&](const ir::Op& op) { return gone.contains(&op); });

@@ -1,71 +1,11 @@
 #include <algorithm>
 
+#include "passes/compose.h"
 #include "passes/fusion.h"
 #include "passes/passes.h"
 
 namespace fluid {
 namespace {
-
-/// The ops of a group as the body graph of a `fused` op.
-class BodyMaker {
- public:
-  BodyMaker(ir::Program& program, const FusionGroup& group, const Values& outputs)
-      : body_(program.add_graph(program.fresh_graph_name("g"))) {
-    for (const ir::Op* op : group.ops) {
-      for (const Value& v : op->operands) take_operand(group, v);
-    }
-    for (const ir::Op* op : group.ops) copy(*op);
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      body_.outputs.push_back({std::to_string(i), inside_.at(outputs[i])});
-    }
-  }
-  const ir::Graph& body() const { return body_; }
-  const Values& operands() const { return operands_; }
-
- private:
-  void take_operand(const FusionGroup& group, const Value& v) {
-    const bool own = std::ranges::find(group.ops, v.op()) != group.ops.end();
-    if (own || inside_.contains(v)) return;
-    const auto index = static_cast<int64_t>(operands_.size());
-    ir::Op* arg = body_.append("arg", {}, {{"index", index}}, {v.type()});
-    inside_[v] = arg->result();
-    operands_.push_back(v);
-  }
-
-  void copy(const ir::Op& op) {
-    Values operands;
-    for (const Value& v : op.operands) operands.push_back(inside_.at(v));
-    std::vector<Type> types;
-    for (const ir::Result& r : op.results) types.push_back(r.type);
-    ir::RecordAs as(body_, {.role = op.role, .loc = op.loc, .scope = op.scope, .param = op.param});
-    ir::Op* inner = body_.append(op.name, std::move(operands), op.attrs, std::move(types));
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      const auto index = static_cast<int>(i);
-      inside_[Value(const_cast<ir::Op*>(&op), index)] = inner->result(index);
-    }
-  }
-
-  ir::Graph& body_;
-  Values operands_;
-  std::map<Value, Value> inside_;
-};
-
-ir::Op* make_fused(ir::Program& program, const FusionGroup& group, const Values& outputs) {
-  ir::Graph& main = program.main();
-  const BodyMaker maker(program, group, outputs);
-  std::vector<Type> types;
-  for (const Value& v : outputs) types.push_back(v.type());
-  const ir::Op& last = *group.ops.back();
-  ir::RecordAs as(main,
-                  {.role = last.role, .loc = last.loc, .scope = last.scope, .param = last.param});
-  ir::Op* fused = main.append("fused", maker.operands(), {{"body", GraphRef{maker.body().name}}},
-                              std::move(types));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    fused->results[i].name = outputs[i].op()->results[static_cast<size_t>(outputs[i].index())].name;
-    main.replace_all_uses(outputs[i], fused->result(static_cast<int>(i)));
-  }
-  return fused;
-}
 
 /// Gives every reader a constant of its own, to be computed where it is used.
 void clone_constants(ir::Graph& graph) {
@@ -106,7 +46,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
     if (!k.group->fusible || is_alias(*k.group)) {
       order.push_back(k.group->ops.front());
     } else if (!k.outputs.empty()) {
-      order.push_back(make_fused(program, *k.group, k.outputs));
+      order.push_back(append_fused(program, k.group->ops, k.outputs, k.group->ops.back()->param));
       changed = true;
     }
   }
