@@ -79,13 +79,4 @@ kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
   return std::move(b.kernel);
 }
 
-int64_t scratch_bytes(const kir::Kernel& kernel, int64_t batch) {
-  int64_t bytes = 0;
-  for (const kir::Buffer& buffer : kernel.buffers) {
-    if (buffer.role != kir::Buffer::Role::scratch) continue;
-    bytes += (buffer.elements.at(batch) * size_of(buffer.dtype) + 63) / 64 * 64;
-  }
-  return bytes;
-}
-
 }  // namespace fluid

@@ -11,7 +11,4 @@ namespace fluid {
 /// the argument that was read out of range, the index}, zero when all is well.
 kir::Kernel schedule(const ir::Graph& body, const std::string& name);
 
-/// Bytes of all scratch buffers, each rounded up to 64.
-int64_t scratch_bytes(const kir::Kernel& kernel, int64_t batch);
-
 }  // namespace fluid
