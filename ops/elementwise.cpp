@@ -92,11 +92,6 @@ std::vector<Type> infer_float_broadcast(const InferCtx& c) {
   return infer_number_broadcast(c);
 }
 
-std::vector<Type> infer_comparison(const InferCtx& c) {
-  require_one_dtype(c);
-  return {{DType::boolean, broadcast_shape(c)}};
-}
-
 std::vector<Type> infer_float_test(const InferCtx& c) {
   require_float(c, 0);
   return {{DType::boolean, c.in(0).shape}};
@@ -118,6 +113,30 @@ Map map_unary(Scalar function) {
 Map map_binary(std::function<Expr(const Expr&, const Expr&)> body) {
   return Map{
       [body = std::move(body)](const LowerCtx& c) { return std::vector{body(c.in(0), c.in(1))}; }};
+}
+
+OpDef comparison(std::string name, std::string doc, Scalar compare) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"a", "any tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .attrs = {},
+      .outputs = {{"y", "bool, the broadcast shape"}},
+      .infer =
+          [](const InferCtx& c) {
+            require_one_dtype(c);
+            return std::vector{Type{DType::boolean, broadcast_shape(c), {}}};
+          },
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {{0, 0}, {0, 1}},
+      .lower = map_binary(
+          [compare](const Expr& a, const Expr& b) { return scalar::compare(compare, a, b); }),
+      .kernels = {},
+      .version = 1,
+  };
 }
 
 std::function<Cost(const CostCtx&)> cost_per_element(double flops) {

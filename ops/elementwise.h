@@ -27,8 +27,6 @@ std::vector<Type> infer_number_unary(const InferCtx& c);
 /// One result of the broadcast shape: operands of one number dtype, or of one float dtype.
 std::vector<Type> infer_number_broadcast(const InferCtx& c);
 std::vector<Type> infer_float_broadcast(const InferCtx& c);
-/// As infer_number_broadcast (bool operands allowed too), with a bool result.
-std::vector<Type> infer_comparison(const InferCtx& c);
 /// A float operand, a bool result of its shape.
 std::vector<Type> infer_float_test(const InferCtx& c);
 /// Bool operands, a bool result of the broadcast shape.
@@ -38,6 +36,10 @@ std::vector<Type> infer_logical(const InferCtx& c);
 Map map_unary(std::function<Expr(const Expr&)> body);
 Map map_unary(Scalar function);
 Map map_binary(std::function<Expr(const Expr&, const Expr&)> body);
+
+/// The definition of a comparison: operands of one dtype that broadcast, a bool result, no
+/// gradient.
+OpDef comparison(std::string name, std::string doc, Scalar compare);
 
 /// `flops` a result element.
 std::function<Cost(const CostCtx&)> cost_per_element(double flops);

@@ -2,24 +2,6 @@
 
 namespace fluid {
 
-OpDef greater_op() {
-  return OpDef{
-      .name = "greater",
-      .doc = "Whether a > b.",
-      .inputs = {{"a", "any tensor"}, {"b", "same dtype, broadcasts with a"}},
-      .attrs = {},
-      .outputs = {{"y", "bool, the broadcast shape"}},
-      .infer = infer_comparison,
-      .grad = NoGrad{},
-      .effects = Pure{},
-      .amp = Amp::kFollow,
-      .cost = cost_per_element(1),
-      .in_place = {{0, 0}, {0, 1}},
-      .lower = map_binary(
-          [](const Expr& a, const Expr& b) { return scalar::compare(Scalar::gt, a, b); }),
-      .kernels = {},
-      .version = 1,
-  };
-}
+OpDef greater_op() { return comparison("greater", "Whether a > b.", Scalar::gt); }
 
 }  // namespace fluid

@@ -2,24 +2,6 @@
 
 namespace fluid {
 
-OpDef greater_equal_op() {
-  return OpDef{
-      .name = "greater_equal",
-      .doc = "Whether a >= b.",
-      .inputs = {{"a", "any tensor"}, {"b", "same dtype, broadcasts with a"}},
-      .attrs = {},
-      .outputs = {{"y", "bool, the broadcast shape"}},
-      .infer = infer_comparison,
-      .grad = NoGrad{},
-      .effects = Pure{},
-      .amp = Amp::kFollow,
-      .cost = cost_per_element(1),
-      .in_place = {{0, 0}, {0, 1}},
-      .lower = map_binary(
-          [](const Expr& a, const Expr& b) { return scalar::compare(Scalar::ge, a, b); }),
-      .kernels = {},
-      .version = 1,
-  };
-}
+OpDef greater_equal_op() { return comparison("greater_equal", "Whether a >= b.", Scalar::ge); }
 
 }  // namespace fluid
