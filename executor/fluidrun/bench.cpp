@@ -28,11 +28,7 @@ double ms_between(Clock::time_point begin, Clock::time_point end) {
 int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
-  Executor executor(program, place_named(flags.place.place),
-                    {.threads = flags.place.threads,
-                     .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir,
-                     .memory_limit = memory_limit_of(flags.place)});
+  Executor executor(program, place_named(flags.place.place), executor_options(flags.place));
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {
     const Clock::time_point begin = Clock::now();

@@ -66,15 +66,19 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--memory", flags.memory, "refuse steps that need more than this: 8GiB");
 }
 
-int64_t memory_limit_of(const PlaceFlags& flags) {
-  return flags.memory.empty() ? 0 : parse_bytes(flags.memory);
-}
-
 std::optional<DType> dtype_of(const PlaceFlags& flags) {
   if (flags.dtype.empty()) return std::nullopt;
   if (flags.dtype == "f64") return DType::f64;
   if (flags.dtype == "f32") return std::nullopt;
   throw UserError("--dtype " + flags.dtype + ": must be f32 or f64");
+}
+
+ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
+  return {.seed = seed,
+          .threads = flags.threads,
+          .dtype = dtype_of(flags),
+          .cache_dir = flags.cache_dir,
+          .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory)};
 }
 
 Mode mode_named(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/executor.h"
 #include "frontend/program.h"
 #include "ir/type.h"
 #include "passes/options.h"
@@ -29,10 +30,11 @@ struct PlaceFlags {
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// --memory, for commands that run steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
-/// In bytes; 0 when not given.
-int64_t memory_limit_of(const PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
+
+/// How an executor is to run, by the flags and the seed of initial values.
+ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 
 /// "train", "eval" or "predict". Throws UserError for another pipeline.
 Mode mode_named(const std::string& name);

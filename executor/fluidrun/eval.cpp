@@ -23,11 +23,7 @@ int run(const EvalFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   Executor executor(program, place_named(flags.place.place),
-                    {.seed = flags.seed,
-                     .threads = flags.place.threads,
-                     .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir,
-                     .memory_limit = memory_limit_of(flags.place)});
+                    executor_options(flags.place, flags.seed));
   executor.prepare({.eval = reader.batch_sizes()});
   if (!flags.params.empty()) executor.load(flags.params);
   Figures figures;

@@ -115,11 +115,7 @@ int run(const PredictFlags& flags) {
   Collected collected(flags.output);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   Executor executor(program, place_named(flags.place.place),
-                    {.seed = flags.seed,
-                     .threads = flags.place.threads,
-                     .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir,
-                     .memory_limit = memory_limit_of(flags.place)});
+                    executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});

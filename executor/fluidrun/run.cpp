@@ -110,11 +110,7 @@ int run(const RunFlags& flags) {
   const Batch batch = batch_of(flags);
   if (batch.size == 0) throw UserError("run needs --input with at least one sample");
   Executor executor(program, place_named(flags.place.place),
-                    {.seed = flags.seed,
-                     .threads = flags.place.threads,
-                     .dtype = dtype_of(flags.place),
-                     .cache_dir = flags.place.cache_dir,
-                     .memory_limit = memory_limit_of(flags.place)});
+                    executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});

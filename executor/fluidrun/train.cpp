@@ -122,12 +122,9 @@ class Training {
 
  private:
   ExecutorOptions options() const {
-    return {.seed = flags_.seed,
-            .threads = flags_.place.threads,
-            .dtype = dtype_of(flags_.place),
-            .verify_plan = flags_.verify_plan,
-            .cache_dir = flags_.place.cache_dir,
-            .memory_limit = memory_limit_of(flags_.place)};
+    ExecutorOptions options = executor_options(flags_.place, flags_.seed);
+    options.verify_plan = flags_.verify_plan;
+    return options;
   }
 
   void describe() {
