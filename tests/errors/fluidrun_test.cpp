@@ -1,5 +1,7 @@
 // The command line as users meet it: exit codes, messages of one line, no partial files.
 
+#include "tests/support/fluidrun_test.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -11,40 +13,17 @@
 #include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
-#include "tests/support/temp_dir.h"
 
 namespace fluid {
 namespace {
-
-const std::string kFluidrun = std::string(FLUID_BINARY_DIR) + "/fluidrun";
-
-constexpr const char* kLine = R"(program @line {
-  %x = data "x" : f32[?, 2]
-  %y = data "y" : f32[?, 1]
-  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
-  %p = matmul(%x, %w) : f32[?, 1]
-  %e = sub(%p, %y) : f32[?, 1]
-  %s = square(%e) : f32[?, 1]
-  %loss = mean(%s) : f32[]
-  train(%loss) {optimizer = "sgd", lr = 0.01}
-  output "loss" = %loss
-  output "line" = %p
-}
-)";
 
 struct Result {
   int code = -1;
   std::string output;  ///< of both streams
 };
 
-class Fluidrun : public testing::Test {
+class Fluidrun : public FluidrunTest {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kFluidrun)) GTEST_SKIP() << "fluidrun is not built";
-    setenv("FLUID_CACHE", dir_.file("cache").c_str(), 1);
-    std::ofstream(dir_.file("line.fir")) << kLine;
-  }
-
   Result run(const std::string& arguments) {
     const std::string command =
         "cd " + dir_.path() + " && " + kFluidrun + " " + arguments + " 2>&1";
@@ -65,8 +44,6 @@ class Fluidrun : public testing::Test {
     EXPECT_NE(result.output.find(message), std::string::npos) << result.output;
     EXPECT_EQ(std::ranges::count(result.output, '\n'), 1) << result.output;
   }
-
-  TempDir dir_;
 };
 
 TEST_F(Fluidrun, RefusesWrongCommandLines) {

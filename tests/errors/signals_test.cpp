@@ -12,33 +12,17 @@
 
 #include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/fluidrun_test.h"
 
 namespace fluid {
 namespace {
 
-const std::string kFluidrun = std::string(FLUID_BINARY_DIR) + "/fluidrun";
-
-constexpr const char* kLine = R"(program @line {
-  %x = data "x" : f32[?, 2]
-  %y = data "y" : f32[?, 1]
-  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
-  %p = matmul(%x, %w) : f32[?, 1]
-  %e = sub(%p, %y) : f32[?, 1]
-  %s = square(%e) : f32[?, 1]
-  %loss = mean(%s) : f32[]
-  train(%loss) {optimizer = "sgd", lr = 0.01}
-  output "loss" = %loss
-}
-)";
-
 /// A training run without an end, observed from outside.
-class Signals : public testing::Test {
+class Signals : public FluidrunTest {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(kFluidrun)) GTEST_SKIP() << "fluidrun is not built";
-    setenv("FLUID_CACHE", dir_.file("cache").c_str(), 1);
-    std::ofstream(dir_.file("line.fir")) << kLine;
+    FluidrunTest::SetUp();
+    if (IsSkipped()) return;
     child_ = fork();
     if (child_ == 0) {
       const std::string command = "cd " + dir_.path() + " && exec " + kFluidrun +
@@ -76,7 +60,6 @@ class Signals : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  TempDir dir_;
   pid_t child_ = -1;
 };
 

@@ -8,17 +8,12 @@
 #include "ir/error.h"
 #include "ir/tensor.h"
 #include "ops/random/philox.h"
+#include "tests/support/scalar_program.h"
 
 namespace fluid::testing {
 namespace {
 
 using kir::Block;
-
-/// A scalar of any dtype: floats in `f`, rounded to their dtype; integers and bools in `i`.
-struct Number {
-  double f = 0;
-  int64_t i = 0;
-};
 
 Number real(DType dtype, double v) {
   return {dtype == DType::f64 ? v : static_cast<double>(static_cast<float>(v)), 0};
@@ -92,37 +87,6 @@ void write(void* data, DType dtype, int64_t at, Number v) {
       return put(static_cast<int32_t>(v.i));
     default:
       return put(static_cast<uint8_t>(v.i));
-  }
-}
-
-double elementary(Scalar op, double x) {
-  switch (op) {
-    case Scalar::sqrt:
-      return std::sqrt(x);
-    case Scalar::rsqrt:
-      return 1 / std::sqrt(x);
-    case Scalar::exp:
-      return std::exp(x);
-    case Scalar::expm1:
-      return std::expm1(x);
-    case Scalar::log:
-      return std::log(x);
-    case Scalar::log1p:
-      return std::log1p(x);
-    case Scalar::tanh:
-      return std::tanh(x);
-    case Scalar::erf:
-      return std::erf(x);
-    case Scalar::sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Scalar::floor:
-      return std::floor(x);
-    case Scalar::sin:
-      return std::sin(x);
-    case Scalar::cos:
-      return std::cos(x);
-    default:
-      throw InternalError("not an elementary function");
   }
 }
 
@@ -399,7 +363,7 @@ class Interpreter {
       case Scalar::isfinite:
         return {0, !is_float(dtype) || std::isfinite(x.f)};
       default:
-        return is_float(dtype) ? real(dtype, elementary(e.op(), x.f)) : x;
+        return is_float(dtype) ? real(dtype, apply_elementary(e.op(), x.f)) : x;
     }
   }
 

@@ -23,41 +23,6 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-double unary(Scalar op, double x) {
-  switch (op) {
-    case Scalar::neg:
-      return -x;
-    case Scalar::abs:
-      return std::fabs(x);
-    case Scalar::sqrt:
-      return std::sqrt(x);
-    case Scalar::rsqrt:
-      return 1 / std::sqrt(x);
-    case Scalar::exp:
-      return std::exp(x);
-    case Scalar::expm1:
-      return std::expm1(x);
-    case Scalar::log:
-      return std::log(x);
-    case Scalar::log1p:
-      return std::log1p(x);
-    case Scalar::tanh:
-      return std::tanh(x);
-    case Scalar::erf:
-      return std::erf(x);
-    case Scalar::sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Scalar::floor:
-      return std::floor(x);
-    case Scalar::sin:
-      return std::sin(x);
-    case Scalar::cos:
-      return std::cos(x);
-    default:
-      throw InternalError("the interpreter has no such function");
-  }
-}
-
 Number arithmetic(Scalar op, DType dtype, Number a, Number b) {
   if (is_float(dtype)) {
     const bool nan = std::isnan(a.f) || std::isnan(b.f);
@@ -128,6 +93,41 @@ Number cast(const ExprNode& node, Number x) {
 }
 
 }  // namespace
+
+double apply_elementary(Scalar op, double x) {
+  switch (op) {
+    case Scalar::neg:
+      return -x;
+    case Scalar::abs:
+      return std::fabs(x);
+    case Scalar::sqrt:
+      return std::sqrt(x);
+    case Scalar::rsqrt:
+      return 1 / std::sqrt(x);
+    case Scalar::exp:
+      return std::exp(x);
+    case Scalar::expm1:
+      return std::expm1(x);
+    case Scalar::log:
+      return std::log(x);
+    case Scalar::log1p:
+      return std::log1p(x);
+    case Scalar::tanh:
+      return std::tanh(x);
+    case Scalar::erf:
+      return std::erf(x);
+    case Scalar::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Scalar::floor:
+      return std::floor(x);
+    case Scalar::sin:
+      return std::sin(x);
+    case Scalar::cos:
+      return std::cos(x);
+    default:
+      throw InternalError("not an elementary function");
+  }
+}
 
 ScalarProgram::ScalarProgram(const Expr& e, std::vector<std::vector<int64_t>> extents)
     : root_(e), extents_(std::move(extents)) {
@@ -210,7 +210,7 @@ Number ScalarProgram::run(const std::vector<int64_t>& vars, int64_t batch,
         } else if (n.args.size() == 2) {
           value = arithmetic(n.op, n.dtype, arg(0), arg(1));
         } else if (floats) {
-          value = of(unary(n.op, arg(0).f));
+          value = of(apply_elementary(n.op, arg(0).f));
         } else {
           const int64_t i = arg(0).i;
           const bool negate = n.op == Scalar::neg || (n.op == Scalar::abs && i < 0);

@@ -1,6 +1,7 @@
 #pragma once
 
-// Scalar expressions compiled to a list of instructions, for the interpreter.
+// Scalar expressions compiled to a list of instructions, and the functions they are made of, for
+// the interpreters.
 
 #include <functional>
 #include <map>
@@ -15,6 +16,9 @@ struct Number {
   double f = 0;
   int64_t i = 0;
 };
+
+/// A function of one float by the C library, in double precision: neg, abs, sqrt, exp ... cos.
+double apply_elementary(Scalar op, double x);
 
 /// Reads operand `operand` at `index`, which is in range.
 using ReadElement = std::function<Number(size_t operand, const std::vector<int64_t>& index)>;
