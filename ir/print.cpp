@@ -25,17 +25,21 @@ std::string text_of(const std::vector<int64_t>& list) { return list_text(list, "
 std::string text_of(const std::vector<double>& list) { return list_text(list, "floats[]"); }
 std::string text_of(const std::vector<std::string>& list) { return list_text(list, "strings[]"); }
 
+enum class Naming { numbered, by_id };
+
 /// Gives every value of a graph a name of its own, without '%'.
 class Names {
  public:
-  explicit Names(const Graph& graph) {
+  Names(const Graph& graph, Naming naming) {
     for (const auto& op : graph.ops) {
       for (const Result& r : op->results) taken_.insert(r.name);
     }
     std::set<std::string> used;
     for (const auto& op : graph.ops) {
       for (size_t i = 0; i < op->results.size(); ++i) {
-        const std::string& wanted = op->results[i].name;
+        const std::string wanted = naming == Naming::by_id && op->results[i].name.empty()
+                                       ? name_by_id(*op, i)
+                                       : op->results[i].name;
         const bool keeps = is_identifier(wanted) && used.insert(wanted).second;
         names_[{op.get(), static_cast<int>(i)}] = keeps ? wanted : fresh(wanted);
       }
@@ -49,6 +53,10 @@ class Names {
   }
 
  private:
+  static std::string name_by_id(const Op& op, size_t result) {
+    return op.name + "_" + std::to_string(op.id) + (result ? "." + std::to_string(result) : "");
+  }
+
   std::string fresh(const std::string& wanted) {
     if (!is_identifier(wanted) || wanted.size() > kMaxNameLength / 2) {
       return std::to_string(next_number_++);
@@ -102,12 +110,12 @@ std::string op_text(const Op& op, const Names& names, int64_t expected_id) {
          loc_text(op.loc);
 }
 
-std::string statements(const Graph& graph, const std::string& indent) {
-  const Names names(graph);
+std::string statements(const Graph& graph, const std::string& indent, Naming naming) {
+  const Names names(graph, naming);
   std::string s;
   int64_t expected_id = 0;
   for (const auto& op : graph.ops) {
-    s += indent + op_text(*op, names, expected_id) + "\n";
+    s += indent + op_text(*op, names, naming == Naming::by_id ? op->id : expected_id) + "\n";
     expected_id = op->id + 1;
   }
   for (const Output& o : graph.outputs) {
@@ -116,9 +124,18 @@ std::string statements(const Graph& graph, const std::string& indent) {
   return s;
 }
 
-std::string block(const Graph& graph, const std::string& indent) {
-  return indent + "graph " + graph_text(graph.name) + " {\n" + statements(graph, indent + "  ") +
-         indent + "}\n";
+std::string block(const Graph& graph, const std::string& indent, Naming naming) {
+  return indent + "graph " + graph_text(graph.name) + " {\n" +
+         statements(graph, indent + "  ", naming) + indent + "}\n";
+}
+
+std::string program_text(const Program& program, Naming naming) {
+  std::string s =
+      "program " + graph_text(program.name) + " {\n" + statements(program.main(), "  ", naming);
+  for (const auto& graph : program.graphs) {
+    if (graph.get() != &program.main()) s += block(*graph, "  ", naming);
+  }
+  return s + "}\n";
 }
 
 }  // namespace
@@ -127,14 +144,10 @@ std::string print(const Attr& attr) {
   return std::visit([](const auto& value) { return text_of(value); }, attr);
 }
 
-std::string print(const Graph& graph) { return block(graph, ""); }
+std::string print(const Graph& graph) { return block(graph, "", Naming::numbered); }
 
-std::string print(const Program& program) {
-  std::string s = "program " + graph_text(program.name) + " {\n" + statements(program.main(), "  ");
-  for (const auto& graph : program.graphs) {
-    if (graph.get() != &program.main()) s += block(*graph, "  ");
-  }
-  return s + "}\n";
-}
+std::string print(const Program& program) { return program_text(program, Naming::numbered); }
+
+std::string print_by_id(const Program& program) { return program_text(program, Naming::by_id); }
 
 }  // namespace fluid::ir

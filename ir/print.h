@@ -24,6 +24,10 @@ namespace fluid::ir {
 /// An empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 
+/// The same for comparing what passes did: an unnamed value is called after its op and the op's id,
+/// `%relu_7`, which no pass changes elsewhere. Parses, but to other ids: they stand in no bracket.
+std::string print_by_id(const Program& program);
+
 /// One graph as a block: `graph @main { ... }`.
 std::string print(const Graph& graph);
 

@@ -38,7 +38,7 @@ std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>
   ir::verify(program);
   std::set<std::string> facts;
   std::vector<PassReport> reports;
-  std::string before = dump ? ir::print(program) : "";
+  std::string before = dump ? ir::print_by_id(program) : "";
   for (const Pass& pass : passes) {
     check_needs(pass, facts);
     PassReport report{.pass = pass.name, .changed = false, .ms = 0, .dump = ""};
@@ -48,7 +48,7 @@ std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>
     facts.insert(pass.gives.begin(), pass.gives.end());
     if (report.changed) verify_after(program, pass.name);
     if (dump && report.changed) {
-      std::string after = ir::print(program);
+      std::string after = ir::print_by_id(program);
       report.dump = line_diff(before, after);
       before = std::move(after);
     }

@@ -106,6 +106,19 @@ TEST(Text, NamesThatCollideGetOthers) {
   }
 }
 
+TEST(Text, NamesByIdStayWhenOpsGo) {
+  const auto p = parse(
+      "program @p {\n  %0 = a : f32[]\n  %b_2 = b : f32[]\n"
+      "  %1, %2 = b(%b_2) : f32[], f32[]\n  output \"y\" = %2\n}\n",
+      "test.fir");
+  p->main().erase_if([](const Op& op) { return op.name == "a"; });
+  const std::string text = print_by_id(*p);
+  EXPECT_EQ(text,
+            "program @p {\n  %b_2 = b : f32[]\n  %b_2_2, %b_2.1 = b(%b_2) : f32[], f32[]\n"
+            "  output \"y\" = %b_2.1\n}\n");
+  EXPECT_EQ(reprint(text), text);
+}
+
 TEST(Text, CommentsAndSpacesAreSkipped) {
   EXPECT_EQ(reprint("// c\nprogram @p{//c\n\t%a=b:f32[]\r\n}// end"),
             "program @p {\n  %a = b : f32[]\n}\n");
