@@ -1,46 +1,17 @@
 #include "frontend/readers/mnist.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
-
-#include <fstream>
 
 #include "frontend/readers/idx.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/idx_files.h"
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
 namespace {
-
-std::string big_endian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
-}
-
-std::string images(uint32_t n, uint32_t side = 28) {
-  return big_endian(0x803) + big_endian(n) + big_endian(side) + big_endian(side) +
-         std::string(n * side * side, '\7');
-}
-
-std::string labels(const std::string& values) {
-  return big_endian(0x801) + big_endian(static_cast<uint32_t>(values.size())) + values;
-}
-
-/// Without the flushes of an atomic write, which these many small files do not need.
-void write_plain(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-void write_gz(const std::string& path, const std::string& bytes) {
-  gzFile file = gzopen(path.c_str(), "wb");
-  ASSERT_NE(file, nullptr);
-  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
-  gzclose(file);
-}
 
 class MnistFiles : public testing::Test {
  protected:
@@ -57,9 +28,9 @@ class MnistFiles : public testing::Test {
 };
 
 TEST_F(MnistFiles, ReadsPlainAndGzippedFiles) {
-  put(images(3), labels(std::string("\0\5\11", 3)));
-  write_gz(dir_.file("t10k-images.idx3-ubyte.gz"), images(2));
-  write_gz(dir_.file("t10k-labels.idx1-ubyte.gz"), labels("\1\2"));
+  put(idx_images(3), idx_labels(std::string("\0\5\11", 3)));
+  write_gz(dir_.file("t10k-images.idx3-ubyte.gz"), idx_images(2));
+  write_gz(dir_.file("t10k-labels.idx1-ubyte.gz"), idx_labels("\1\2"));
   const Dataset train = read_mnist(dir_.path());
   EXPECT_EQ(train.find("image")->str(), "u8[3, 1, 28, 28]");
   EXPECT_EQ(train.find("image")->at(784), 7.0);
@@ -74,24 +45,24 @@ TEST_F(MnistFiles, ReadsPlainAndGzippedFiles) {
 TEST_F(MnistFiles, MistakesAreNamed) {
   expect_user_error([] { read_mnist("/no/such"); }, "MNIST: '/no/such' is not a directory");
   expect_user_error([&] { read_mnist(dir_.path()); }, "has no train-images-idx3-ubyte");
-  refuse(labels("\1"), labels("\1"), "its magic number is 2049, not 2051");
-  refuse(images(1), images(1), "its magic number is 2051, not 2049");
-  refuse(images(2, 27), labels("\1\2"), "has images of another size than 28x28");
-  refuse(images(2), labels("\1"), "has 2 images but 1 labels");
-  refuse(images(2), labels("\1\12"), "label 10 of sample 1 is not a digit");
-  refuse(images(2) + "x", labels("\1\2"), "holds 1569 bytes, but its header says 1568");
-  refuse("abc", labels("\1"), "is cut off in its header");
-  refuse(big_endian(0x803) + std::string(12, '\xff'), labels("\1"),
+  refuse(idx_labels("\1"), idx_labels("\1"), "its magic number is 2049, not 2051");
+  refuse(idx_images(1), idx_images(1), "its magic number is 2051, not 2049");
+  refuse(idx_images(2, 27), idx_labels("\1\2"), "has images of another size than 28x28");
+  refuse(idx_images(2), idx_labels("\1"), "has 2 images but 1 labels");
+  refuse(idx_images(2), idx_labels("\1\12"), "label 10 of sample 1 is not a digit");
+  refuse(idx_images(2) + "x", idx_labels("\1\2"), "holds 1569 bytes, but its header says 1568");
+  refuse("abc", idx_labels("\1"), "is cut off in its header");
+  refuse(big_endian(0x803) + std::string(12, '\xff'), idx_labels("\1"),
          "has extents whose product overflows");
 }
 
 TEST_F(MnistFiles, DamagedFilesAreRefused) {
   const std::string path = dir_.file("x");
-  survives_damage(labels("\1\2\3"), [&](const std::string& bytes) {
+  survives_damage(idx_labels("\1\2\3"), [&](const std::string& bytes) {
     write_plain(path, bytes);
     read_idx(path, 1);
   });
-  write_gz(path, labels("\1\2\3"));
+  write_gz(path, idx_labels("\1\2\3"));
   const std::string packed = read_file(path);
   expect_user_error(
       [&] {

@@ -1,9 +1,11 @@
+#include "executor/cpu/cpu_target.h"
 #include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
 #include "frontend/readers/idx.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/idx_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid::fuzz {
@@ -34,13 +36,6 @@ std::string npy_file(Random& random) {
   return read_file(dir.file("t.npy"));
 }
 
-/// Up to three images of 4x4 pixels.
-std::string idx_file(Random& random) {
-  const size_t images = below(random, 4);
-  std::string bytes = {0, 0, 8, 3, 0, 0, 0, static_cast<char>(images), 0, 0, 0, 4, 0, 0, 0, 4};
-  return bytes.append(16 * images, static_cast<char>(random()));
-}
-
 /// Three splits of one image each.
 std::string json_file(Random& random) {
   std::string image = "[0.5";
@@ -49,12 +44,50 @@ std::string json_file(Random& random) {
   return "[" + split + "," + split + "," + split + "]";
 }
 
-/// Hands the damaged bytes to a reader of files.
-void read_damaged(const std::string& bytes, Random& random,
-                  const std::function<void(const std::string& path)>& read) {
+std::string csv_file(Random& random) {
+  std::string text = "a,b,\"label\"\n";
+  for (size_t rows = below(random, 6); rows > 0; --rows) {
+    for (int column = 0; column < 2; ++column) {
+      text += std::to_string(static_cast<int64_t>(random()) >> below(random, 64)) + "e-3, ";
+    }
+    text += std::to_string(below(random, 10)) + (below(random, 2) == 0 ? "\n" : "\r\n");
+  }
+  return text;
+}
+
+/// Opens the data and reads an epoch of it, as training does.
+void read_data(const std::string& spec) {
+  Reader reader(open_data(spec).dataset, {.batch = 2, .shuffle_seed = 1});
+  while (reader.next() != nullptr) continue;
+}
+
+/// Opens a file of damaged bytes by the SPEC `kind` + its path + `options`.
+void read_damaged(const std::string& kind, const std::string& bytes, Random& random,
+                  const std::string& options = "") {
   TempDir dir;
-  write_file_atomically(dir.file("damaged"), with_changed_bytes(bytes, random));
-  read(dir.file("damaged"));
+  write_plain(dir.file("damaged"), with_changed_bytes(bytes, random));
+  read_data(kind + dir.file("damaged") + options);
+}
+
+void read_damaged_idx(Random& random) {
+  TempDir dir;
+  const std::string images = idx_images(static_cast<uint32_t>(below(random, 4)), 4);
+  write_plain(dir.file("damaged"), with_changed_bytes(images, random));
+  read_idx(dir.file("damaged"), 3);
+}
+
+/// MNIST's files, both gzipped: the content tells, whatever the name.
+void read_damaged_gz(Random& random) {
+  TempDir dir;
+  const std::string labels(below(random, 5), '\3');
+  for (const auto& [name, bytes] :
+       {std::pair("train-images-idx3-ubyte", idx_images(static_cast<uint32_t>(labels.size()))),
+        std::pair("train-labels-idx1-ubyte", idx_labels(labels))}) {
+    const std::string path = dir.file(name) + std::string(below(random, 2) == 0 ? ".gz" : "");
+    write_gz(path, bytes);
+    write_plain(path, with_changed_bytes(read_file(path), random));
+  }
+  read_data("mnist:" + dir.path());
 }
 
 }  // namespace
@@ -64,22 +97,21 @@ std::vector<Attack> data_attacks() {
       {"safetensors",
        [](Random& random) {
          parse_safetensors(with_changed_bytes(safetensors_file(random), random), "damaged");
-       },
-       1},
-      {"npy",
-       [](Random& random) { parse_npy(with_changed_bytes(npy_file(random), random), "damaged"); },
-       1},
-      {"idx",
+       }},
+      {"npy", [](Random& random) { read_damaged("npy:x=", npy_file(random), random); }},
+      {"idx", read_damaged_idx},
+      {"gz", read_damaged_gz},
+      {"json", [](Random& random) { read_damaged("mnist-json:", json_file(random), random); }},
+      {"csv",
        [](Random& random) {
-         read_damaged(idx_file(random), random, [](const std::string& path) { read_idx(path, 3); });
-       },
-       1},
-      {"json",
+         const char* const classes = below(random, 2) == 0 ? "" : "&classes=1";
+         read_damaged("csv:", csv_file(random), random, std::string("?label=label") + classes);
+       }},
+      {"target",
        [](Random& random) {
-         read_damaged(json_file(random), random,
-                      [](const std::string& path) { open_data("mnist-json:" + path); });
-       },
-       1},
+         const std::string text = to_json(TargetDescription());
+         target_from_json(with_changed_bytes(text, random), "damaged");
+       }},
   };
 }
 

@@ -3,14 +3,20 @@
 //   fuzz_formats [--count N] [--seed S] [--only ATTACK] [--show 1]
 // A failure prints the command that repeats it; --show 1 prints every message.
 
-#include <sys/resource.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 #include "ir/error.h"
 #include "tests/fuzz/fuzz.h"
@@ -23,12 +29,27 @@ constexpr long kKiBAllowed = 256 << 10;
 
 char g_running[160];  ///< the attempt under way, for the signal handler
 
+/// Says which attempt it was; write() is all that a signal handler may call.
+void report(const char* what) {
+  for (const char* text : {what, static_cast<const char*>(g_running)}) {
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(2);  // there is nobody to tell
+  }
+}
+
 void report_signal(int signal) {
-  const char* what = signal == SIGALRM ? "took too long: " : "crashed: ";
-  // write() is all that a signal handler may call; there is nobody to tell that it failed.
-  if (write(STDERR_FILENO, what, std::strlen(what)) < 0) _exit(2);
-  if (write(STDERR_FILENO, g_running, std::strlen(g_running)) < 0) _exit(2);
+  report(signal == SIGALRM ? "took too long: " : "crashed: ");
   _exit(1);
+}
+
+/// A sanitizer reports crashes itself; it then needs only to say which attempt it was.
+void report_crashes() {
+  std::signal(SIGALRM, report_signal);
+  std::signal(SIGABRT, report_signal);
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_set_death_callback([] { report("crashed: "); });
+#else
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, report_signal);
+#endif
 }
 
 struct Settings {
@@ -59,16 +80,27 @@ Settings settings_of(const std::vector<std::string>& arguments) {
   return settings;
 }
 
+/// The most memory that the process had since forget_peak(), in KiB.
 long peak_kib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("VmHWM:")) return std::atol(line.c_str() + std::strlen("VmHWM:"));
+  }
+  throw InternalError("/proc/self/status has no VmHWM");
+}
+
+void forget_peak() {
+  malloc_trim(0);  // what earlier attempts freed must not hide what this one takes
+  std::ofstream("/proc/self/clear_refs") << 5;
 }
 
 struct Tally {
   int accepted = 0;
   int refused = 0;
   int failed = 0;
+  double seconds = 0;  ///< of the slowest
+  long kib = 0;        ///< of the largest
 };
 
 std::string fault_of_message(const std::string& message) {
@@ -80,21 +112,34 @@ std::string fault_of_message(const std::string& message) {
 /// What went wrong, or "".
 std::string run_one(const Attack& attack, uint64_t seed, bool show, Tally& tally) {
   Random random(seed);
-  const long before = peak_kib();
   try {
-    alarm(kSecondsAllowed);
     attack.attempt(random);
     ++tally.accepted;
   } catch (const UserError& e) {
     ++tally.refused;
     if (show) std::printf("%s\n", e.what());
-    const std::string fault = fault_of_message(e.what());
-    if (!fault.empty()) return fault;
+    return fault_of_message(e.what());
   } catch (const std::exception& e) {
     return std::string("not a UserError: ") + e.what();
   }
+  return "";
+}
+
+/// The same within bounds of time and memory.
+std::string run_bounded(const Attack& attack, uint64_t seed, bool show, Tally& tally) {
+  using Clock = std::chrono::steady_clock;
+  forget_peak();
+  const long before = peak_kib();
+  const auto start = Clock::now();
+  alarm(kSecondsAllowed);
+  const std::string fault = run_one(attack, seed, show, tally);
   alarm(0);
-  return peak_kib() - before > kKiBAllowed ? "took more than 256 MiB" : "";
+  const long kib = peak_kib() - before;
+  tally.seconds =
+      std::max(tally.seconds, std::chrono::duration<double>(Clock::now() - start).count());
+  tally.kib = std::max(tally.kib, kib);
+  if (!fault.empty() || kib <= kKiBAllowed) return fault;
+  return "took " + std::to_string(kib >> 10) + " MiB";
 }
 
 bool run(const Attack& attack, const Settings& settings) {
@@ -104,23 +149,25 @@ bool run(const Attack& attack, const Settings& settings) {
     const uint64_t seed = settings.seed + static_cast<uint64_t>(i);
     std::snprintf(g_running, sizeof g_running, "fuzz_formats --only %s --count 1 --seed %llu\n",
                   attack.name.c_str(), static_cast<unsigned long long>(seed));
-    const std::string fault = run_one(attack, seed, settings.show, tally);
+    const std::string fault = run_bounded(attack, seed, settings.show, tally);
     if (fault.empty()) continue;
     ++tally.failed;
     std::fprintf(stderr, "%s\n  repeat: %s", fault.c_str(), g_running);
   }
-  std::printf("%-16s %6d attempts: %6d accepted, %6d refused, %d failed\n", attack.name.c_str(),
-              attempts, tally.accepted, tally.refused, tally.failed);
+  std::printf("%-16s %6d attempts: %6d accepted, %6d refused, %d failed; at most %.2f s, %ld MiB\n",
+              attack.name.c_str(), attempts, tally.accepted, tally.refused, tally.failed,
+              tally.seconds, tally.kib >> 10);
   return tally.failed == 0;
 }
 
 }  // namespace
 
 std::string with_changed_bytes(std::string bytes, Random& random) {
+  const bool in_place = below(random, 2) == 0;
   for (size_t changes = 1 + below(random, 4); changes > 0 && !bytes.empty(); --changes) {
     const size_t at = below(random, bytes.size());
     const size_t length = 1 + below(random, 8);
-    switch (below(random, 8)) {
+    switch (in_place ? 4 : below(random, 8)) {
       case 0:
         bytes.resize(at);
         break;
@@ -141,7 +188,7 @@ std::string with_changed_bytes(std::string bytes, Random& random) {
 }
 
 int main_of(const std::vector<std::string>& arguments) {
-  for (const int signal : {SIGALRM, SIGSEGV, SIGFPE, SIGABRT}) std::signal(signal, report_signal);
+  report_crashes();
   const Settings settings = settings_of(arguments);
   bool good = true;
   for (const auto& attacks : {program_attacks(), data_attacks()}) {

@@ -32,8 +32,23 @@ std::unique_ptr<ir::Program> whole_net(Random& random) {
   return program;
 }
 
-std::string net_text(Random& random) { return ir::print(*random_net(random, 12)); }
-std::string net_file(Random& random) { return ir::serialize(*random_net(random, 12), version_of); }
+/// What a file may hold: mostly a whole net, else one after some passes, with bodies and stores.
+std::unique_ptr<ir::Program> saved_net(Random& random) {
+  auto program = whole_net(random);
+  if (below(random, 4) != 0) return program;
+  const Options options{.mode = Mode::train, .batch = kBatchSize, .libraries = false};
+  std::vector<Pass> passes = pipeline(options);
+  passes.resize(below(random, passes.size() + 1));
+  try {
+    run_passes(*program, passes, options, CpuTarget(describe_host(1)));
+  } catch (const UserError&) {
+    program = whole_net(random);
+  }
+  return program;
+}
+
+std::string net_text(Random& random) { return ir::print(*saved_net(random)); }
+std::string net_file(Random& random) { return ir::serialize(*saved_net(random), version_of); }
 
 /// Zeros for every feed, small enough to be made; more is refused when the step is planned.
 Batch zeros_for(const ir::Program& program) {
@@ -96,7 +111,9 @@ void read_and_check(const std::string& bytes, const std::string& file_name) {
   const std::string text = ir::print(*program);
   const auto again = read_program(text, "printed.fir");
   check(ir::print(*again) == text, "the text of an accepted program changes when it is read");
-  for (const auto& op : program->main().ops) infer_types(*op);
+  for (const auto& graph : program->graphs) {
+    for (const auto& op : graph->ops) infer_types(*op);
+  }
   run_step(std::move(program));
 }
 
@@ -154,8 +171,16 @@ void change_attr(Random& random, fbs::AttrT& attr) {
   }
 }
 
-void change_op(Random& random, fbs::ProgramT& file, fbs::OpT& op) {
-  switch (below(random, 8)) {
+/// Mostly a result of an op before `position`.
+fbs::Operand odd_operand(Random& random, size_t position) {
+  const bool plausible = position > 0 && below(random, 8) != 0;
+  const auto op = static_cast<uint32_t>(below(random, plausible ? position : 16));
+  return {op, static_cast<uint32_t>(below(random, 8) == 0)};
+}
+
+/// Changes the op at `position` of its graph.
+void change_op(Random& random, fbs::ProgramT& file, fbs::OpT& op, size_t position) {
+  switch (below(random, 10)) {
     case 0:
       op.kind = static_cast<uint32_t>(below(random, file.kinds.size() + 1));
       break;
@@ -166,11 +191,11 @@ void change_op(Random& random, fbs::ProgramT& file, fbs::OpT& op) {
       if (fbs::AttrT* attr = any_of(random, op.attrs)) change_attr(random, *attr);
       break;
     case 3:
-      op.operands.resize(below(random, 4), fbs::Operand(0, 0));
+      op.operands.resize(below(random, 4), odd_operand(random, position));
       break;
     case 4:
       for (fbs::Operand& o : op.operands) {
-        o = {static_cast<uint32_t>(below(random, 16)), static_cast<uint32_t>(below(random, 2))};
+        if (below(random, 2) == 0) o = odd_operand(random, position);
       }
       break;
     case 5:
@@ -179,9 +204,13 @@ void change_op(Random& random, fbs::ProgramT& file, fbs::OpT& op) {
     case 6:
       op.symbol = below(random, 2) ? "v0" : "";
       break;
-    default:
+    case 7:
       op.id = odd_number(random, op.id);
+      break;
+    case 8:
       op.role = static_cast<fbs::Role>(below(random, 7));
+      break;
+    default:
       op.file = static_cast<uint32_t>(below(random, 3));
   }
 }
@@ -196,6 +225,7 @@ void change_graph(Random& random, fbs::ProgramT& file, fbs::GraphT& graph) {
       graph.ops.erase(graph.ops.begin() + static_cast<ptrdiff_t>(below(random, graph.ops.size())));
       break;
     case 2:
+      if (graph.outputs.empty()) return;
       graph.outputs[0]->value = std::make_unique<fbs::Operand>(below(random, 16), 0);
       graph.outputs[0]->name = below(random, 2) ? "out" : "";
       break;
@@ -231,19 +261,19 @@ void change_kind(Random& random, fbs::ProgramT& file) {
 
 std::string with_changed_structure(const std::string& bytes, Random& random) {
   const std::unique_ptr<fbs::ProgramT> file(fbs::GetProgram(bytes.data())->UnPack());
-  for (size_t changes = 1 + below(random, 3); changes > 0; --changes) {
-    fbs::GraphT& main = *file->graphs[0];
+  for (size_t changes = 1 + below(random, 2) * below(random, 3); changes > 0; --changes) {
+    fbs::GraphT& graph = *file->graphs[below(random, file->graphs.size())];
     const size_t kind = below(random, 10);
     if (kind == 0) {
       change_kind(random, *file);
-    } else if (kind < 3 && !main.ops.empty()) {
-      change_graph(random, *file, main);
-    } else if (fbs::OpT* op = any_of(random, main.ops)) {
-      change_op(random, *file, *op);
+    } else if (kind < 3 && !graph.ops.empty()) {
+      change_graph(random, *file, graph);
+    } else if (!graph.ops.empty()) {
+      const size_t position = below(random, graph.ops.size());
+      change_op(random, *file, *graph.ops[position], position);
     }
   }
-  for (auto& graph :
-       file->graphs) {  // op.results.resize() leaves null tables, which cannot be packed
+  for (auto& graph : file->graphs) {  // resize() leaves null tables, which cannot be packed
     for (auto& op : graph->ops) std::erase(op->results, nullptr);
   }
   flatbuffers::FlatBufferBuilder builder;

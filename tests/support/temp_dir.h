@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace fluid {
@@ -24,5 +25,10 @@ class TempDir {
  private:
   std::string path_;
 };
+
+/// Without the flushes of an atomic write, which many small files do not need.
+inline void write_plain(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
 
 }  // namespace fluid

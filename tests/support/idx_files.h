@@ -1,0 +1,36 @@
+#pragma once
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <string>
+
+#include "ir/error.h"
+
+namespace fluid {
+
+inline std::string big_endian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+/// An idx file of `n` square images, all pixels 7.
+inline std::string idx_images(uint32_t n, uint32_t side = 28) {
+  return big_endian(0x803) + big_endian(n) + big_endian(side) + big_endian(side) +
+         std::string(size_t{n} * side * side, '\7');
+}
+
+/// An idx file with a label a byte.
+inline std::string idx_labels(const std::string& values) {
+  return big_endian(0x801) + big_endian(static_cast<uint32_t>(values.size())) + values;
+}
+
+inline void write_gz(const std::string& path, const std::string& bytes) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  check(file != nullptr, "cannot write " + path);
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+}
+
+}  // namespace fluid
