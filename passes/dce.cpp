@@ -10,8 +10,7 @@ bool is_root(const ir::Op& op) {
   return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower);
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
-  ir::Graph& graph = program.main();
+bool drop_ops(ir::Graph& graph) {
   Values roots;
   for (const ir::Output& o : graph.outputs) roots.push_back(o.value);
   std::set<const ir::Op*> live;
@@ -26,11 +25,42 @@ bool run(ir::Program& program, const Options&, const Target&) {
   return graph.ops.size() != before;
 }
 
+/// Main and the graphs that its ops, and the ops of those, refer to.
+std::set<const ir::Graph*> live_graphs(const ir::Program& program) {
+  std::set<const ir::Graph*> live = {&program.main()};
+  std::vector<const ir::Graph*> todo = {&program.main()};
+  while (!todo.empty()) {
+    const ir::Graph* graph = todo.back();
+    todo.pop_back();
+    for (const auto& op : graph->ops) {
+      for (const auto& [name, attr] : op->attrs) {
+        const auto* ref = std::get_if<GraphRef>(&attr);
+        if (ref == nullptr) continue;
+        const ir::Graph* body = program.find(ref->name);
+        if (live.insert(body).second) todo.push_back(body);
+      }
+    }
+  }
+  return live;
+}
+
+bool drop_graphs(ir::Program& program) {
+  const std::set<const ir::Graph*> live = live_graphs(program);
+  return std::erase_if(program.graphs, [&](const auto& g) { return !live.contains(g.get()); }) > 0;
+}
+
+bool run(ir::Program& program, const Options&, const Target&) {
+  const bool ops = drop_ops(program.main());
+  return drop_graphs(program) || ops;  // in this order: a dropped op may hold the last reference
+}
+
 }  // namespace
 
 Pass dce_pass() {
   return {.name = "dce",
-          .doc = "Drops ops that no output, store or directive depends on.",
+          .doc =
+              "Drops ops that no output, store or directive depends on, and graphs that nothing "
+              "refers to.",
           .needs = {},
           .gives = {},
           .run = run};
