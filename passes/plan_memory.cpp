@@ -236,6 +236,9 @@ bool run(ir::Program& program, const Options& options, const Target& target) {
       op->attrs.set("workspace", text_of(it->second));
     }
   }
+#ifndef NDEBUG
+  verify_plan(memory_plan(program, options), program, options);
+#endif
   return true;
 }
 

@@ -1,0 +1,85 @@
+// The memory plans of the examples, for whole batches and for the rest of an epoch.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "executor/cpu/cpu_target.h"
+#include "frontend/fluid.h"
+#include "frontend/readers/digits.h"
+#include "ir/print.h"
+#include "passes/memory_plan.h"
+#include "passes/pass.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+struct Example {
+  const char* name;
+  int64_t batch, rest;
+};
+
+std::ostream& operator<<(std::ostream& out, const Example& example) { return out << example.name; }
+
+class PlanOfExample : public testing::TestWithParam<Example> {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path examples = std::filesystem::path(FLUID_BINARY_DIR) / "examples";
+    const std::string name = GetParam().name;
+    if (!std::filesystem::exists(examples)) GTEST_SKIP() << "the examples are not built";
+    program_.emplace(Program::load(examples / (name + ".fluid")));
+  }
+
+  Dataset data() const {
+    const int64_t samples = GetParam().batch + GetParam().rest;
+    if (program_->ir().main().find("data", "image") != nullptr) return generate_digits(samples, 3);
+    return open_data("synthetic-linear?limit=" + std::to_string(samples)).dataset;
+  }
+
+  std::vector<std::byte> trained(const ExecutorOptions& options) const {
+    Reader reader(data(), {.batch = GetParam().batch, .shuffle_seed = 1});
+    EXPECT_EQ(reader.batch_sizes(), (std::vector{GetParam().batch, GetParam().rest}));
+    Executor exe(*program_, cpu(), options);
+    exe.prepare({.train = reader.batch_sizes(), .eval = reader.batch_sizes()});
+    for (const Batch& batch : reader) {
+      exe.run(batch);
+      exe.eval(batch);
+    }
+    return parameter_bytes(exe);
+  }
+
+  std::optional<Program> program_;
+};
+
+TEST_P(PlanOfExample, IsSafe) {
+  const CpuTarget target(describe_host(2));
+  bool library = false, channels_last = false;
+  for (const Mode mode : {Mode::init, Mode::train, Mode::eval, Mode::predict}) {
+    for (const int64_t batch : {GetParam().batch, GetParam().rest}) {
+      for (const bool guard : {false, true}) {
+        const Options options{.mode = mode, .batch = batch, .guard_plan = guard};
+        const auto program = program_->ir().clone();
+        run_passes(*program, pipeline(options), options, target);
+        verify_plan(memory_plan(*program, options), *program, options);
+        const std::string text = ir::print(*program);
+        library |= text.find("kernel = \"") != std::string::npos;
+        channels_last |= text.find("{nhwc}") != std::string::npos;
+      }
+    }
+  }
+  EXPECT_EQ(channels_last, library) << "layouts are there for library kernels";
+}
+
+TEST_P(PlanOfExample, GivesTheSameBitsWhileItIsChecked) {
+  EXPECT_EQ(trained({.verify_plan = true}), trained({}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, PlanOfExample,
+                         testing::Values(Example{"linear_regression", 5000, 123},
+                                         Example{"mnist_fluid", 100, 27},
+                                         Example{"mnist_cnn", 128, 96}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace fluid
