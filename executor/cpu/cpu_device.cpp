@@ -21,7 +21,8 @@ class CpuDevice : public Device {
 
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {
-    return std::make_unique<CpuExecutable>(final_program, plan, options, compiler_, threads_);
+    return std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
+                                           compiler_, threads_);
   }
 
   CompileReport report() const override {

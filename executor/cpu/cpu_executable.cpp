@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "executor/cpu/kernels.h"
 #include "executor/cpu/parallel.h"
 #include "ops/table.h"
 
@@ -21,10 +20,11 @@ bool lowers_to(const ir::Op& op) {
 }  // namespace
 
 CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
-                             const Options& options, Compiler& compiler, int threads)
+                             const Options& options, KernelMemo& kernels, Compiler& compiler,
+                             int threads)
     : plan_(plan), batch_(options.batch), threads_(threads) {
   const ir::Graph& main = program.main();
-  add_kernels(main, compiler);
+  add_kernels(main, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
@@ -53,10 +53,27 @@ Step CpuExecutable::step_of(ir::Op& op, int position) const {
   return step;
 }
 
+int64_t CpuExecutable::workspace(const ir::Op& op, int64_t bytes) const {
+  const auto planned = plan_.workspaces.find(&op);
+  const int64_t given = planned != plan_.workspaces.end() ? planned->second.bytes : 0;
+  check(bytes <= given, "a kernel of '" + op.name + "' needs a workspace of " +
+                            std::to_string(bytes) + " bytes, but " + std::to_string(given) +
+                            " are planned");
+  return bytes > 0 ? planned->second.offset : 0;
+}
+
+void CpuExecutable::add_library(Step step) {
+  LibraryRoutine kernel = library_kernel(*step.op, batch_);
+  const int64_t offset = workspace(*step.op, kernel.workspace);
+  if (kernel.workspace > 0) step.refs.push_back({.offset = offset});
+  step.library = std::move(kernel.bind);
+  steps_.push_back(std::move(step));
+}
+
 void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
-  for (const int64_t offset : scratch_layout(kernel, batch_).offsets) {
-    step.refs.push_back({.offset = plan_.workspaces.at(step.op).offset + offset});
-  }
+  const ScratchLayout scratch = scratch_layout(kernel, batch_);
+  const int64_t begin = workspace(*step.op, scratch.bytes);
+  for (const int64_t offset : scratch.offsets) step.refs.push_back({.offset = begin + offset});
   if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
     step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
     error_words_.push_back({});
@@ -68,7 +85,7 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   steps_.push_back(std::move(step));
 }
 
-void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
+void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
   std::vector<kir::Kernel> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
@@ -77,15 +94,10 @@ void CpuExecutable::add_kernels(const ir::Graph& main, Compiler& compiler) {
     check(lowers_to<Composite>(op), "op '" + op.name + "' reached the executor without a kernel");
     Step step = step_of(op, static_cast<int>(i));
     if (op.attrs.has("kernel")) {
-      step.library = library_kernel(op, batch_);
-      const auto workspace = plan_.workspaces.find(&op);
-      if (workspace != plan_.workspaces.end()) {
-        step.refs.push_back({.offset = workspace->second.offset});
-      }
-      steps_.push_back(std::move(step));
+      add_library(std::move(step));
       continue;
     }
-    kernels.push_back(kernel_of(op));
+    kernels.push_back(memo.kernel_of(op));
     generated.push_back(steps_.size());
     add_generated(std::move(step), kernels.back());
   }

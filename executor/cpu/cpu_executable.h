@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/compiler.h"
+#include "executor/cpu/kernels.h"
 #include "executor/cpu/library.h"
 #include "executor/device.h"
 #include "executor/plan_guard.h"
@@ -40,15 +41,18 @@ struct Step {
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
-                Compiler& compiler, int threads);
+                KernelMemo& kernels, Compiler& compiler, int threads);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots) override;
 
  private:
-  void add_kernels(const ir::Graph& main, Compiler& compiler);
+  void add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler);
   void add_store(const ir::Op& op, int position);
   Step step_of(ir::Op& op, int position) const;
+  void add_library(Step step);
   void add_generated(Step step, const kir::Kernel& kernel);
+  /// Where the workspace of `op` is, which must have room for `bytes`.
+  int64_t workspace(const ir::Op& op, int64_t bytes) const;
   BufferRef ref(const Value& value) const;
   void run_step(const Step& step, size_t slots);
   Status error() const;

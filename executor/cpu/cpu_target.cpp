@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "executor/cpu/kernels.h"
 #include "executor/cpu/library.h"
 #include "ops/table.h"
 
@@ -71,7 +70,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 
 int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel")) return 0;  // a library's needs are known from its claim
-  return scratch_layout(kernel_of(fused), batch).bytes;
+  return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 
 }  // namespace fluid

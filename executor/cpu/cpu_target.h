@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "executor/cpu/kernels.h"
 #include "passes/target.h"
 
 namespace fluid {
@@ -37,9 +39,12 @@ class CpuTarget : public Target {
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;
+  /// What scratch() has scheduled, for whoever compiles what it planned.
+  KernelMemo& kernels() const { return *kernels_; }
 
  private:
   TargetDescription cpu_;
+  std::unique_ptr<KernelMemo> kernels_ = std::make_unique<KernelMemo>();
 };
 
 }  // namespace fluid

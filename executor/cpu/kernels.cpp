@@ -1,20 +1,46 @@
 #include "executor/cpu/kernels.h"
 
-#include <fmt/format.h>
-#include <xxhash.h>
-
 #include "codegen/schedule.h"
+#include "ir/print.h"
 
 namespace fluid {
+namespace {
 
-kir::Kernel kernel_of(const ir::Op& fused) {
-  const auto& body = fused.attrs.get<GraphRef>("body");
-  const ir::Graph* graph = fused.graph()->program().find(body.name);
-  check(graph != nullptr, "fused op without its body '" + body.name + "'");
-  kir::Kernel kernel = schedule(*graph, "k");
-  const std::string text = kir::print(kernel);
-  kernel.name = fmt::format("k_{:016x}", XXH3_64bits(text.data(), text.size()));
-  return kernel;
+/// All of a body that its kernel depends on, as text.
+std::string content_of(const ir::Graph& body) {
+  std::map<const ir::Op*, size_t> number;
+  std::string text;
+  const auto add = [&](const Value& v) {
+    text += ' ' + std::to_string(number.at(v.op())) + '.' + std::to_string(v.index());
+  };
+  for (const auto& op : body.ops) {
+    text += op->name;
+    for (const Value& v : op->operands) add(v);
+    for (const auto& [name, attr] : op->attrs) text += ' ' + name + '=' + ir::print(attr);
+    for (const ir::Result& r : op->results) text += ' ' + r.type.str();
+    text += '\n';
+    number.emplace(op.get(), number.size());
+  }
+  for (const ir::Output& o : body.outputs) add(o.value);
+  return text;
+}
+
+}  // namespace
+
+const kir::Kernel& KernelMemo::kernel_of(const ir::Op& fused) {
+  const auto& name = fused.attrs.get<GraphRef>("body").name;
+  const ir::Graph* body = fused.graph()->program().find(name);
+  check(body != nullptr, "fused op without its body '" + name + "'");
+  const std::string content = content_of(*body);
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<const kir::Kernel>& kernel = kernels_[content];
+  if (!kernel) kernel = std::make_unique<const kir::Kernel>(schedule(*body, "kernel"));
+  return *kernel;
+}
+
+int KernelMemo::scheduled() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<int>(kernels_.size());
 }
 
 ScratchLayout scratch_layout(const kir::Kernel& kernel, int64_t batch) {

@@ -39,20 +39,21 @@ std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                         .vector_lanes = cpu.vector_bits / 32});
 }
 
-LibraryBinder library_kernel(const ir::Op& fused, int64_t batch) {
+LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   const ir::Graph* graph = fused.graph()->program().find(fused.attrs.get<GraphRef>("body").name);
   check(graph != nullptr, "fused op without its body");
   const Body body(*graph);
   const Chain epilogue(body.ops.begin() + 1, body.ops.end());
   auto kernel = std::make_shared<OnednnKernel>(*body.ops.at(0), epilogue, batch);
   const size_t operands = fused.operands.size();
-  return [=](void* const* buffers, void* workspace) -> LibraryCall {
+  LibraryBinder bind = [=](void* const* buffers, void* workspace) -> LibraryCall {
     std::vector<void*> own;
     for (const size_t i : body.buffers) own.push_back(buffers[i]);
     own.push_back(buffers[operands]);
     auto call = std::make_shared<OnednnCall>(kernel->bind(own.data(), workspace));
     return [kernel, call] { call->run(); };
   };
+  return {std::move(bind), kernel->workspace()};
 }
 
 #else
@@ -61,7 +62,7 @@ std::vector<Claim> library_claims(const ir::Op&, const Chain&, const TargetDescr
   return {};
 }
 
-LibraryBinder library_kernel(const ir::Op& fused, int64_t) {
+LibraryRoutine library_kernel(const ir::Op& fused, int64_t) {
   throw InternalError("this build has no library for a fused op of kernel '" +
                       fused.attrs.get<std::string>("kernel") + "'");
 }

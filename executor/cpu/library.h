@@ -12,11 +12,17 @@ namespace fluid {
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second);
 
-/// Makes calls of the library kernel that the `fused` op was given to (its attribute `kernel`).
-/// The first argument holds the addresses of its operands and results, the second its workspace;
-/// the call it returns refers to them. Throws InternalError in a build without the library.
 using LibraryCall = std::function<void()>;
+/// Makes calls. The first argument holds the addresses of operands and results, the second the
+/// workspace; the call refers to them.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
-LibraryBinder library_kernel(const ir::Op& fused, int64_t batch);
+struct LibraryRoutine {
+  LibraryBinder bind;
+  int64_t workspace = 0;  ///< bytes that a call needs
+};
+
+/// The kernel that `fused` was given to (its attribute `kernel`). Throws InternalError in a build
+/// without the library.
+LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch);
 
 }  // namespace fluid

@@ -1,0 +1,80 @@
+#include "executor/cpu/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "executor/cpu/cpu_device.h"
+#include "executor/cpu/cpu_target.h"
+#include "passes/pass.h"
+#include "tests/support/small_programs.h"
+
+namespace fluid {
+namespace {
+
+/// The step of the seed network, compiled up to its memory plan.
+struct Step {
+  Options options;
+  std::unique_ptr<ir::Program> program = testing::conv_net({.size = 20});
+  MemoryPlan plan;
+
+  Step(const Target& target, Options o) : options(std::move(o)) {
+    run_passes(*program, pipeline(options), options, target);
+    plan = memory_plan(*program, options);
+  }
+  std::unique_ptr<Executable> build(Device& device) const {
+    return device.build(*program, plan, options);
+  }
+};
+
+TEST(KernelMemo, SchedulesABodyOnceForAllBatches) {
+  const CpuTarget target(describe_host(2));
+  const Step full(target, {.batch = 32, .libraries = false});
+  const int once = target.kernels().scheduled();
+  EXPECT_GT(once, 0);
+  const Step rest(target, {.batch = 31, .libraries = false});
+  EXPECT_EQ(target.kernels().scheduled(), once);
+  const Step wide(target, {.batch = 32, .dtype = DType::f64, .libraries = false});
+  EXPECT_GT(target.kernels().scheduled(), once) << "other types are other kernels";
+}
+
+/// A fused group whose body computes `op` of its argument.
+ir::Op& group_of(ir::Program& program, const std::string& op, const std::string& name) {
+  const Type type{f32, {kBatch, 3}, {}};
+  ir::Graph& body = program.add_graph(name);
+  ir::Op* arg = body.append("arg", {}, {{"index", int64_t{0}}}, {type}, {name.c_str(), 1});
+  body.outputs.push_back({"0", body.append(op, {arg->result()}, {}, {type})->result()});
+  ir::Op* x = program.main().append("data", {}, {}, {type});
+  x->symbol = name;
+  return *program.main().append("fused", {x->result()}, {{"body", GraphRef{name}}}, {type});
+}
+
+TEST(KernelMemo, TellsBodiesByWhatTheyCompute) {
+  ir::Program program("p");
+  KernelMemo memo;
+  const kir::Kernel& kernel = memo.kernel_of(group_of(program, "exp", "a"));
+  EXPECT_EQ(&memo.kernel_of(group_of(program, "exp", "b")), &kernel);
+  EXPECT_NE(&memo.kernel_of(group_of(program, "neg", "c")), &kernel);
+}
+
+TEST(CpuExecutable, RefusesAPlanWithTooLittleWorkspace) {
+  for (const bool libraries : {true, false}) {
+    const auto device = cpu_device({.threads = 2});
+    Step step(device->target(), {.batch = 32, .libraries = libraries});
+    EXPECT_NO_THROW(step.build(*device));
+    bool shrunk = false;
+    for (auto& [op, range] : step.plan.workspaces) {
+      if (op->attrs.has("kernel") != libraries) continue;
+      --range.bytes;
+      shrunk = true;
+    }
+    if (!shrunk) GTEST_SKIP() << "no kernel of the step has a workspace";
+    try {
+      step.build(*device);
+      ADD_FAILURE() << "no error";
+    } catch (const InternalError& e) {
+      EXPECT_NE(std::string(e.what()).find("needs a workspace of"), std::string::npos) << e.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fluid
