@@ -1,44 +1,45 @@
+#include "tests/support/ptx.h"
+
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "codegen/compiler.h"
+#include "executor/cpu/kernels.h"
 #include "ir/error.h"
-#include "tests/support/kir_builder.h"
+#include "ops/program_file.h"
+#include "passes/pass.h"
 #include "tests/support/kir_samples.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/plain_target.h"
 
 namespace fluid::testing {
 namespace {
 
-/// The assembler's path, or "" when there is none.
-std::string ptxas() {
-  for (const char* candidate : {"/usr/local/cuda/bin/ptxas", "ptxas"}) {
-    if (std::system((std::string(candidate) + " --version > /dev/null 2>&1").c_str()) == 0) {
-      return candidate;
-    }
-  }
-  return "";
+TEST(Ptx, EveryScalarAssembles) {
+  const std::string assembler = ptx_assembler();
+  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
+  expect_assembles(assembler, every_scalar_kernels(), {"sm_80", "sm_90", "sm_100", "sm_120"});
 }
 
-TEST(Ptx, EveryScalarAssembles) {
-  const std::string assembler = ptxas();
-  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
-  const TempDir dir;
-  const std::vector<kir::Kernel> kernels = every_scalar_kernels();
-  for (const std::string arch : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
-    const std::string source = dir.path() + "/" + arch + ".ptx";
-    const std::string log = dir.path() + "/log";
-    std::ofstream(source) << emit_ptx(kernels, arch);
-    const std::string command =
-        assembler + " -arch=" + arch + " -o /dev/null " + source + " > " + log + " 2>&1";
-    std::ifstream messages;
-    const int status = std::system(command.c_str());
-    messages.open(log);
-    EXPECT_EQ(status, 0) << arch << ": "
-                         << std::string(std::istreambuf_iterator<char>(messages), {});
+/// The kernels of `program` in one mode, all of them generated.
+void add_kernels(const ir::Program& program, Mode mode, std::vector<kir::Kernel>& kernels) {
+  const Options options{.mode = mode, .batch = 100, .libraries = false};
+  const auto copy = program.clone();
+  run_passes(*copy, pipeline(options), options, PlainTarget());
+  for (const auto& op : copy->main().ops) {
+    if (op->name == "fused") kernels.push_back(kernel_of(*op));
   }
+}
+
+TEST(Ptx, EveryKernelOfTheExamplesAssembles) {
+  const std::string assembler = ptx_assembler();
+  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
+  std::vector<kir::Kernel> kernels;
+  for (const std::string name : {"linear_regression", "mnist_fluid", "mnist_cnn"}) {
+    const auto program = load_program(FLUID_BINARY_DIR "/examples/" + name + ".fluid");
+    for (const Mode mode : {Mode::init, Mode::train, Mode::eval}) {
+      add_kernels(*program, mode, kernels);
+    }
+  }
+  expect_assembles(assembler, kernels, {"sm_80", "sm_90", "sm_100"});
 }
 
 TEST(Ptx, CallsNothingAndStridesOverTheGrid) {

@@ -58,7 +58,7 @@ void run_kernel(const kir::Kernel& kernel, const CompiledKernel& code, const ir:
 
 }  // namespace
 
-NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch) {
+std::vector<kir::Kernel> kernels_of(const ir::Graph& graph) {
   std::vector<kir::Kernel> kernels;
   for (const auto& op : graph.ops) {
     const Lower& lower = *def_of(*op).lower;
@@ -67,6 +67,11 @@ NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t 
     make_group(*op, group.main());
     kernels.push_back(schedule(group.main(), "k" + std::to_string(kernels.size())));
   }
+  return kernels;
+}
+
+NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch) {
+  const std::vector<kir::Kernel> kernels = kernels_of(graph);
   Compiler compiler{CompilerOptions{}};
   const std::vector<CompiledKernel> code = compiler.compile(kernels);
   std::map<Value, Tensor> values;

@@ -1,0 +1,31 @@
+// The kernels of all ops' samples are valid code for GPUs.
+
+#include "tests/support/ptx.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/kernel_runner.h"
+#include "tests/support/op_harness.h"
+
+namespace fluid::testing {
+namespace {
+
+TEST(Ptx, EveryOpAssembles) {
+  const std::string assembler = ptx_assembler();
+  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
+  std::vector<kir::Kernel> kernels;
+  for (const OpTest& test : op_tests()) {
+    for (const Sample& sample : test.samples) {
+      const Built built = build(test, sample, f32);
+      expand_all(built.program->main());
+      for (kir::Kernel& kernel : kernels_of(built.program->main())) {
+        kernel.name = test.op;
+        kernels.push_back(std::move(kernel));
+      }
+    }
+  }
+  expect_assembles(assembler, std::move(kernels), {"sm_80", "sm_90", "sm_100"});
+}
+
+}  // namespace
+}  // namespace fluid::testing

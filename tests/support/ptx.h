@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/kernel_ir.h"
+
+namespace fluid::testing {
+
+/// NVIDIA's assembler for PTX: its path, or "" when there is none.
+std::string ptx_assembler();
+
+/// Expects that `assembler` takes the kernels, each distinct one once, for every architecture. What
+/// it says of a kernel names it by the kernel's name and a number.
+void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> kernels,
+                      const std::vector<std::string>& architectures);
+
+}  // namespace fluid::testing
