@@ -21,11 +21,12 @@ TEST(Ptx, EveryScalarAssembles) {
 
 /// The kernels of `program` in one mode, all of them generated.
 void add_kernels(const ir::Program& program, Mode mode, std::vector<kir::Kernel>& kernels) {
+  KernelMemo memo;
   const Options options{.mode = mode, .batch = 100, .libraries = false};
   const auto copy = program.clone();
   run_passes(*copy, pipeline(options), options, PlainTarget());
   for (const auto& op : copy->main().ops) {
-    if (op->name == "fused") kernels.push_back(kernel_of(*op));
+    if (op->name == "fused") kernels.push_back(memo.kernel_of(*op));
   }
 }
 
