@@ -1,9 +1,12 @@
 #include "executor/arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ir/error.h"
 
@@ -26,6 +29,15 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
   data_ = reinterpret_cast<std::byte*>(aligned);
   // A hint: whatever the kernel answers, the memory is there.
   if (static_cast<size_t>(bytes) >= kHugePage) madvise(data_, size_t(bytes), MADV_HUGEPAGE);
+}
+
+int64_t Arena::touched() const {
+  if (size_ == 0) return 0;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages((static_cast<size_t>(size_) + page - 1) / page);
+  if (mincore(data_, static_cast<size_t>(size_), pages.data()) != 0) return size_;
+  const auto present = std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; });
+  return static_cast<int64_t>(present) * static_cast<int64_t>(page);
 }
 
 Arena::~Arena() {

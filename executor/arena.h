@@ -17,6 +17,7 @@ class Arena {
 
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
+  int64_t touched() const;  ///< bytes that the system has given memory for: used so far
 
  private:
   std::byte* data_ = nullptr;

@@ -240,10 +240,11 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
 
 MemoryUse Executor::memory() const {
   Session& session = impl_->session();
-  return {.total = session.arena_bytes(),
+  return {.total = session.arena().size(),
           .state = session.variables().bytes(),
           .slots = 2 * session.slot_bytes(),
-          .transient = session.transient_bytes()};
+          .transient = session.transient_bytes(),
+          .touched = session.arena().touched()};
 }
 
 CompileReport Executor::compile_report() const {

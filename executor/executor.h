@@ -44,6 +44,7 @@ struct MemoryUse {
   int64_t state = 0;      ///< parameters, optimizer state, counters
   int64_t slots = 0;      ///< two slots for the feeds and outputs of a step
   int64_t transient = 0;  ///< the largest need of any prepared step
+  int64_t touched = 0;    ///< of the total, used so far: the system gives memory at the first use
 };
 
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once.

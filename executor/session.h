@@ -62,7 +62,7 @@ class Session {
   const Device& device() const { return *device_; }
   int64_t slot_bytes() const { return slot_bytes_; }
   int64_t transient_bytes() const { return transient_bytes_; }
-  int64_t arena_bytes() const { return arena_.size(); }
+  const Arena& arena() const { return arena_; }
   double passes_ms() const { return passes_ms_; }
 
  private:

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/figures.h"
 #include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/resident.h"
 #include "executor/fluidrun/signals.h"
 #include "ir/error.h"
 #include "passes/rewrite.h"
@@ -129,13 +131,28 @@ class Training {
 
   void describe() {
     const CompileReport report = executor_.compile_report();
-    fmt::print(
-        stderr,
-        "{}: {} samples, {} steps of {} an epoch; arena {}; {} kernels compiled, {} from the "
-        "cache, {:.0f} ms\n",
-        program_.ir().name, reader_.samples(), reader_.batches(), reader_.batch_sizes().front(),
-        bytes_text(static_cast<double>(executor_.memory().total)), report.kernels,
-        report.from_cache, report.passes_ms + report.compile_ms);
+    fmt::print(stderr,
+               "{}: {} samples, {} steps of {} an epoch; {} kernels compiled, {} from the cache, "
+               "{:.0f} ms\n",
+               program_.ir().name, reader_.samples(), reader_.batches(),
+               reader_.batch_sizes().front(), report.kernels, report.from_cache,
+               report.passes_ms + report.compile_ms);
+    describe_memory();
+  }
+
+  void describe_memory() const {
+    if (before_.total == 0) return;
+    std::vector<const Reader*> readers = {&reader_};
+    if (val_) readers.push_back(&*val_);
+    const MemoryUse arena = executor_.memory();
+    const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+    std::vector<std::string> outside;  // of 1 MiB and more
+    for (const auto& [owner, bytes] : owners_outside(arena, before_, readers)) {
+      outside.push_back(owner + " " + text(bytes));
+    }
+    if (outside.empty()) outside.push_back("nothing of 1 MiB");
+    fmt::print(stderr, "memory: at the start {}; arena {}; outside it {}\n", text(before_.total),
+               text(arena.total), fmt::join(outside, ", "));
   }
 
   bool finished() const {
@@ -173,6 +190,7 @@ class Training {
   }
 
   const TrainFlags& flags_;
+  Resident before_ = resident_now();
   Program program_;
   double lr_;
   std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled

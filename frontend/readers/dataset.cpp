@@ -1,7 +1,5 @@
 #include "frontend/readers/dataset.h"
 
-#include <algorithm>
-
 namespace fluid {
 
 const Tensor* Dataset::find(std::string_view name) const {
@@ -11,13 +9,20 @@ const Tensor* Dataset::find(std::string_view name) const {
   return nullptr;
 }
 
+int64_t Dataset::bytes() const {
+  int64_t sum = 0;
+  for (const auto& [name, tensor] : columns) sum += tensor.bytes();
+  return sum;
+}
+
 Dataset Dataset::first(int64_t n) const {
+  if (n >= samples()) return *this;
   Dataset part;
   for (const auto& [name, tensor] : columns) {
     std::vector<int64_t> shape = tensor.shape();
-    shape[0] = std::min(shape[0], n);
-    const auto owner = std::make_shared<Tensor>(tensor);
-    part.columns.emplace_back(name, Tensor::view(tensor.dtype(), shape, owner->data(), owner));
+    shape[0] = n;
+    part.columns.emplace_back(
+        name, Tensor::view(tensor.dtype(), shape, const_cast<void*>(tensor.data())).copy());
   }
   return part;
 }

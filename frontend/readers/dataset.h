@@ -14,7 +14,8 @@ struct Dataset {
 
   int64_t samples() const { return columns.empty() ? 0 : columns.front().second.shape().at(0); }
   const Tensor* find(std::string_view name) const;  ///< null when absent
-  /// The first `n` samples, in the same memory; all when there are fewer.
+  int64_t bytes() const;
+  /// A copy of the first `n` samples; all when there are fewer.
   Dataset first(int64_t n) const;
 };
 

@@ -102,6 +102,13 @@ class Reader::Impl {
     delivered_ = in_epoch / options_.batch;
   }
 
+  int64_t buffer_bytes() const {
+    if (whole_) return 0;
+    const int64_t all = data_.samples(), batch = std::min(options_.batch, samples_);
+    const auto slots = static_cast<int64_t>(kSlots);
+    return slots * data_.bytes() / all * batch + all * static_cast<int64_t>(sizeof order_[0]);
+  }
+
   Dataset data_;
   ReaderOptions options_;
   int64_t samples_ = 0, batches_ = 0, remainder_ = 0;
@@ -200,6 +207,7 @@ Reader::Reader(Reader&&) noexcept = default;
 
 const Dataset& Reader::dataset() const { return impl_->data_; }
 int64_t Reader::samples() const { return impl_->samples_; }
+int64_t Reader::buffer_bytes() const { return impl_->buffer_bytes(); }
 int64_t Reader::batches() const { return impl_->batches_; }
 const Batch* Reader::next() { return impl_->next(); }
 int64_t Reader::position() const { return impl_->position(); }

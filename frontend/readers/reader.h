@@ -33,6 +33,8 @@ class Reader {
   int64_t samples() const;                   ///< that an epoch hands out
   int64_t batches() const;                   ///< in an epoch
   std::vector<int64_t> batch_sizes() const;  ///< the sizes that will come: the full, the last one
+  /// Of the memory for batches that next() takes at its first call, and then keeps.
+  int64_t buffer_bytes() const;
 
   /// The next batch of the epoch, or null at its end; the call after that starts the next epoch.
   /// Valid until the next call.

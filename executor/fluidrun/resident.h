@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executor/executor.h"
+#include "frontend/readers/reader.h"
+
+namespace fluid {
+
+/// The memory that the system has given this process, by what it holds. All 0 on systems without
+/// /proc/self/smaps.
+struct Resident {
+  int64_t total = 0;
+  int64_t peak = 0;                      ///< the largest total so far
+  std::map<std::string, int64_t> files;  ///< code and tables of programs and libraries, by name
+  int64_t made_code = 0;                 ///< machine code made by this process
+  int64_t other = 0;                     ///< heap, stacks, the arena
+};
+Resident resident_now();
+
+/// What takes memory outside the arena, with bytes: the largest first, 1 MiB and more.
+using Owners = std::vector<std::pair<std::string, int64_t>>;
+
+/// What has come since `before`, measured, and what the readers will still take. Between `before`
+/// and now they were opened, and the steps of an executor compiled whose arena is `arena`.
+Owners owners_outside(const MemoryUse& arena, const Resident& before,
+                      const std::vector<const Reader*>& readers);
+
+}  // namespace fluid

@@ -1,0 +1,87 @@
+// What `train` says about memory explains what the system says of the process.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <regex>
+
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+struct Trained {
+  std::string text;     ///< of stderr
+  double peak_mib = 0;  ///< resident
+  bool finished = false;
+};
+
+Trained train(const std::string& arguments) {
+  std::array<int, 2> ends = {};
+  EXPECT_EQ(pipe(ends.data()), 0);
+  const std::string command = "exec " + kFluidrun + " train " + arguments + " >/dev/null";
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  close(ends[1]);
+  Trained result;
+  std::array<char, 4096> chunk;
+  for (ssize_t n; (n = read(ends[0], chunk.data(), chunk.size())) > 0;) {
+    result.text.append(chunk.data(), static_cast<size_t>(n));
+  }
+  close(ends[0]);
+  int status = 0;
+  struct rusage usage = {};
+  wait4(child, &status, 0, &usage);
+  result.peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+  result.finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return result;
+}
+
+double mib_after(const std::string& text, const std::string& name) {
+  std::smatch found;
+  const bool there = std::regex_search(text, found, std::regex(name + " ([0-9.]+) MiB"));
+  EXPECT_TRUE(there) << name << " in: " << text;
+  return there ? std::stod(found[1]) : 0;
+}
+
+class Memory : public FluidrunTest {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers keep memory of their own";
+#endif
+    if (!std::filesystem::exists("/proc/self/smaps")) GTEST_SKIP() << "no /proc/self/smaps";
+    FluidrunTest::SetUp();
+  }
+  void expect_explained(const std::string& arguments) {
+    const Trained run = train(arguments);
+    ASSERT_TRUE(run.finished) << run.text;
+    const double before = mib_after(run.text, "at the start"), arena = mib_after(run.text, "arena");
+    double listed = 0;
+    const std::string line = run.text.substr(run.text.find("outside it"));
+    const std::regex owner("[a-z0-9] ([0-9.]+) MiB");
+    for (std::sregex_iterator it(line.begin(), line.end(), owner), end; it != end; ++it) {
+      listed += std::stod((*it)[1]);
+    }
+    EXPECT_NEAR(arena + listed, run.peak_mib - before, 0.1 * (run.peak_mib - before)) << run.text;
+  }
+};
+
+TEST_F(Memory, OfTrainIsExplainedByArenaAndList) {
+  const std::string steps = "mnist_cnn --data digits --batch 128 --max-steps 10";
+  expect_explained(steps);  // compiles
+  expect_explained(steps);  // from the cache
+  expect_explained(steps + " --val digits");
+}
+
+}  // namespace
+}  // namespace fluid
