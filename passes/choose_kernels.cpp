@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "ops/functions.h"
 #include "ops/table.h"
 #include "passes/compose.h"
@@ -34,7 +36,11 @@ constexpr double kContraction = 16;
 struct Taken {
   std::vector<ir::Op*> ops;
   Claim claim;
+  double library;  ///< seconds, with what the fusions it prevents would have saved
+  double generated;
 };
+
+int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
 class Chooser {
  public:
@@ -65,8 +71,9 @@ class Chooser {
          op = only_reader(*op, uses_, outputs_)) {
       chain.push_back(op);
       const std::optional<Claim> claim = fastest(chain);
-      if (!claim || claim->seconds + prevented_seconds(chain) >= generated) continue;
-      best = Taken{chain, *claim};
+      if (!claim) continue;
+      const double library = claim->seconds + prevented_seconds(chain);
+      if (library < generated) best = Taken{chain, *claim, library, generated};
     }
     return best;
   }
@@ -128,6 +135,8 @@ class Chooser {
   void wrap(const Taken& taken) {
     ir::Op* fused = compose(program_, taken.ops);
     fused->attrs.set("kernel", taken.claim.kernel);
+    fused->attrs.set("predicted_ns",
+                     std::vector{nanoseconds(taken.library), nanoseconds(taken.generated)});
     if (taken.claim.workspace > 0) fused->attrs.set("workspace_bytes", taken.claim.workspace);
   }
 

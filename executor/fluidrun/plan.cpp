@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "executor/place.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ops/source_kind.h"
 #include "passes/memory_plan.h"
 #include "passes/pass.h"
 
@@ -21,21 +23,67 @@ constexpr int64_t kMostBatch = int64_t{1} << 24;
 struct PlanFlags {
   std::string program, target, memory, mode = "train";
   int64_t batch = 1;
+  bool kernels = false;
   PlaceFlags place;
 };
 
-MemoryPlan plan_at(const Program& program, const Target& target, Options options, int64_t batch) {
+/// A step as it will run.
+struct PlannedStep {
+  std::unique_ptr<ir::Program> program;
+  MemoryPlan memory;
+};
+
+PlannedStep plan_at(const Program& program, const Target& target, Options options, int64_t batch) {
   options.batch = batch;
-  const std::unique_ptr<ir::Program> clone = program.ir().clone();
-  run_passes(*clone, pipeline(options), options, target);
-  return memory_plan(*clone, options);
+  PlannedStep step{program.ir().clone(), {}};
+  run_passes(*step.program, pipeline(options), options, target);
+  step.memory = memory_plan(*step.program, options);
+  return step;
+}
+
+/// The names of a body's ops, the first few.
+std::string ops_text(const ir::Graph& body) {
+  constexpr size_t kMost = 4;
+  std::vector<std::string> names;
+  for (const auto& op : body.ops) {
+    if (source_kind(*op) == SourceKind::none) names.push_back(op->name);
+  }
+  const size_t all = names.size();
+  if (all > kMost) names.resize(kMost);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     all > kMost ? fmt::format(", {} more", all - kMost) : "");
+}
+
+/// Who runs the step, and why libraries have what they have.
+void print_kernels(const ir::Program& program, bool each) {
+  std::vector<std::string> libraries, generated;
+  for (const auto& op : program.main().ops) {
+    const Attr* body = op->attrs.find("body");
+    if (body == nullptr) continue;
+    std::string line = ops_text(*program.find(std::get<GraphRef>(*body).name));
+    if (const auto& layout = op->results[0].type.layout) line += ", " + layout->str();
+    if (op->loc.known()) line += " @ " + op->loc.str();
+    if (!op->attrs.has("kernel")) {
+      generated.push_back("generated: " + line);
+      continue;
+    }
+    const auto& ns = op->attrs.get<std::vector<int64_t>>("predicted_ns");
+    libraries.push_back(fmt::format(
+        "{}: {}; predicted {:.3f} ms, generated {:.3f} ms", op->attrs.get<std::string>("kernel"),
+        line, static_cast<double>(ns.at(0)) / 1e6, static_cast<double>(ns.at(1)) / 1e6));
+  }
+  fmt::print("kernels: {} of libraries, {} generated\n", libraries.size(), generated.size());
+  if (!each) return;
+  for (const auto* lines : {&libraries, &generated}) {
+    for (const std::string& line : *lines) fmt::print("  {}\n", line);
+  }
 }
 
 /// The largest batch whose plan takes at most `limit` bytes; 0 when none does.
 int64_t largest_batch(const Program& program, const Target& target, const Options& options,
                       int64_t limit) {
   const auto fits = [&](int64_t batch) {
-    return plan_at(program, target, options, batch).total() <= limit;
+    return plan_at(program, target, options, batch).memory.total() <= limit;
   };
   int64_t good = 0, bad = 1;
   while (bad <= kMostBatch && fits(bad)) {
@@ -60,7 +108,8 @@ int run(const PlanFlags& flags) {
   options.mode = mode_named(flags.mode);
   options.dtype = dtype_of(flags.place);
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
-  const MemoryPlan plan = plan_at(program, target, options, flags.batch);
+  const PlannedStep step = plan_at(program, target, options, flags.batch);
+  const MemoryPlan& plan = step.memory;
   const int64_t fitting = limit > 0 ? largest_batch(program, target, options, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
   fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode,
@@ -79,6 +128,7 @@ int run(const PlanFlags& flags) {
   for (const auto& [holds, bytes] : plan.at_peak) {
     fmt::print("  {:<12} {:>12}\n", name_of(holds), bytes_text(static_cast<double>(bytes)));
   }
+  print_kernels(*step.program, flags.kernels);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
 }
@@ -94,6 +144,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--pipeline", flags->mode, "train, eval or predict");
   command->add_option("--target", flags->target, "a machine described by `devices --json`");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
+  command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");
   add_place_flags(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

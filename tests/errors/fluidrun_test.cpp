@@ -202,7 +202,10 @@ TEST_F(Fluidrun, LooksAtPrograms) {
   EXPECT_EQ(summary.code, 0) << summary.output;
   EXPECT_NE(summary.output.find("optimizer 0 B, gradients 8 B"), std::string::npos);
   EXPECT_NE(summary.output.find("total"), std::string::npos) << summary.output;
-  EXPECT_NE(run("plan line.fir --batch 10").output.find("arena"), std::string::npos);
+  const std::string plan = run("plan line.fir --batch 10 --kernels").output;
+  EXPECT_NE(plan.find("arena"), std::string::npos);
+  EXPECT_NE(plan.find("kernels: 0 of libraries"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("  generated: matmul, sub, square"), std::string::npos) << plan;
   EXPECT_NE(run("devices").output.find("cpu"), std::string::npos);
   EXPECT_EQ(run("devices --json > t.json").code, 0);
   EXPECT_EQ(run("plan line.fir --target t.json").output, run("plan line.fir").output);
