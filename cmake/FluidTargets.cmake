@@ -131,15 +131,20 @@ function(fluid_tests part)
                        PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000)
 endfunction()
 
-# tests/fuzz/*.cpp become one program, fuzz_formats, and a ctest case that runs it briefly.
+# tests/fuzz/*.cpp become one program, fuzz_formats, and a ctest case that runs it briefly; longer
+# where a sanitizer sees more.
 function(fluid_fuzzer)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)
   add_executable(fuzz_formats ${sources})
   target_link_libraries(fuzz_formats PRIVATE ${ARG_LINKS})
   target_precompile_headers(fuzz_formats PRIVATE ${FLUID_PCH})
-  add_test(NAME fuzz.formats COMMAND fuzz_formats --count 100)
-  set_tests_properties(fuzz.formats PROPERTIES TIMEOUT 300)
+  set(count 100)
+  if(FLUID_SANITIZE)
+    set(count 300)
+  endif()
+  add_test(NAME fuzz.formats COMMAND fuzz_formats --count ${count})
+  set_tests_properties(fuzz.formats PROPERTIES TIMEOUT 900)
 endfunction()
 
 # Scripts under tests/lint, one ctest case each.

@@ -18,7 +18,6 @@ constexpr size_t kHugePage = size_t{2} << 20;
 }  // namespace
 
 Arena::Arena(int64_t bytes) : size_(bytes) {
-  if (bytes == 0) return;
   mapped_ = static_cast<size_t>(bytes) + kHugePage;
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {

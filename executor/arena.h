@@ -6,7 +6,8 @@
 namespace fluid {
 
 /// Zeroed host memory straight from the system, 2 MiB aligned and backed by huge pages where the
-/// kernel allows it. Throws DeviceError when the system refuses.
+/// kernel allows it. One of no bytes has an address too, for values without elements. Throws
+/// DeviceError when the system refuses.
 class Arena {
  public:
   Arena() = default;
