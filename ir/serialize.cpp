@@ -1,5 +1,10 @@
 #include "ir/serialize.h"
 
+#include <xxhash.h>
+
+#include <bit>
+
+#include "ir/error.h"
 #include "program_generated.h"
 
 namespace fluid::ir {
@@ -117,7 +122,25 @@ class Writer {
   Numbering files_;
 };
 
+static_assert(std::endian::native == std::endian::little, "a hash is written as it lies in memory");
+
+std::string hash_of(std::string_view bytes) {
+  const uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
+  return {reinterpret_cast<const char*>(&hash), sizeof hash};
+}
+
 }  // namespace
+
+std::string sealed(std::string bytes) { return bytes + hash_of(bytes); }
+
+std::string_view unsealed(std::string_view file, const std::string& file_name) {
+  const size_t size = file.size() - std::min(file.size(), sizeof(uint64_t));
+  const std::string_view bytes = file.substr(0, size);
+  if (file.substr(size) != hash_of(bytes)) {
+    throw UserError(file_name + ": the file is damaged or cut off: its checksum is wrong");
+  }
+  return bytes;
+}
 
 std::string serialize(const Program& program, const OpVersion& version) {
   fbs::ProgramT file;

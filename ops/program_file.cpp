@@ -45,13 +45,15 @@ std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::
 }
 
 std::unique_ptr<ir::Program> load_program(const std::string& path) {
-  return read_program(read_file(path), path);
+  const std::string file = read_file(path);
+  return read_program(ir::is_fluid_file(file) ? ir::unsealed(file, path) : file, path);
 }
 
 void save_program(const ir::Program& program, const std::string& path) {
   verify_program(program);
-  write_file_atomically(
-      path, path.ends_with(".fir") ? ir::print(program) : ir::serialize(program, version_of));
+  write_file_atomically(path, path.ends_with(".fir")
+                                  ? ir::print(program)
+                                  : ir::sealed(ir::serialize(program, version_of)));
 }
 
 }  // namespace fluid

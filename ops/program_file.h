@@ -15,7 +15,7 @@ void verify_program(const ir::Program& program);
 /// result is verified, ops included. Throws UserError that starts with `path`.
 std::unique_ptr<ir::Program> load_program(const std::string& path);
 
-/// The same of a file's contents; `file_name` is for messages.
+/// The same of a program's text or of what ir::serialize() gave; `file_name` is for messages.
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name);
 
 /// Writes text when `path` ends in ".fir", else a .fluid file; atomically. Throws UserError when

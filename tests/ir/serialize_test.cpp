@@ -71,6 +71,21 @@ TEST(Serialize, RefusesToSaveAnOpThatDoesNotExist) {
                     "cannot save the program: there is no op 'missing'");
 }
 
+TEST(Sealed, NoticesEveryTruncationAndEveryBitFlip) {
+  const std::string bytes = serialize(*random_program(3, 10), version_2);
+  const std::string file = sealed(bytes);
+  EXPECT_EQ(unsealed(file, "p.fluid"), bytes);
+  const auto refuse = [](const std::string& damaged) {
+    EXPECT_THROW(unsealed(damaged, "p.fluid"), UserError);
+  };
+  for (size_t size = 0; size < file.size(); ++size) refuse(file.substr(0, size));
+  for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
+    std::string flipped = file;
+    flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    refuse(flipped);
+  }
+}
+
 TEST(Deserialize, RefusesOtherFiles) {
   for (const std::string bytes : {"", "FLPG", "program @p {}", "\x10\0\0\0FLPX\0\0\0\0"}) {
     expect_user_error([&] { deserialize(bytes, "p.fluid", version_2); },

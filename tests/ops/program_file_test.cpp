@@ -34,6 +34,17 @@ TEST(ProgramFile, BothFormatsKeepTheProgram) {
   EXPECT_EQ(read_file(dir.file("net.fluid")).substr(4, 4), "FLPG");
 }
 
+TEST(ProgramFile, NoticesAFlippedBit) {
+  TempDir dir;
+  const std::string path = dir.file("net.fluid");
+  save_program(*read_program(kNet, "net.fir"), path);
+  std::string bytes = read_file(path);
+  bytes[bytes.size() / 2] ^= 1;
+  write_plain(path, bytes);
+  expect_user_error([&] { load_program(path); },
+                    "net.fluid: the file is damaged or cut off: its checksum is wrong");
+}
+
 TEST(ProgramFile, FillsInDefaults) {
   const auto program = read_program(kNet, "net.fir");
   const ir::Op& matmul = *program->main().ops[2];
