@@ -48,21 +48,37 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// What a user can do about data that a kernel refused: the recorded op and line, and the index.
+/// The operand of a fused op that its body reads as `v`; null when the body computes it.
+Value operand_of(const ir::Op& fused, Value v) {
+  if (source_kind(*v.op()) != SourceKind::argument) return {};
+  return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
+}
+
+/// What a user can do about data that a kernel refused: the recorded op and line, the index, and
+/// the feed that holds it, if it is not computed.
 UserError refusal(const Status& status) {
-  const ir::Op* op = status.op;
-  if (const Attr* body = op->attrs.find("body")) {
-    const ir::Graph* graph = op->graph()->program().find(std::get<GraphRef>(*body).name);
-    for (const auto& inner : graph->ops) {
-      for (const Value& v : inner->operands) {
-        const bool reads = source_kind(*v.op()) == SourceKind::argument &&
-                           v.op()->attrs.get<int64_t>("index") == status.argument;
-        if (reads) op = inner.get();
-      }
+  const ir::Op& fused = *status.op;
+  const Value read = fused.operands.at(static_cast<size_t>(status.argument));
+  const ir::Op* op = &fused;
+  std::string feed;
+  const auto& body = fused.attrs.get<GraphRef>("body").name;
+  for (const auto& inner : fused.graph()->program().find(body)->ops) {
+    bool reads = false;
+    Value index;
+    for (const Value v : inner->operands) {
+      const bool is_read = operand_of(fused, v) == read;
+      reads |= is_read;
+      if (!is_read && !is_float(v.dtype())) index = v;
     }
+    if (!reads || !index) continue;
+    op = inner.get();
+    const Value given = operand_of(fused, index);
+    if (!given) continue;
+    const ir::Op* root = root_of(given).op();
+    if (source_kind(*root) == SourceKind::feed) feed = " of feed '" + root->symbol + "'";
   }
-  return UserError(op->loc, op->name + ": index " + std::to_string(status.index) +
-                                " from the data is out of range; the step was not applied");
+  return UserError(op->loc, op->name + ": index " + std::to_string(status.index) + feed +
+                                " is out of range; the step was not applied");
 }
 
 }  // namespace

@@ -29,10 +29,13 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
   for (std::unique_ptr<ir::Op>& op : old) {
     for (Value& v : op->operands) follow(v);
     Values with;
+    const size_t first = graph.ops.size();
     {
       ir::RecordAs as(graph, recording_of(*op));
       with = replace(*op);
     }
+    // Of an op from nowhere the parts are from nowhere, not from the line that defines the op.
+    for (size_t i = first; i < graph.ops.size(); ++i) graph.ops[i]->loc = op->loc;
     if (with.empty()) {
       graph.ops.push_back(std::move(op));
       continue;

@@ -101,7 +101,8 @@ TEST(Executor, RefusesFeedsAndPlacesItCannotUse) {
                     "feed 'x' is f32[2, 4] in a batch of 2; the program takes f32[?, 2]");
   expect_user_error([&] { Executor(net, cuda(0)); }, "this build of Fluid runs on the CPU only");
   Program empty("empty");
-  expect_user_error([&] { Executor(empty, cpu()); }, "program 'empty' has no output");
+  expect_user_error([&] { Executor(empty, cpu()); },
+                    "program 'empty' has no output: mark one with output()");
 }
 
 TEST(Executor, StartsFromTheSeedAlone) {
@@ -151,7 +152,7 @@ TEST(Executor, AStepOnBadDataIsNotApplied) {
   Batch batch{
       .size = 2,
       .columns = {{"x", floats({2, 2}, {1, 2, 3, 4})}, {"label", Tensor::of<int64_t>({2}, bad)}}};
-  expect_user_error([&] { exe.run(batch); }, "index 3 from the data is out of range");
+  expect_user_error([&] { exe.run(batch); }, "index 3 of feed 'label' is out of range");
   EXPECT_EQ(parameter_bytes(exe), before);
   batch.columns[1].second = Tensor::of<int64_t>({2}, good);
   exe.run(batch);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/functions.h"
 #include "ops/table.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
@@ -61,13 +62,22 @@ TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
       for (const int64_t bad : {int64_t{10}, int64_t{-1}, int64_t{1} << 40}) {
         expect_user_error([&] { exe.run(images(bad)); },
                           "index " + std::to_string(bad) +
-                              " from the data is out of range; the step was not applied");
+                              " of feed 'label' is out of range; the step was not applied");
       }
       EXPECT_EQ(state_bytes(exe, optimizer), before) << optimizer << ", fuse " << fuse;
       exe.run(images(0));
       EXPECT_NE(state_bytes(exe, optimizer), before) << "goes on after a bad batch";
     }
   }
+}
+
+TEST(Refusal, NamesNoFeedForAComputedIndex) {
+  Program net("computed");
+  const Value x = net.data("x", {kBatch, 3}, f32);
+  net.output("y", pick(x, cast(max(x, {.axes = {1}}), {.to = Type{i64, {kBatch}, {}}})));
+  Executor exe(net, cpu(), {.batch = 1});
+  const Batch batch{1, {{"x", Tensor::of<float>({1, 3}, std::vector<float>{1, 7, 2})}}, 0};
+  expect_user_error([&] { exe.run(batch); }, "pick: index 7 is out of range");
 }
 
 TEST(Refusal, NamesTheUsersOpAndLine) {
