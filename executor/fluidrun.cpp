@@ -1,19 +1,24 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "executor/fluidrun/command.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
 
 enum ExitCode : int { kGood = 0, kUserMistake = 1, kOurBug = 2, kDeviceRefused = 3 };
 
-int report(const char* what, ExitCode code) {
-  std::fprintf(stderr, "fluidrun: %s\n", what);
+/// One line, whatever names from a file it repeats.
+int report(const std::string& what, ExitCode code) {
+  std::fprintf(stderr, "fluidrun: %s\n", ir::one_line(what).c_str());
   return code;
 }
 
@@ -39,7 +44,15 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
   what = what.substr(0, what.find('\n')) + "; see fluidrun" + help + " --help";
-  return report(what.c_str(), kUserMistake);
+  return report(what, kUserMistake);
+}
+
+/// Whether all that was printed has arrived; where not, errno says why.
+bool printed() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+int report_unprinted() {
+  return report(std::string("cannot write to the standard output: ") + std::strerror(errno),
+                kUserMistake);
 }
 
 /// OpenMP's idle threads spin for milliseconds, which takes the cores from whoever has work. It
@@ -54,6 +67,7 @@ int main_of(int argc, char** argv) {
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
   app.set_config("--config", "", "options from a TOML file, a section [train] for train's");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   Action action;
   for (const auto add : {add_train, add_eval, add_predict, add_run, add_show, add_summary, add_opt,
                          add_plan, add_bench, add_devices, add_verify}) {
@@ -76,13 +90,16 @@ int main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace fluid;
   if (std::getenv("GOMP_SPINCOUNT") == nullptr) spin_briefly(argv);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
   try {
-    return main_of(argc, argv);
+    const int code = main_of(argc, argv);
+    return printed() ? code : report_unprinted();
   } catch (const UserError& e) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
     return report(e.what(), kDeviceRefused);
   } catch (const std::exception& e) {
-    return report((std::string("internal error: ") + e.what()).c_str(), kOurBug);
+    if (std::ferror(stdout) != 0) return report_unprinted();
+    return report(std::string("internal error: ") + e.what(), kOurBug);
   }
 }

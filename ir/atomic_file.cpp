@@ -81,6 +81,11 @@ void AtomicFile::fail(int error) const {
   throw UserError("cannot write '" + path_ + "': " + error_text(error));
 }
 
+void check_writable(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is no pipe, whose reader opening would end
+  if (!std::filesystem::is_other(path, ignored)) AtomicFile file(path);
+}
+
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
   AtomicFile file(path);
   file.write(bytes);

@@ -31,6 +31,10 @@ class AtomicFile {
   int fd_ = -1;
 };
 
+/// Throws what writing `path` would throw as far as that can be told before; leaves nothing. For
+/// work whose result is saved hours later.
+void check_writable(const std::string& path);
+
 /// Writes `bytes` as the whole contents of `path`, atomically.
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);

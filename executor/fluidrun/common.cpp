@@ -40,14 +40,34 @@ std::string default_cache_dir() {
   return home.empty() ? "" : home + "/.cache/fluid";
 }
 
+/// The whole of `text` as a number.
+template <class T>
+std::optional<T> number_in(const std::string& text) {
+  T value = {};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+bool octal(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
+
 }  // namespace
 
 std::string must_be_positive(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool good = error == std::errc() && stop == end && value > 0 && std::isfinite(value);
+  const auto value = number_in<double>(text);
+  const bool good = value && *value > 0 && std::isfinite(*value);
   return good ? "" : "must be a positive number, not " + text;
+}
+
+std::string must_be_count(const std::string& text) {
+  const bool good = !octal(text) && number_in<int64_t>(text).value_or(0) > 0;
+  return good ? "" : "must be a positive integer, not " + text;
+}
+
+std::string must_be_natural(const std::string& text) {
+  const bool good = !octal(text) && number_in<uint64_t>(text);
+  return good ? "" : "must be an integer of at least 0, not " + text;
 }
 
 void add_place_flags(CLI::App& command, PlaceFlags& flags) {

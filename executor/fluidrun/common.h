@@ -16,8 +16,11 @@ class App;
 
 namespace fluid {
 
-/// A check for options that take a number above 0: "" or what is wrong.
-std::string must_be_positive(const std::string& text);
+// Checks for options: "" or what is wrong. CLI11's own conversions read 010 as 8, wrap -1 and take
+// what is too large as the largest.
+std::string must_be_positive(const std::string& text);  ///< a number above 0
+std::string must_be_count(const std::string& text);     ///< an integer above 0
+std::string must_be_natural(const std::string& text);   ///< an integer of at least 0
 
 /// What every subcommand that runs or compiles a program asks for.
 struct PlaceFlags {

@@ -40,8 +40,9 @@ void add_eval(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
-  command->add_option("--seed", flags->seed, "of initial values, without --params");
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
+  command->add_option("--seed", flags->seed, "of initial values, without --params")
+      ->check(must_be_natural);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer(

@@ -9,6 +9,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "frontend/files/npy.h"
+#include "ir/atomic_file.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -85,6 +86,7 @@ class Collected {
     }
     name_ = spec.substr(0, at);
     path_ = spec.substr(at + 2);
+    check_writable(path_);
   }
   void add(const Outputs& outputs, int64_t samples) {
     if (name_.empty()) return;
@@ -145,11 +147,12 @@ void add_predict(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
   command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
-      ->check(must_be_positive);
+      ->check(must_be_count);
   command->add_option("--output", flags->output, "write all rows of an output: prob=@prob.npy");
-  command->add_option("--seed", flags->seed, "of initial values, without --params");
+  command->add_option("--seed", flags->seed, "of initial values, without --params")
+      ->check(must_be_natural);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer(

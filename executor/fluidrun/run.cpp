@@ -32,12 +32,17 @@ Assignment split(const std::string& text, const std::string& flag) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-/// The path of NAME=@FILE.
-Assignment file_of(const std::string& text, const std::string& flag) {
-  auto [name, value] = split(text, flag);
-  if (!value.starts_with('@'))
-    throw UserError(flag + " " + text + ": write " + name + "=@FILE.npy");
-  return {name, value.substr(1)};
+/// The names and paths of NAME=@FILE.
+std::vector<Assignment> files_of(const std::vector<std::string>& texts, const std::string& flag) {
+  std::vector<Assignment> files;
+  for (const std::string& text : texts) {
+    const auto [name, value] = split(text, flag);
+    if (!value.starts_with('@')) {
+      throw UserError(flag + " " + text + ": write " + name + "=@FILE.npy");
+    }
+    files.emplace_back(name, value.substr(1));
+  }
+  return files;
 }
 
 template <class T>
@@ -75,6 +80,7 @@ Batch batch_of(const RunFlags& flags) {
     const auto [name, value] = split(input, "--input");
     Tensor tensor =
         value.starts_with('@') ? read_npy(value.substr(1)) : literal(value, "--input " + input);
+    if (batch.find(name) != nullptr) throw UserError("--input " + name + " is given twice");
     if (!tensor.shape().empty()) batch.size = tensor.shape()[0];
     batch.columns.emplace_back(name, std::move(tensor));
   }
@@ -108,6 +114,8 @@ void print(const Output& output) {
 int run(const RunFlags& flags) {
   const Program program = open_program(flags.program);
   const Batch batch = batch_of(flags);
+  const std::vector<Assignment> written = files_of(flags.outputs, "--output"),
+                                expected = files_of(flags.expected, "--expected");
   if (batch.size == 0) throw UserError("run needs --input with at least one sample");
   Executor executor(program, place_named(flags.place.place),
                     executor_options(flags.place, flags.seed));
@@ -116,15 +124,12 @@ int run(const RunFlags& flags) {
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
   if (!flags.params.empty()) executor.load(flags.params);
   const Outputs outputs = executor.predict(batch);
-  for (const std::string& output : flags.outputs) {
-    const auto [name, path] = file_of(output, "--output");
-    write_npy(path, outputs[name]);
-  }
-  for (const std::string& expected : flags.expected) {
-    const auto [name, path] = file_of(expected, "--expected");
+  for (const auto& [name, path] : written) outputs[name];  // before any is written: all are there
+  for (const auto& [name, path] : written) write_npy(path, outputs[name]);
+  for (const auto& [name, path] : expected) {
     compare(name, outputs[name], read_npy(path), flags.tolerance);
   }
-  if (flags.outputs.empty() && flags.expected.empty()) {
+  if (written.empty() && expected.empty()) {
     for (const Output& o : outputs) print(o);
   }
   return 0;
@@ -143,7 +148,8 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--tolerance", flags->tolerance, "relative, absolute below 1")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--seed", flags->seed, "of initial values, without --params");
+  command->add_option("--seed", flags->seed, "of initial values, without --params")
+      ->check(must_be_natural);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

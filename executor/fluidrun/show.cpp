@@ -46,7 +46,7 @@ std::string to_json(const ir::Program& program) {
     for (const ir::Output& o : graph->outputs) one["outputs"][o.name] = ids.at(o.value);
     json["graphs"].push_back(one);
   }
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 int run(const ShowFlags& flags) {

@@ -4,12 +4,14 @@
 #include <memory>
 #include <set>
 
+#include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
 #include "executor/fluidrun/saved.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/passes.h"
 
 namespace fluid {
 namespace {
@@ -64,8 +66,16 @@ void print_row(const Row& row) {
              bytes_text(static_cast<double>(row.saved_bytes)));
 }
 
+/// Refuses a batch for which the bytes of a value, or their sum, would overflow.
+void check_sizes(const Program& program, int64_t batch) {
+  Options options;
+  options.batch = batch;
+  check_recorded_pass().run(*program.ir().clone(), options, CpuTarget(TargetDescription{}));
+}
+
 int run(const SummaryFlags& flags) {
   const Program program = open_program(flags.program);
+  check_sizes(program, flags.batch);
   const std::set<int64_t> saved = saved_ops(program);
   const std::string line(97, '-');
   fmt::print("{}, batch {}\n{:<24} {:<22} {:>11} {:>12} {:>11} {:>12}\n{}\n", program.ir().name,
@@ -99,7 +109,7 @@ void add_summary(CLI::App& app, Action& action) {
       "saved: activation bytes that a training step keeps for its backward pass.");
   const auto flags = std::make_shared<SummaryFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <fstream>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,9 +12,11 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/line_file.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/resident.h"
 #include "executor/fluidrun/signals.h"
+#include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "passes/rewrite.h"
 
@@ -47,36 +48,15 @@ double set_rate(Program& program, double lr) {
   return train->attrs.get_or("lr", 0.0);
 }
 
-/// One JSON object a step.
-class StepLog {
- public:
-  explicit StepLog(const std::string& path) : path_(path) {
-    if (path.empty()) return;
-    file_.open(path, std::ios::trunc);
-    check_good();
-  }
-  void write(int64_t epoch, int64_t step, const Outputs& outputs, double lr, double ms) {
-    if (path_.empty()) return;
-    nlohmann::ordered_json line = {{"epoch", epoch}, {"step", step}};
-    for (const auto& [name, value] : scalars(outputs)) line[name] = value;
-    line["lr"] = lr;
-    line["skipped"] = false;
-    line["step_ms"] = ms;
-    file_ << line.dump() << '\n';
-  }
-  void flush() {
-    if (path_.empty()) return;
-    file_.flush();
-    check_good();
-  }
-
- private:
-  void check_good() const {
-    if (!file_) throw UserError("cannot write '" + path_ + "'");
-  }
-  std::string path_;
-  std::ofstream file_;
-};
+/// A line of --log-json.
+std::string log_line(int64_t epoch, int64_t step, const Outputs& outputs, double lr, double ms) {
+  nlohmann::ordered_json line = {{"epoch", epoch}, {"step", step}};
+  for (const auto& [name, value] : scalars(outputs)) line[name] = value;
+  line["lr"] = lr;
+  line["skipped"] = false;
+  line["step_ms"] = ms;
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags) {
   if (flags.val.empty()) return std::nullopt;
@@ -93,7 +73,6 @@ class Training {
             std::async(std::launch::async, [&] { return open_validation(program_, flags); })),
         reader_(
             open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
-        log_(flags.log_json),
         executor_(program_, place_named(flags.place.place), options()) {
     executor_.prepare({.train = reader_.batch_sizes()});
     if (std::optional<Reader> val = val_opening_.get()) {
@@ -101,6 +80,8 @@ class Training {
       val_.emplace(std::move(*val));
     }
     if (!flags.params.empty()) executor_.load(flags.params);
+    if (!flags.save.empty()) check_writable(flags.save);
+    if (!flags.log_json.empty()) log_.emplace(flags.log_json);
   }
 
   void run() {
@@ -116,7 +97,6 @@ class Training {
       if (val_ && !Signals::stop_asked()) line += "  |  " + validate();
       fmt::print("{}  |  {:.2f} s\n", line, ms_since(begin) / 1e3);
       std::fflush(stdout);
-      log_.flush();
     }
     if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
     save();
@@ -166,7 +146,8 @@ class Training {
       const Clock::time_point begin = Clock::now();
       const Outputs outputs = executor_.run(batch);
       figures_.add(outputs, batch.size);
-      log_.write(epoch, ++steps_, outputs, lr_, ms_since(begin));
+      ++steps_;
+      if (log_) log_->append(log_line(epoch, steps_, outputs, lr_, ms_since(begin)));
       progress.step(++in_epoch, batch.size, [&] { return figures_.text(); });
       if (Signals::take_save_asked()) save();
       if (finished()) return;
@@ -196,8 +177,8 @@ class Training {
   std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled
   Reader reader_;
   std::optional<Reader> val_;
-  StepLog log_;
   Executor executor_;
+  std::optional<LineFile> log_;
   Figures figures_;
   int64_t steps_ = 0;
 };
@@ -210,16 +191,18 @@ void add_train(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the training data")->required();
   command->add_option("--val", flags->val, "data to evaluate after each epoch");
-  command->add_option("--epochs", flags->epochs, "times through the data")->check(must_be_positive);
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_positive);
+  command->add_option("--epochs", flags->epochs, "times through the data")->check(must_be_count);
+  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
   command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
       ->check(must_be_positive);
-  command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling");
+  command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling")
+      ->check(must_be_natural);
   command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
-      ->check(must_be_positive);
+      ->check(must_be_count);
   command->add_option("--params", flags->params, "start from these parameters (safetensors)");
   command->add_option("--save", flags->save, "write the parameters here (safetensors)");
-  command->add_option("--log-json", flags->log_json, "write one JSON object a step here");
+  command->add_option("--log-json", flags->log_json,
+                      "write one JSON object a step here, a line each as it is made");
   command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
   command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
   add_place_flags(*command, flags->place);

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,16 @@ struct ExampleOptions {
   int64_t epochs = 1;
   int64_t steps = 0;  ///< at most so many a run; 0: no limit
 };
+
+inline int64_t example_count(std::string_view flag, std::string_view text) {
+  int64_t count = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || stop != text.data() + text.size() || count <= 0) {
+    throw fluid::UserError(std::string(flag) + " " + std::string(text) +
+                           ": must be a positive integer");
+  }
+  return count;
+}
 
 /// Parses the command line, runs `body`, prints errors: an example's exit code.
 inline int run_example(int argc, char** argv,
@@ -33,9 +44,9 @@ inline int run_example(int argc, char** argv,
       } else if (flag == "--data") {
         options.data = argv[i + 1];
       } else if (flag == "--epochs") {
-        options.epochs = std::atoll(argv[i + 1]);
+        options.epochs = example_count(flag, argv[i + 1]);
       } else if (flag == "--steps") {
-        options.steps = std::atoll(argv[i + 1]);
+        options.steps = example_count(flag, argv[i + 1]);
       } else {
         throw fluid::UserError("no option '" + std::string(flag) + "'");
       }

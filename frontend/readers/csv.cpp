@@ -69,7 +69,7 @@ Table read_table(const std::string& path) {
 Tensor classes_of(const Tensor& values, const std::string& path) {
   for (int64_t i = 0; i < values.numel(); ++i) {
     const double v = values.at(i);
-    if (v != std::floor(v) || v < 0) {
+    if (v != std::floor(v) || v < 0 || v > 0x1p53) {
       throw UserError("'" + path + "': label " + std::to_string(v) + " of sample " +
                       std::to_string(i) + " is not a class number");
     }

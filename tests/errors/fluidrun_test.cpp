@@ -3,9 +3,7 @@
 #include "tests/support/fluidrun_test.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -17,85 +15,7 @@
 namespace fluid {
 namespace {
 
-struct Result {
-  int code = -1;
-  std::string output;  ///< of both streams
-};
-
-class Fluidrun : public FluidrunTest {
- protected:
-  Result run(const std::string& arguments) {
-    const std::string command =
-        "cd " + dir_.path() + " && " + kFluidrun + " " + arguments + " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    Result result;
-    std::array<char, 4096> chunk;
-    while (const size_t n = fread(chunk.data(), 1, chunk.size(), pipe)) {
-      result.output.append(chunk.data(), n);
-    }
-    const int status = pclose(pipe);
-    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
-  }
-
-  void refuse(const std::string& arguments, const std::string& message) {
-    const Result result = run(arguments);
-    EXPECT_EQ(result.code, 1) << arguments << ": " << result.output;
-    EXPECT_NE(result.output.find(message), std::string::npos) << result.output;
-    EXPECT_EQ(std::ranges::count(result.output, '\n'), 1) << result.output;
-  }
-};
-
-TEST_F(Fluidrun, RefusesWrongCommandLines) {
-  refuse("", "A subcommand is required");
-  refuse("trai", "'trai' is not expected (did you mean 'train'?); see fluidrun --help");
-  refuse("train line.fir", "--data is required; see fluidrun train --help");
-  refuse("train line.fir --data digits --epoch 3",
-         "'--epoch' is not expected (did you mean '--epochs'?)");
-  refuse("train line.fir --data digits --batch 0", "--batch: must be a positive number, not 0");
-  refuse("train line.fir --data synthetic-linear --place gpu", "no place 'gpu'");
-  refuse("train line.fir --data synthetic-linear --place cuda:0",
-         "this build of Fluid runs on the CPU only");
-  refuse("train line.fir --data synthetic-linear --dtype f16", "--dtype f16: must be f32 or f64");
-  refuse("train line.fir --data digts", "no kind of data 'digts' (did you mean 'digits'?)");
-  refuse("train lne.fir --data digits", "no program 'lne.fir'");
-  refuse("opt line.fir", "say either --pass a,b or --pipeline train");
-  refuse("opt", "opt needs a program, or --list");
-  refuse("opt line.fir --pass dc", "no pass 'dc' (did you mean 'dce'?)");
-  refuse("opt line.fir --pipeline tran", "no pipeline 'tran'");
-  refuse("show line.fir --format svgg", "must be text, json, dot or svg (did you mean 'svg'?)");
-  refuse("plan line.fir --pipeline tran", "no pipeline 'tran'");
-  refuse("plan line.fir --memory many", "'many' is no size in bytes");
-  refuse("plan line.fir --memory 1B", "not even a batch of 1 fits 1B");
-  refuse("predict line.fir --data synthetic-linear?n=5 --output line", "write NAME=@FILE.npy");
-}
-
-TEST_F(Fluidrun, RefusesWrongFiles) {
-  std::ofstream(dir_.file("bad.fir")) << "program @p {\n  %x = data \"x\" f32[?]\n}\n";
-  refuse("verify bad.fir", "bad.fir:2:");
-  const std::string data = " --data synthetic-linear?n=50 ";
-  refuse("train line.fir" + data + "--params absent.safetensors", "cannot read 'absent");
-  refuse("train line.fir" + data + "--log-json no/such/file", "cannot write 'no/such/file'");
-  refuse("train line.fir --data digits",
-         "data 'digits' has columns image, label, but the program's feeds are x, y");
-  refuse("train line.fir --data mnist:absent", "MNIST: 'absent' is not a directory");
-  std::ofstream(dir_.file("other.fir")) << "program @p {\n  %x = data \"x\" : f32[?]\n"
-                                           "  output \"x\" = %x\n}\n";
-  refuse("train other.fir" + data, "program 'p' cannot be trained: it minimizes nothing");
-}
-
-TEST_F(Fluidrun, SavesNothingWhenItCannot) {
-  const Result result =
-      run("train line.fir --data synthetic-linear?n=50 --save no/such/w.safetensors");
-  EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.output.find("cannot write 'no/such/w.safetensors'"), std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(dir_.file("no")));
-}
-
-TEST_F(Fluidrun, RefusesStepsAboveTheMemoryLimit) {
-  refuse("train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory 4KiB",
-         "MiB, the limit is 0.003906 MiB");
-}
+using Fluidrun = FluidrunTest;
 
 TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
   const std::string data = " --data 'synthetic-linear?n=1000'";

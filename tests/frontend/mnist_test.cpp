@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/files/gz.h"
 #include "frontend/readers/idx.h"
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/file_bytes.h"
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
@@ -45,7 +46,8 @@ TEST_F(MnistFiles, ReadsPlainAndGzippedFiles) {
 TEST_F(MnistFiles, MistakesAreNamed) {
   expect_user_error([] { read_mnist("/no/such"); }, "MNIST: '/no/such' is not a directory");
   expect_user_error([&] { read_mnist(dir_.path()); }, "has no train-images-idx3-ubyte");
-  refuse(idx_labels("\1"), idx_labels("\1"), "its magic number is 2049, not 2051");
+  refuse(idx_labels("\1"), idx_labels("\1"),
+         "is not an idx file of bytes with 3 extents: its magic number is 2049, not 2051");
   refuse(idx_images(1), idx_images(1), "its magic number is 2051, not 2049");
   refuse(idx_images(2, 27), idx_labels("\1\2"), "has images of another size than 28x28");
   refuse(idx_images(2), idx_labels("\1"), "has 2 images but 1 labels");
@@ -74,6 +76,8 @@ TEST_F(MnistFiles, DamagedFilesAreRefused) {
   wrong_sum[packed.size() - 6] ^= 1;
   write_plain(path, wrong_sum);
   expect_user_error([&] { read_idx(path, 1); }, "damaged gzip data");
+  write_plain(path, "too long");
+  expect_user_error([&] { read_maybe_gz(path, 7); }, "holds more than 7 bytes");
   survives_damage(packed, [&](const std::string& bytes) {
     write_plain(path, bytes);
     read_idx(path, 1);
@@ -112,7 +116,7 @@ TEST_F(MnistFiles, JsonMistakesAreNamed) {
   const std::string one = json_image("0");
   refuse_json("", "not JSON at byte");
   refuse_json("[[[", "not JSON at byte");
-  refuse_json("[]", "no three splits");
+  refuse_json("[]", "is not MNIST as JSON: no three splits");
   refuse_json("{}", "it holds an object");
   refuse_json("[null]", "it holds null");
   refuse_json("[true]", "it holds a bool");

@@ -4,28 +4,20 @@
 
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/file_bytes.h"
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
 namespace {
 
-std::string npy(const std::string& header, const std::string& data, char major = 1) {
-  std::string bytes = "\x93NUMPY";
-  bytes += major;
-  bytes += '\0';
-  bytes += static_cast<char>(header.size());
-  bytes += '\0';
-  if (major > 1) bytes += std::string(2, '\0');
-  return bytes + header + data;
-}
-
 TEST(Npy, WritesNumPysBytes) {
   TempDir dir;
   write_npy(dir.file("a"), Tensor::of<float>({2}, std::vector<float>{0, 1}));
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
   header.resize(117, ' ');
-  EXPECT_EQ(read_file(dir.file("a")), npy(header + "\n", std::string("\0\0\0\0\0\0\x80\x3f", 8)));
+  EXPECT_EQ(read_file(dir.file("a")),
+            npy_bytes(header + "\n", std::string("\0\0\0\0\0\0\x80\x3f", 8)));
 }
 
 TEST(Npy, EveryDtypeAndRankRoundTrips) {
@@ -40,14 +32,16 @@ TEST(Npy, EveryDtypeAndRankRoundTrips) {
       for (int64_t i = 0; i < t.numel(); ++i) EXPECT_EQ(back.at(i), 1.0);
     }
   }
-  expect_user_error([&] { write_npy(dir.file("a"), Tensor(bf16, {1})); }, "NumPy has no bf16");
+  expect_user_error([&] { write_npy(dir.file("a"), Tensor(bf16, {1})); },
+                    "NumPy has no bf16; cast to f32 before saving");
 }
 
 TEST(Npy, ReadsFortranOrderAndAllVersions) {
   const std::string data("\0\3\1\4\2\5", 6);
   for (char major : {1, 2, 3}) {
     const Tensor t = parse_npy(
-        npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", data, major), "f");
+        npy_bytes("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", data, major),
+        "f");
     EXPECT_EQ(t.str(), "u8[2, 3]");
     for (int i = 0; i < 6; ++i) EXPECT_EQ(t.at(i), i);
   }
@@ -59,13 +53,14 @@ TEST(Npy, MistakesAreNamed) {
   };
   const auto header = [](const std::string& descr, const std::string& order,
                          const std::string& shape) {
-    return npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}",
-               "abcd");
+    return npy_bytes(
+        "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}", "abcd");
   };
   refuse("PK\3\4 not numpy", "not a .npy file");
   refuse("\x93NUMPY", "cut off in the header");
-  refuse(npy("", "", 4), "version 4 of .npy is not read");
-  refuse(header("'>f4'", "False", "(1,)"), "dtype '>f4' is not read");
+  refuse(npy_bytes("", "", 4), "version 4 of .npy is not read");
+  refuse(header("'>f4'", "False", "(1,)"),
+         "dtype '>f4' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
   refuse(header("'|O'", "False", "(1,)"), "dtype '|O' is not read");
   refuse(header("[('a', '<f4')]", "False", "(1,)"), "structured arrays are not read");
   refuse(header("'<f4'", "0", "(1,)"), "fortran_order is neither True nor False");
@@ -75,11 +70,12 @@ TEST(Npy, MistakesAreNamed) {
          "the shape is larger than a 64-bit size");
   refuse(header("'<f4'", "False", "(2,)"), "holds 4 bytes of data, but f32[2] takes 8");
   refuse(header("'|b1'", "False", "(4,)"), "holds a bool that is neither 0 nor 1");
-  refuse(npy("{'descr': '<f4'}", ""), "the header needs descr, fortran_order and shape");
-  refuse(npy("{'descr': '<f4', 'descr': '<f4'}", ""), "the header has an unexpected key \"descr\"");
-  refuse(npy("{'descr': '<f4", ""), "the header is malformed: a string does not end");
-  refuse(npy("('descr')", ""), "the header is malformed: no '{' where expected");
-  refuse(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
+  refuse(npy_bytes("{'descr': '<f4'}", ""), "the header needs descr, fortran_order and shape");
+  refuse(npy_bytes("{'descr': '<f4', 'descr': '<f4'}", ""),
+         "the header has an unexpected key \"descr\"");
+  refuse(npy_bytes("{'descr': '<f4", ""), "the header is malformed: a string does not end");
+  refuse(npy_bytes("('descr')", ""), "the header is malformed: no '{' where expected");
+  refuse(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
          "the header goes on after its end");
   std::string ones;
   for (int i = 0; i < 33; ++i) ones += "1,";

@@ -6,6 +6,7 @@
 
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
+#include "tests/support/file_bytes.h"
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
@@ -13,13 +14,6 @@ namespace fluid {
 namespace {
 
 using Named = std::vector<std::pair<std::string, Tensor>>;
-
-std::string file_of(const std::string& header, const std::string& data) {
-  const uint64_t length = header.size();
-  std::string bytes(8, '\0');
-  std::memcpy(bytes.data(), &length, 8);
-  return bytes + header + data;
-}
 
 /// What safetensors 0.8.0 writes for w = [[1, 2], [3, -4.5]] f32, h = [1.5, -2] bf16, n = 7 i64,
 /// m = [1, 0, 1] bool, e = zeros(0, 3) f32 and the metadata {"by": "ref"}.
@@ -37,7 +31,7 @@ std::string reference_file() {
       "\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x90\xc0"
       "\xc0\x3f\0\xc0"
       "\x01\0\x01";
-  return file_of(padded, std::string(data, sizeof data - 1));
+  return safetensors_bytes(padded, std::string(data, sizeof data - 1));
 }
 
 Named reference_tensors() {
@@ -90,7 +84,8 @@ TEST(Safetensors, EveryDtypeRoundTrips) {
 TEST(Safetensors, HeaderMistakesAreNamed) {
   const std::string entry = R"({"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
   const auto refuse = [](const std::string& header, const std::string& message) {
-    expect_user_error([&] { parse_safetensors(file_of(header, "ab"), "f"); }, "f: " + message);
+    expect_user_error([&] { parse_safetensors(safetensors_bytes(header, "ab"), "f"); },
+                      "f: " + message);
   };
   refuse("", "the header does not start with '{'");
   refuse(" {}", "the header does not start with '{'");
@@ -103,7 +98,8 @@ TEST(Safetensors, HeaderMistakesAreNamed) {
   refuse(R"({"a":{"dtype":"F8_E4M3"}})",
          "tensor 'a' has dtype 'F8_E4M3', which Fluid does not read");
   refuse(R"({"a":{"data_offsets":[0,1,2]}})", "tensor 'a' needs two data_offsets");
-  refuse(R"({"a":{"shape":[-1]}})", "tensor 'a' has a negative number where");
+  refuse(R"({"a":{"shape":[-1]}})",
+         "tensor 'a' has a negative number where the format allows none");
   refuse(R"({"a":{"shape":[1.5]}})", "tensor 'a' has the number 1.5 where");
   refuse(R"({"a":{"shape":[18446744073709551615]}})", "tensor 'a' has a number over 2^63 in shape");
   refuse(R"({"a":{"shape":[99999999999999999999]}})",
@@ -125,9 +121,12 @@ TEST(Safetensors, LayoutMistakesAreNamed) {
            R"(},"b":{"dtype":"U8","shape":[2],"data_offsets":)" + b + "}}";
   };
   const auto refuse = [](const std::string& header, const std::string& message) {
-    expect_user_error([&] { parse_safetensors(file_of(header, "abcd"), "f"); }, "f: " + message);
+    expect_user_error([&] { parse_safetensors(safetensors_bytes(header, "abcd"), "f"); },
+                      "f: " + message);
   };
-  EXPECT_EQ(parse_safetensors(file_of(two("[2,4]", "[0,2]"), "abcd"), "f").tensors[0].first, "b");
+  EXPECT_EQ(
+      parse_safetensors(safetensors_bytes(two("[2,4]", "[0,2]"), "abcd"), "f").tensors[0].first,
+      "b");
   refuse(two("[0,2]", "[1,3]"), "tensor 'b' overlaps the one before");
   refuse(two("[0,2]", "[3,5]"), "tensor 'b' leaves a hole before it");
   refuse(two("[0,2]", "[2,6]"), "tensor 'b' reaches past the end of the file");
@@ -142,7 +141,8 @@ TEST(Safetensors, LayoutMistakesAreNamed) {
 }
 
 TEST(Safetensors, DamagedFilesAreRefused) {
-  expect_user_error([] { parse_safetensors("1234567", "f"); }, "f: too short for a safetensors");
+  expect_user_error([] { parse_safetensors("1234567", "f"); },
+                    "f: too short for a safetensors file");
   expect_user_error([] { parse_safetensors(std::string("\xff\0\0\0\0\0\0\0{", 9), "f"); },
                     "f: the header is cut off");
   expect_user_error([] { parse_safetensors(std::string(9, '\x7f'), "f"); },
@@ -160,7 +160,11 @@ TEST(Safetensors, WritingMistakesAreNamed) {
       },
       "two tensors cannot both be named 'w'");
   expect_user_error([&] { write_safetensors(path, {{"__metadata__", t}}); }, "be named");
-  expect_user_error([&] { write_safetensors(path, {{"\xff", t}}); }, "is not UTF-8");
+  expect_user_error(
+      [&] {
+        write_safetensors(path, {{"\xff", t}});
+      },
+      "a tensor's name or a metadata entry is not UTF-8");
   expect_user_error([&] { read_safetensors(path); }, "No such file or directory");
   expect_user_error([&] { read_safetensors(dir.path()); }, "not a regular file");
 }

@@ -5,7 +5,7 @@
 #include "frontend/readers/spec.h"
 #include "ir/atomic_file.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/support/idx_files.h"
+#include "tests/support/file_bytes.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid::fuzz {

@@ -1,12 +1,18 @@
 #pragma once
 
-// What tests of the fluidrun program share: where it is, and a small program to give it.
+// What tests of the fluidrun program share: where it is, a small program to give it, and how it
+// refuses what is wrong.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "tests/support/temp_dir.h"
@@ -19,10 +25,64 @@ inline const std::string kFluidrun = std::string(FLUID_BINARY_DIR) + "/fluidrun"
 /// and with a kernel cache of its own.
 class FluidrunTest : public ::testing::Test {
  protected:
+  struct Result {
+    int code = -1;       ///< -1 when a signal ended it
+    std::string output;  ///< of both streams
+  };
+
   void SetUp() override {
     if (!std::filesystem::exists(kFluidrun)) GTEST_SKIP() << "fluidrun is not built";
     setenv("FLUID_CACHE", dir_.file("cache").c_str(), 1);
-    std::ofstream(dir_.file("line.fir")) << R"(program @line {
+    std::ofstream(dir_.file("line.fir")) << kLine;
+  }
+
+  /// Runs a shell command in the directory.
+  Result run_command(const std::string& command) const {
+    FILE* pipe = popen(("cd " + dir_.path() + " && { " + command + "; } 2>&1").c_str(), "r");
+    Result result;
+    std::array<char, 4096> chunk;
+    while (const size_t n = fread(chunk.data(), 1, chunk.size(), pipe)) {
+      result.output.append(chunk.data(), n);
+    }
+    const int status = pclose(pipe);
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+  Result run(const std::string& arguments) const {
+    return run_command(before_ + kFluidrun + " " + arguments);
+  }
+
+  /// Expects exit code 1, one line that holds `message`, and no file that was not there before.
+  void refuse(const std::string& arguments, const std::string& message) const {
+    const std::string output = refuse_late(arguments, message);
+    EXPECT_EQ(std::ranges::count(output, '\n'), 1) << arguments << ": " << output;
+  }
+  /// The same, for what comes out after other lines: mistakes that a step meets. Returns all lines.
+  std::string refuse_late(const std::string& arguments, const std::string& message) const {
+    const std::set<std::string> before = files();
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 1) << arguments << ": " << result.output;
+    const size_t last = result.output.rfind("fluidrun: ");
+    EXPECT_EQ(last, result.output.find("fluidrun: ")) << arguments << ": " << result.output;
+    const std::string line = last == std::string::npos ? "" : result.output.substr(last);
+    EXPECT_NE(line.find(message), std::string::npos) << arguments << ": " << result.output;
+    EXPECT_EQ(line.find('\n') + 1, line.size()) << arguments << ": " << result.output;
+    EXPECT_EQ(files(), before) << arguments;
+    return result.output;
+  }
+
+  /// All files, but of the kernel cache only what is no kernel.
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      const std::string path = entry.path().string();
+      const bool kernel = path.find("/cache/") != std::string::npos && path.ends_with(".o");
+      if (!kernel && !path.ends_with("/cache")) names.insert(path);
+    }
+    return names;
+  }
+
+  static constexpr const char* kLine = R"(program @line {
   %x = data "x" : f32[?, 2]
   %y = data "y" : f32[?, 1]
   %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
@@ -35,9 +95,9 @@ class FluidrunTest : public ::testing::Test {
   output "line" = %p
 }
 )";
-  }
 
   TempDir dir_;
+  std::string before_;  ///< shell commands before fluidrun
 };
 
 }  // namespace fluid

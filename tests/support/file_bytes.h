@@ -1,8 +1,11 @@
 #pragma once
 
+// Data files as tests make them, byte by byte, so that they can be wrong.
+
 #include <zlib.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "ir/error.h"
@@ -24,6 +27,23 @@ inline std::string idx_images(uint32_t n, uint32_t side = 28) {
 /// An idx file with a label a byte.
 inline std::string idx_labels(const std::string& values) {
   return big_endian(0x801) + big_endian(static_cast<uint32_t>(values.size())) + values;
+}
+
+inline std::string npy_bytes(const std::string& header, const std::string& data, char major = 1) {
+  std::string bytes = "\x93NUMPY";
+  bytes += major;
+  bytes += '\0';
+  bytes += static_cast<char>(header.size() & 0xff);
+  bytes += static_cast<char>(header.size() >> 8);
+  if (major > 1) bytes += std::string(2, '\0');
+  return bytes + header + data;
+}
+
+inline std::string safetensors_bytes(const std::string& header, const std::string& data) {
+  const uint64_t length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + data;
 }
 
 inline void write_gz(const std::string& path, const std::string& bytes) {

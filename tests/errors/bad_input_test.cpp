@@ -1,0 +1,135 @@
+// Programs, feeds and labels that are well formed and still wrong.
+
+#include <gtest/gtest.h>
+
+#include "frontend/files/npy.h"
+#include "ir/atomic_file.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+const std::string kData = " --data synthetic-linear?n=50";
+
+class BadInput : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    write_plain(dir_.file("classes.fir"), R"(program @classes {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : i64[?]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 3]
+  %p = matmul(%x, %w) : f32[?, 3]
+  %s = softmax_cross_entropy(%p, %y) : f32[?]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.01}
+  output "loss" = %loss
+})");
+  }
+
+  void refuse_program(const std::string& text, const std::string& message) {
+    write_plain(dir_.file("p.fir"), text);
+    refuse("train p.fir" + kData, message);
+  }
+  /// line.fir with one thing changed.
+  void refuse_changed(const std::string& from, const std::string& to, const std::string& message) {
+    std::string text = kLine;
+    text.replace(text.find(from), from.size(), to);
+    refuse_program(text, message);
+  }
+  void write_labels(const std::string& name, const std::vector<int64_t>& labels) {
+    write_npy(dir_.file(name), Tensor::of<int64_t>({static_cast<int64_t>(labels.size())}, labels));
+  }
+};
+
+TEST_F(BadInput, Programs) {
+  refuse_changed("matmul", "matmull", "p.fir: no op 'matmull' (did you mean 'matmul'?)");
+  refuse_changed("\"sgd\"", "\"sgdd\"", "unknown optimizer 'sgdd' (did you mean 'sgd'?)");
+  refuse_changed("\"constant\"", "\"constat\"", "unknown initialiser 'constat'");
+  refuse_changed("lr = 0.01", "rate = 0.01", "train: needs attribute 'lr'");
+  refuse_changed(": f32[2, 1]", ": f32[3, 1]",
+                 "matmul: cannot multiply f32[?, 2] by f32[3, 1]: the inner extents are 2 and 3");
+  refuse_changed("data \"y\"", "data \"x\"", "\"x\" is declared twice");
+  refuse_changed("f32[?, 2]", "f32[?, -2]", "has a negative dimension");
+  refuse_changed("f32[?, 2]", "f32[?, 9223372036854775807]", "overflow a 64-bit integer");
+  refuse_changed("f32[?, 2]", "f32[99999999999999999999]",
+                 "p.fir:2:23: 99999999999999999999 is out of range");
+  refuse_program("program @p {}", "program 'p' cannot be trained: it minimizes nothing");
+}
+
+TEST_F(BadInput, TextThatIsNoProgram) {
+  refuse_program("program @p {\n  %x = data \"x\" : f32[?\n}\n",
+                 "p.fir:3:1: expected ']' but found '}'");
+  const std::string deep(1'000'000, '[');
+  refuse_program("program @p { a {x = " + deep + "}}", "p.fir:1:22: expected a number or a string");
+  refuse_program("program @p { a(" + std::string(1'000'000, '(') + "}", "p.fir:1:16: expected");
+  std::string graphs = "program @p {";
+  for (int i = 0; i < 100'000; ++i) graphs += "graph @a {";
+  refuse_program(graphs, "p.fir:1:23: 'graph' is a word of the grammar, no op");
+}
+
+TEST_F(BadInput, Feeds) {
+  refuse("train line.fir --data digits",
+         "data 'digits' has columns image, label, but the program's feeds are x, y");
+  const std::string run = "run line.fir --input ";
+  refuse(run + "z=1x2xf32=1,2", "the program has no feed 'z' (did you mean 'x'?)");
+  refuse(run + "x=2x3xf32=1,2,3,4,5,6",
+         "feed 'x' is f32[2, 3] in a batch of 2; the program takes f32[?, 2]");
+  refuse(run + "x=1x2xi64=1,2",
+         "feed 'x' is i64[1, 2] in a batch of 1; the program takes f32[?, 2]");
+  write_npy(dir_.file("x.npy"), Tensor(f32, {2, 2}));
+  write_labels("y.npy", {0, 1});
+  const std::string train = "train classes.fir --data npy:";
+  refuse_late(train + "x=x.npy", "feed 'y' is missing: the batch has 'x'");
+  refuse_late(train + "x=x.npy,labels=y.npy", "feed 'y' is missing: the batch has 'x'");
+  refuse_late(train + "x=y.npy,y=y.npy", "feed 'x' is i64[2] in a batch of 2");
+  refuse_late(train + "x=x.npy,y=x.npy", "feed 'y' is f32[2, 2] in a batch of 2");
+  write_labels("more.npy", {0, 1, 2});
+  refuse(train + "x=x.npy,y=more.npy", "column 'y' has 3 samples, but the first column has 2");
+}
+
+TEST_F(BadInput, Labels) {
+  write_npy(dir_.file("x.npy"), Tensor(f32, {2, 2}));
+  for (const int64_t label : {3, -1}) {
+    write_labels("y.npy", {0, label});
+    for (const std::string command : {"train", "eval"}) {
+      refuse_late(command + " classes.fir --data npy:x=x.npy,y=y.npy",
+                  "pick: index " + std::to_string(label) +
+                      " of feed 'y' is out of range; the step was not applied");
+    }
+  }
+  const auto refuse_csv = [&](const std::string& label, const std::string& message) {
+    write_plain(dir_.file("t.csv"), "a,b,c\n1,2,0\n2,3," + label + "\n");
+    refuse_late("train classes.fir --data 'csv:t.csv?label=c&classes=1'", message);
+  };
+  refuse_csv("7", "index 7 of feed 'y' is out of range");
+  refuse_csv("-1", "of sample 1 is not a class number");
+  refuse_csv("1e300", "of sample 1 is not a class number");
+}
+
+TEST_F(BadInput, StepsAboveTheMemoryLimit) {
+  refuse("train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory 4KiB",
+         "MiB, the limit is 0.003906 MiB");
+}
+
+TEST_F(BadInput, ShapesThatDoNotFitWhileAProgramIsBuilt) {
+  const std::string program = std::string(FLUID_BINARY_DIR) + "/mismatch_program";
+  const Result built = run_command(program + " --save net.fluid");
+  EXPECT_EQ(built.code, 1);
+  EXPECT_EQ(
+      built.output,
+      "mismatch.cpp:13: matmul: cannot multiply f32[?, 8] by f32[9, 3]: the inner extents are "
+      "8 and 9\n");
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("net.fluid")));
+  const auto usage = [&](const std::string& arguments) {
+    return run_command(program + " " + arguments).output;
+  };
+  EXPECT_EQ(usage("--save"),
+            "usage: " + program + " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]\n");
+  EXPECT_EQ(usage("--epoch 3"), "no option '--epoch'\n");
+  EXPECT_EQ(usage("--epochs 3x"), "--epochs 3x: must be a positive integer\n");
+}
+
+}  // namespace
+}  // namespace fluid

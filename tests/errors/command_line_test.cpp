@@ -1,0 +1,122 @@
+// Command lines that are wrong before any file is read, and options out of range.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+using CommandLine = FluidrunTest;
+
+struct Case {
+  const char* arguments;
+  const char* message;
+};
+
+TEST_F(CommandLine, IsRefused) {
+  const Case cases[] = {
+      {"", "A subcommand is required"},
+      {"trai", "'trai' is not expected (did you mean 'train'?); see fluidrun --help"},
+      {"train line.fir", "--data is required; see fluidrun train --help"},
+      {"train line.fir --data digits --epoch 3",
+       "'--epoch' is not expected (did you mean '--epochs'?)"},
+      {"train line.fir --data digits --unknown", "'--unknown' is not expected; see"},
+      {"train line.fir --data digits --data digits", "--data: At Most 1 required but received 2"},
+      {"train line.fir --data digits extra", "'extra' is not expected"},
+      {"train line.fir --data synthetic-linear --place gpu",
+       "no place 'gpu' (did you mean 'cpu'?); places are auto, cpu and cuda:N"},
+      {"train line.fir --data synthetic-linear --dtype f16", "--dtype f16: must be f32 or f64"},
+      {"train line.fir --data digts", "no kind of data 'digts' (did you mean 'digits'?)"},
+      {"train lne.fir --data digits", "no program 'lne.fir'"},
+      {"verify .", "cannot read '.': Is a directory"},
+      {"opt line.fir", "say either --pass a,b or --pipeline train"},
+      {"opt", "opt needs a program, or --list"},
+      {"opt line.fir --pass dc", "no pass 'dc' (did you mean 'dce'?)"},
+      {"opt line.fir --pipeline tran", "no pipeline 'tran'; there are train, eval and predict"},
+      {"show line.fir --format svgg", "must be text, json, dot or svg (did you mean 'svg'?)"},
+      {"plan line.fir --pipeline tran", "no pipeline 'tran'"},
+      {"plan line.fir --memory many", "'many' is no size in bytes; write 512MiB or 8GiB"},
+      {"plan line.fir --memory 1B", "not even a batch of 1 fits 1B"},
+      {"plan line.fir --target absent.json", "cannot read 'absent.json'"},
+      {"predict line.fir --data synthetic-linear?n=5 --output line", "write NAME=@FILE.npy"},
+      {"predict line.fir --data synthetic-linear?n=5 --output loss=@o.npy",
+       "output 'loss' is f32[], not one row a sample"},
+      {"verify 'two\nlines'", "no program 'two\\nlines'"},
+  };
+  for (const Case& c : cases) refuse(c.arguments, c.message);
+}
+
+TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
+  const std::string train = "train line.fir --data synthetic-linear?n=50 ";
+  const Case cases[] = {
+      {"--batch 0.5", "--batch: must be a positive integer, not 0.5"},
+      {"--batch -1", "--batch: must be a positive integer, not -1"},
+      {"--batch 010", "--batch: must be a positive integer, not 010"},
+      {"--batch 9223372036854775808", "must be a positive integer, not 9223372036854775808"},
+      {"--epochs 99999999999999999999", "must be a positive integer, not 99999999999999999999"},
+      {"--epochs 0", "--epochs: must be a positive integer"},
+      {"--max-steps x", "--max-steps: must be a positive integer, not x"},
+      {"--seed -1", "--seed: must be an integer of at least 0, not -1"},
+      {"--seed 18446744073709551616", "--seed: must be an integer of at least 0"},
+      {"--lr 0", "--lr: must be a positive number, not 0"},
+      {"--lr nan", "--lr: must be a positive number, not nan"},
+      {"--threads -1", "--threads: Value -1 not in range 0 to 4096"},
+      {"--threads 99999999999", "--threads: Value 99999999999 not in range"},
+      {"--memory 1e300GiB", "'1e300GiB' is no size in bytes"},
+  };
+  for (const Case& c : cases) refuse(train + c.arguments, c.message);
+  refuse("plan line.fir --batch 9223372036854775807",
+         "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
+  refuse("summary line.fir --batch 9223372036854775807",
+         "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
+}
+
+TEST_F(CommandLine, IsRefusedForNoBatchAndNoGpuEverywhere) {
+  const std::string data = " --data synthetic-linear?n=50";
+  for (const std::string& command :
+       {"train line.fir" + data, "eval line.fir" + data, "predict line.fir" + data,
+        "bench line.fir" + data, std::string("plan line.fir"),
+        std::string("opt line.fir --pass dce"), std::string("summary line.fir")}) {
+    refuse(command + " --batch 0", "--batch: must be a positive integer, not 0; see fluidrun ");
+    refuse(command + " --unknown", "'--unknown' is not expected");
+    if (command.starts_with("summary")) continue;
+    refuse(command + " --place cuda:0", "place 'cuda:0': this build of Fluid runs on the CPU only");
+  }
+  refuse("run line.fir --input x=1x2xf32=1,2 --place cuda:0", "runs on the CPU only");
+}
+
+TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {
+  const auto refuse_options = [&](const std::string& text, const std::string& message) {
+    std::ofstream(dir_.file("run.toml")) << text;
+    refuse("train line.fir --data synthetic-linear?n=50 --config run.toml", message);
+  };
+  refuse_options("[train]\nepoch = 3\n", "train.epoch");
+  refuse_options("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
+  refuse_options("[train\nepochs = 3\n", "not able to parse [train");
+  refuse_options(std::string("\x7f"
+                             "ELF\0\1\2",
+                             7),
+                 "ELF");
+  refuse("verify line.fir --config absent.toml", "absent.toml was not readable");
+}
+
+TEST_F(CommandLine, OfRunIsRefused) {
+  const Case cases[] = {
+      {"--input x=1x2xf32=1,2 --input x=1x2xf32=1,2", "--input x is given twice"},
+      {"--input x=4294967296x4294967296xf32=1", "is larger than a 64-bit size"},
+      {"--input x=-1x2xf32=1", "has a negative extent"},
+      {"--input x=1x2xf32=", "'' is not a number"},
+      {"--input x=1x2xf32=1e999,1", "'1e999' is not a number"},
+      {"--input =1", "--input =1: write NAME=..."},
+      {"--input x=@absent.npy", "cannot read 'absent.npy': No such file or directory"},
+      {"--input x=1x2xf32=1,2 --output line=o.npy", "write line=@FILE.npy"},
+      {"--input x=1x2xf32=1,2 --output line=@a.npy --output lin=@b.npy", "no output 'lin'"},
+      {"--input x=1x2xf32=1,2 --expected line=@absent.npy", "cannot read 'absent.npy'"},
+      {"--input x=1x2xf32=1,2 --tolerance -1", "--tolerance: Value -1 not in range"},
+  };
+  for (const Case& c : cases) refuse(std::string("run line.fir ") + c.arguments, c.message);
+}
+
+}  // namespace
+}  // namespace fluid
