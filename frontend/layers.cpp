@@ -74,7 +74,7 @@ Value activate(Value x, Act act, const Loc& loc) {
     case Act::gelu:
       return gelu(x, {}, loc);
   }
-  throw UserError(loc, "no such activation");
+  throw InternalError("no such activation");
 }
 
 Value parameter(ir::Graph& graph, const std::string& name, const Type& type, const Init& init,

@@ -29,7 +29,7 @@ struct GzCloser {
 std::string read_maybe_gz(const std::string& path, int64_t limit) {
   errno = 0;
   const std::unique_ptr<gzFile_s, GzCloser> file(gzopen(path.c_str(), "rb"));
-  if (!file) fail(path, errno != 0 ? std::strerror(errno) : "out of memory");
+  if (!file) fail(path, std::strerror(errno != 0 ? errno : ENOMEM));
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;

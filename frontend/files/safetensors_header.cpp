@@ -95,7 +95,7 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t& text) override {
     unexpected("the number " + text);
   }
-  bool binary(binary_t&) override { unexpected("binary data"); }
+  bool binary(binary_t&) override { throw InternalError("binary data in JSON"); }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
     fail("the header is not JSON at byte " + std::to_string(position));
   }

@@ -54,7 +54,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { fail("it holds null"); }
   bool boolean(bool) override { fail("it holds a bool"); }
   bool string(string_t&) override { fail("it holds a string"); }
-  bool binary(binary_t&) override { fail("it holds binary data"); }
+  bool binary(binary_t&) override { throw InternalError("binary data in JSON"); }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
     fail("not JSON at byte " + std::to_string(position));
   }

@@ -79,7 +79,8 @@ TEST(Reader, GoesOnFromAPosition) {
   EXPECT_EQ(resumed.position(), position);
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
-  expect_user_error([&] { resumed.seek(51); }, "cannot go on at sample 51");
+  expect_user_error([&] { resumed.seek(51); },
+                    "the data cannot go on at sample 51: no batch of 8 starts there");
   expect_user_error([&] { resumed.seek(-8); }, "cannot go on at sample -8");
 }
 
@@ -118,8 +119,9 @@ TEST(Reader, MistakesAreNamed) {
   expect_user_error([] { Reader(counting(0), {}); }, "the data has no sample");
   expect_user_error([] { Reader(Dataset(), {}); }, "the data has no sample");
   expect_user_error([] { Reader(counting(3), {.batch = -1}); }, "the batch size must be positive");
-  expect_user_error([] { Reader(counting(3), {.batch = 4, .drop_last = true}); },
-                    "a batch of 4 cannot be filled by 3 samples");
+  expect_user_error(
+      [] { Reader(counting(3), {.batch = 4, .drop_last = true}); },
+      "a batch of 4 cannot be filled by 3 samples, and the smaller last batch is dropped");
   Dataset uneven = counting(3);
   uneven.columns.emplace_back("more", Tensor(f32, {4}));
   expect_user_error([&] { Reader(uneven, {}); },

@@ -110,7 +110,7 @@ TEST(Csv, MistakesAreNamed) {
     write_file_atomically(path, text);
     expect_user_error([&] { open_data("csv:" + path + options); }, message);
   };
-  refuse("a,b\n1,2\n", "", "say which column is the label");
+  refuse("a,b\n1,2\n", "", "say which column is the label: csv:FILE?label=COLUMN");
   refuse("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
   refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
   refuse("a,b\n1,x\n", "?label=a", "t.csv:2: 'x' is not a finite number");
@@ -128,7 +128,7 @@ TEST(NpyColumns, AreNamedInTheSpec) {
   EXPECT_EQ(data.columns.size(), 2u);
   expect_user_error([&] { open_data("npy:" + a); }, "write npy:COLUMN=FILE,COLUMN=FILE");
   expect_user_error([&] { open_data("npy:x=" + dir.file("s.npy")); },
-                    "a column needs a first dimension");
+                    "a column needs a first dimension that counts samples");
 }
 
 }  // namespace

@@ -133,8 +133,9 @@ TEST(Text, LocationsThatLookLikeOthersSurvive) {
 
 TEST(Text, RefusesBrokenTokens) {
   expect_refused("a \"b", 3, "the string has no closing quote");
-  expect_refused("a \"b\\q\"", 5, "unknown escape in a string");
-  expect_refused("a \"b\\xG0\"", 5, "expected two hexadecimal digits");
+  expect_refused("a \"b\\q\"", 5,
+                 "unknown escape in a string; there are \\\" \\\\ \\n \\t \\r and \\x1f");
+  expect_refused("a \"b\\xG0\"", 5, "expected two hexadecimal digits (0-9, a-f) after \\x");
   expect_refused("% = a", 1, "expected a value's name after '%'");
   expect_refused("a $", 3, "a character that means nothing here: $");
   expect_refused("a \x80", 3, "a character that means nothing here: \"");
@@ -168,11 +169,15 @@ TEST(Text, RefusesBrokenAttributes) {
   expect_refused("a {x = )}", 8, "expected an attribute's value but found ')'");
   expect_refused("a {x = maybe}", 8, "expected an attribute's value but found 'maybe'");
   expect_refused("a {x = -nan}", 9, "expected a number but found 'nan'");
-  expect_refused("a {x = [1, 2.0]}", 8, "the entries of a list must be of one kind");
+  expect_refused("a {x = [1, 2.0]}", 8,
+                 "the entries of a list must be of one kind: write floats as 1.0");
   expect_refused("a {x = [true]}", 9, "a list holds integers, floats or strings");
   expect_refused("a {x = [[1]]}", 9, "expected a number or a string but found '['");
   expect_refused("a {x = 99999999999999999999}", 8, "99999999999999999999 is out of range");
   expect_refused("a {x = 1e999}", 8, "1e999 is out of range");
+  std::string many;
+  for (int i = 0; i <= 256; ++i) many += (i > 0 ? ", a" : "a") + std::to_string(i) + " = 1";
+  expect_refused("a {" + many + "}", 2454, "the op has too many attributes");
   expect_refused("a {x = 1e}", 8, "expected a number but found '1e'");
 }
 

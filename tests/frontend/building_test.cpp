@@ -1,0 +1,81 @@
+// What goes wrong while a program is built, with the line that asked for it.
+
+#include <gtest/gtest.h>
+
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "frontend/program.h"
+#include "ops/functions.h"
+#include "tests/support/errors.h"
+
+namespace fluid {
+namespace {
+
+/// Expects the message after this file's name and a line.
+template <class F>
+void expect_refused(F call, const std::string& message) {
+  expect_user_error(call, message);
+  expect_user_error(call, "building_test.cpp:");
+}
+
+TEST(Building, NamesTheLineOfAMistake) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  const int line = __LINE__ + 1;
+  expect_user_error([&] { matmul(x, x); },
+                    "building_test.cpp:" + std::to_string(line) + ": matmul: cannot multiply");
+}
+
+TEST(Building, RefusesWrongConvolutions) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4, 8, 8}, f32);
+  const Value flat = net.data("flat", {kBatch, 4}, f32);
+  expect_refused([&] { conv2d(Value(), {.filters = 2, .kernel = 3}); },
+                 "conv2d: the input is an empty value");
+  expect_refused([&] { conv2d(x, {.filters = 0, .kernel = 3}); },
+                 "conv2d: filters must be positive");
+  expect_refused([&] { conv2d(x, {.filters = 2}); }, "conv2d: kernel has 0 numbers, not 1 or 2");
+  expect_refused(
+      [&] {
+        conv2d(x, {.filters = 2, .kernel = {1, 2, 3}});
+      },
+      "conv2d: kernel has 3 numbers, not 1 or 2");
+  expect_refused([&] { conv2d(flat, {.filters = 2, .kernel = 3}); },
+                 "conv2d: the input is f32[?, 4], not [N, C, H, W]");
+  expect_refused([&] { conv2d(x, {.filters = 2, .kernel = 3, .groups = 3}); },
+                 "conv2d: 3 groups do not divide 4 input channels and 2 filters");
+}
+
+TEST(Building, RefusesWrongDenseLayers) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  const Value ids = net.data("ids", {kBatch}, f32);
+  expect_refused([&] { linear(Value(), {.units = 2}); }, "linear: the input is an empty value");
+  expect_refused([&] { linear(x, {}); }, "linear: units must be positive");
+  expect_refused([&] { linear(ids, {.units = 2}); },
+                 "linear: the input is f32[?], not [..., features]; flatten it first");
+  expect_refused([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
+}
+
+TEST(Building, RefusesLossesThatAreNone) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  expect_refused([&] { minimize(Value(), SGD{}); }, "minimize: the loss is an empty value");
+  expect_refused([&] { minimize(x, SGD{}); },
+                 "minimize: the loss is f32[?, 4], not a float scalar; take its mean()");
+}
+
+TEST(Building, RefusesWrongFeedsAndOutputs) {
+  Program net("net"), other("other");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  expect_refused([&] { net.data("label", {kBatch}, i64, {.scale = 0.5}); },
+                 "feed 'label': only floats are scaled");
+  expect_refused([&] { net.data("x", {kBatch}, f32); }, "data: the name 'x' is taken by the data");
+  net.output("x", x);
+  expect_refused([&] { net.output("x", x); }, "output 'x' exists already");
+  expect_refused([&] { other.output("x", x); }, "output 'x' is not a value of program 'other'");
+  expect_refused([&] { net.output("y", Value()); }, "output 'y' is not a value of program 'net'");
+}
+
+}  // namespace
+}  // namespace fluid
