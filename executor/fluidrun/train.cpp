@@ -121,11 +121,11 @@ class Training {
   }
 
   void describe_memory() const {
-    if (before_.total == 0) return;
-    std::vector<const Reader*> readers = {&reader_};
-    if (val_) readers.push_back(&*val_);
     const MemoryUse arena = executor_.memory();
     const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+    if (before_.total == 0) return fmt::print(stderr, "memory: arena {}\n", text(arena.total));
+    std::vector<const Reader*> readers = {&reader_};
+    if (val_) readers.push_back(&*val_);
     std::vector<std::string> outside;  // of 1 MiB and more
     for (const auto& [owner, bytes] : owners_outside(arena, before_, readers)) {
       outside.push_back(owner + " " + text(bytes));
