@@ -11,7 +11,9 @@
 namespace fluid {
 namespace {
 
-constexpr int kWidth = 260, kLine = 16, kGapX = 40, kGapY = 56, kMargin = 20;
+constexpr int kLeastWidth = 260, kLine = 16, kGapX = 40, kGapY = 56, kMargin = 20;
+constexpr double kLetter = 6.7, kTitleLetter = 8;  // widths in the fonts of the style below
+constexpr const char *kSaved = "#d9730d", *kOther = "#555";
 constexpr int kLabel = 12;
 constexpr int kLane = 14;  // between arrows that pass boxes by
 
@@ -46,9 +48,22 @@ struct Placed {
 
 struct Placement {
   std::vector<Placed> boxes;
+  int box_width = kLeastWidth;
   std::map<int, int> right;  ///< by rank: where its last box ends
   int width = 0, height = kMargin;
 };
+
+/// Wide enough for every line.
+int box_width(const Diagram& diagram) {
+  double width = kLeastWidth;
+  for (const Box& box : diagram.boxes) {
+    width = std::max(width, 16 + kTitleLetter * static_cast<double>(box.title.size()));
+    for (const std::string& line : box.lines) {
+      width = std::max(width, 16 + kLetter * static_cast<double>(line.size()));
+    }
+  }
+  return static_cast<int>(width);
+}
 
 /// Boxes of equal rank side by side, ranks from top to bottom.
 Placement place(const Diagram& diagram) {
@@ -56,16 +71,17 @@ Placement place(const Diagram& diagram) {
   for (size_t i = 0; i < diagram.boxes.size(); ++i) ranks[diagram.boxes[i].rank].push_back(i);
   Placement placement;
   placement.boxes.resize(diagram.boxes.size());
+  const int step = (placement.box_width = box_width(diagram)) + kGapX;
   size_t widest = 1;
   for (const auto& [rank, row] : ranks) widest = std::max(widest, row.size());
-  placement.width = static_cast<int>(widest) * (kWidth + kGapX) - kGapX + 2 * kMargin;
+  placement.width = static_cast<int>(widest) * step - kGapX + 2 * kMargin;
   for (const auto& [rank, row] : ranks) {
     int tallest = 0;
-    const int used = static_cast<int>(row.size()) * (kWidth + kGapX) - kGapX;
+    const int used = static_cast<int>(row.size()) * step - kGapX;
     int x = (placement.width - used) / 2;
     for (const size_t i : row) {
       placement.boxes[i] = {.x = x, .y = placement.height};
-      x += kWidth + kGapX;
+      x += step;
       tallest = std::max(tallest, height_of(diagram.boxes[i]));
     }
     placement.right[rank] = x - kGapX;
@@ -74,13 +90,17 @@ Placement place(const Diagram& diagram) {
   return placement;
 }
 
+int middle_of(size_t box, const Placement& placement) {
+  return placement.boxes[box].x + placement.box_width / 2;
+}
+
 /// From one rank to the next a curve; past other ranks down a lane of its own, right of their
 /// boxes.
 std::string svg_path(const Arrow& a, const Diagram& diagram, Placement& placement) {
   const Box &from = diagram.boxes[a.from], &to = diagram.boxes[a.to];
-  const int x1 = placement.boxes[a.from].x + kWidth / 2;
+  const int x1 = middle_of(a.from, placement), x2 = middle_of(a.to, placement);
   const int y1 = placement.boxes[a.from].y + height_of(from);
-  const int x2 = placement.boxes[a.to].x + kWidth / 2, y2 = placement.boxes[a.to].y - 4;
+  const int y2 = placement.boxes[a.to].y - 4;
   constexpr int kBend = kGapY / 2;
   if (to.rank == from.rank + 1) {
     return fmt::format("M{} {} C{} {} {} {} {} {}", x1, y1, x1, y1 + kBend, x2, y2 - kBend, x2, y2);
@@ -94,28 +114,50 @@ std::string svg_path(const Arrow& a, const Diagram& diagram, Placement& placemen
                      lane, top, bottom, lane, y2, x2, bottom, x2, y2);
 }
 
-std::string svg_arrow(const Arrow& a, const std::string& path) {
-  const char* colour = a.saved ? "#d9730d" : "#555";
+/// The head of an arrow.
+std::string svg_tip(const char* name, const char* colour) {
   return fmt::format(
-      "<path d='{}' fill='none' stroke='{}' stroke-width='{}' marker-end='url(#tip)'/>\n", path,
-      colour, a.saved ? 3 : 1);
+      "<marker id='{}' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='8' markerHeight='8' "
+      "markerUnits='userSpaceOnUse' orient='auto'><path d='M0 0 L8 4 L0 8z' fill='{}'/></marker>",
+      name, colour);
 }
 
-/// The types of a box's values, one below the other under its middle.
+std::string svg_arrow(const Arrow& a, const std::string& path) {
+  return fmt::format(
+      "<path d='{}' fill='none' stroke='{}' stroke-width='{}' marker-end='url(#{})'/>\n", path,
+      a.saved ? kSaved : kOther, a.saved ? 3 : 1, a.saved ? "saved" : "tip");
+}
+
+/// Whether every arrow out of the box leaves straight down or to the right.
+bool leaves_rightwards(size_t box, const Diagram& diagram, const Placement& placement) {
+  bool right = false, left = false;
+  for (const Arrow& a : diagram.arrows) {
+    if (a.from != box) continue;
+    const bool lane = diagram.boxes[a.to].rank > diagram.boxes[box].rank + 1;
+    const int across = middle_of(a.to, placement) - middle_of(box, placement);
+    right = right || lane || across > 0;
+    left = left || (!lane && across < 0);
+  }
+  return right && !left;
+}
+
+/// The types of a box's values, one below the other under its middle, beside the arrows.
 std::string svg_label(const Arrow& a, const Diagram& diagram, Placement& placement) {
   if (a.label.empty()) return "";
   Placed& from = placement.boxes[a.from];
   from.labels += kLabel;
-  return fmt::format("<text x='{}' y='{}' class='t' fill='{}'>{}</text>\n", from.x + kWidth / 2 + 8,
+  const bool before = leaves_rightwards(a.from, diagram, placement);
+  return fmt::format("<text x='{}' y='{}' class='t' text-anchor='{}' fill='{}'>{}</text>\n",
+                     middle_of(a.from, placement) + (before ? -8 : 8),
                      from.y + height_of(diagram.boxes[a.from]) + 4 + from.labels,
-                     a.saved ? "#d9730d" : "#555", escaped(a.label, true));
+                     before ? "end" : "start", a.saved ? kSaved : kOther, escaped(a.label, true));
 }
 
-std::string svg_box(const Box& box, Placed at) {
+std::string svg_box(const Box& box, Placed at, int width) {
   std::string svg = fmt::format(
       "<rect x='{}' y='{}' width='{}' height='{}' rx='6' fill='#eef3fb' stroke='#35507a'/>\n"
       "<text x='{}' y='{}' class='h'>{}</text>\n",
-      at.x, at.y, kWidth, height_of(box), at.x + 8, at.y + kLine, escaped(box.title, true));
+      at.x, at.y, width, height_of(box), at.x + 8, at.y + kLine, escaped(box.title, true));
   for (size_t l = 0; l < box.lines.size(); ++l) {
     svg += fmt::format("<text x='{}' y='{}'>{}</text>\n", at.x + 8,
                        at.y + kLine * (static_cast<int>(l) + 2), escaped(box.lines[l], true));
@@ -197,19 +239,17 @@ std::string to_svg(const Diagram& diagram) {
     labels += svg_label(a, diagram, placement);
   }
   for (size_t i = 0; i < diagram.boxes.size(); ++i) {
-    boxes += svg_box(diagram.boxes[i], placement.boxes[i]);
+    boxes += svg_box(diagram.boxes[i], placement.boxes[i], placement.box_width);
   }
   return fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}'>\n"
       "<style>text{{font:11px monospace}} .h{{font-weight:bold;font-size:13px}} "
       ".t{{font-size:10px;stroke:white;stroke-width:3;paint-order:stroke}}</style>\n"
-      "<defs><marker id='tip' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='8' "
-      "markerHeight='8' markerUnits='userSpaceOnUse' orient='auto'><path d='M0 0 L8 4 L0 8z' "
-      "fill='#555'/></marker></defs>\n<rect width='100%' height='100%' fill='white'/>\n"
-      "{2}{3}{4}<text x='{5}' y='{6}' fill='#d9730d'>* and thick arrows: kept for the backward "
+      "<defs>{7}{8}</defs>\n<rect width='100%' height='100%' fill='white'/>\n"
+      "{2}{3}{4}<text x='{5}' y='{6}' fill='{9}'>* and thick arrows: kept for the backward "
       "pass</text>\n</svg>\n",
-      placement.width, placement.height, arrows, labels, boxes, kMargin,
-      placement.height - kMargin);
+      placement.width, placement.height, arrows, labels, boxes, kMargin, placement.height - kMargin,
+      svg_tip("tip", kOther), svg_tip("saved", kSaved), kSaved);
 }
 
 }  // namespace fluid

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
@@ -108,6 +109,39 @@ TEST_F(Fluidrun, ReadsOptionsFromAFile) {
       run("train line.fir --data 'synthetic-linear?n=1000' --config run.toml --log-json log.json");
   ASSERT_EQ(result.code, 0) << result.output;
   EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 7);
+}
+
+constexpr std::string_view kSkip = R"(program @skip {
+  %x = data "x" : f32[?, 3, 32, 32]
+  %r = relu(%x) : f32[?, 3, 32, 32]
+  %e = exp(%r) : f32[?, 3, 32, 32]
+  %s = add(%e, %r) : f32[?, 3, 32, 32]
+  %m, %p = adaptive_max_pool2d(%s) {output = [16]} : f32[?, 3, 16, 16], u8[?, 3, 16, 16]
+  output "m" = %m
+}
+)";
+
+/// What is drawn as a box holds its lines, and an arrow past other boxes keeps to their right.
+TEST_F(Fluidrun, DrawsNothingAcrossBoxes) {
+  std::ofstream(dir_.file("skip.fir")) << kSkip;
+  const std::string svg = run("show skip.fir --format svg").output;
+  const std::regex piece(
+      "<rect x='(\\d+)' y='\\d+' width='(\\d+)'|<text x='\\d+' y='\\d+'>([^<]+)|"
+      " d='M\\d+ \\d+ C\\d+ \\d+ \\d+ \\d+ (\\d+) \\d+ V");
+  int lane = 0, lines = 0, x = 0, width = 0;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), piece), end; it != end; ++it) {
+    const std::smatch& found = *it;
+    if (found[1].matched) {
+      x = std::stoi(found[1]), width = std::stoi(found[2]);
+      EXPECT_GT(lane, x + width);
+    } else if (found[3].matched) {
+      EXPECT_LT(6.6 * static_cast<double>(found[3].length()), width - 8) << found[3];
+      ++lines;
+    } else {
+      lane = std::stoi(found[4]);
+    }
+  }
+  EXPECT_EQ(lines, 5) << svg;
 }
 
 TEST_F(Fluidrun, LooksAtPrograms) {
