@@ -149,6 +149,12 @@ double Tensor::at(int64_t i) const {
   }
 }
 
+int64_t Tensor::integer(int64_t i) const {
+  require(i >= 0 && i < numel_, "indexed out of range");
+  require(!is_float(dtype_), "read as integers");
+  return integer_at(data_, dtype_, i);
+}
+
 double Tensor::item() const {
   require(numel_ == 1, "asked for its single element");
   return at(0);

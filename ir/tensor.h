@@ -68,7 +68,9 @@ class Tensor {
   std::span<T> as();  ///< T must match dtype(); throws UserError otherwise
   template <class T>
   std::span<const T> as() const;
-  double at(int64_t i) const;      ///< element i in row-major order, as a double
+  double at(int64_t i) const;  ///< element i in row-major order, as a double
+  /// Element i of an integer or bool tensor, which a double may not hold; UserError for floats.
+  int64_t integer(int64_t i) const;
   double item() const;             ///< the single element; UserError when there are several
   Tensor copy() const;             ///< owns its memory
   Tensor cast(DType dtype) const;  ///< converted copy; round to nearest even for halves

@@ -102,7 +102,9 @@ class Reader {
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
       if (std::holds_alternative<Store>(*def_of(*op).lower)) {
-        name(op->operands[0], Region::state, Holds::parameter, op->symbol);
+        const bool trained = graph_.find("param", op->symbol) != nullptr;
+        name(op->operands[0], Region::state, trained ? Holds::parameter : Holds::optimizer,
+             op->symbol);
       } else if (kind == SourceKind::feed) {
         name(op->result(), Region::slot, Holds::feed, op->symbol);
       } else if (kind != SourceKind::none) {

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <memory>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/elements.h"
 #include "frontend/files/npy.h"
 #include "ir/error.h"
 
@@ -45,45 +44,38 @@ std::vector<Assignment> files_of(const std::vector<std::string>& texts, const st
   return files;
 }
 
-template <class T>
-T number(std::string_view text, const std::string& where) {
-  T value = {};
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) {
-    throw UserError(where + ": '" + std::string(text) + "' is not a number");
+/// How many samples `column` holds as `feed`; absent when the feed's shape does not say.
+std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
+  const Shape& shape = feed.results[0].type.shape;
+  for (size_t d = 0; d < shape.size() && d < column.shape().size(); ++d) {
+    if (shape[d].batch && shape[d].size > 0) return column.shape()[d] / shape[d].size;
   }
-  return value;
+  return std::nullopt;
 }
 
-/// "4xf32=1,2,3,4" or "2x2xi64=...": extents, dtype, values in row-major order.
-Tensor literal(const std::string& text, const std::string& where) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos) {
-    throw UserError(where + ": write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
-  }
-  std::vector<std::string> parts = CLI::detail::split(text.substr(0, equals), 'x');
-  const std::optional<DType> dtype = dtype_named(parts.back());
-  if (!dtype) throw UserError(where + ": no dtype '" + parts.back() + "'");
-  parts.pop_back();
-  std::vector<int64_t> shape;
-  for (const std::string& part : parts) shape.push_back(number<int64_t>(part, where));
-  std::vector<double> values;
-  for (const std::string& part : CLI::detail::split(text.substr(equals + 1), ',')) {
-    values.push_back(number<double>(part, where));
-  }
-  return Tensor::of<double>(shape, values).cast(*dtype);
-}
-
-Batch batch_of(const RunFlags& flags) {
+/// The batch is as large as the first feed that depends on it says; 1 when none does.
+Batch batch_of(const Program& program, const RunFlags& flags) {
   Batch batch;
   for (const std::string& input : flags.inputs) {
-    const auto [name, value] = split(input, "--input");
-    Tensor tensor =
-        value.starts_with('@') ? read_npy(value.substr(1)) : literal(value, "--input " + input);
+    auto [name, value] = split(input, "--input");
     if (batch.find(name) != nullptr) throw UserError("--input " + name + " is given twice");
-    if (!tensor.shape().empty()) batch.size = tensor.shape()[0];
-    batch.columns.emplace_back(name, std::move(tensor));
+    batch.columns.emplace_back(name, value.starts_with('@')
+                                         ? read_npy(value.substr(1))
+                                         : tensor_from_text(value, "--input " + input));
   }
+  const std::vector<const ir::Op*> feeds = feeds_of(program.ir());
+  if (batch.columns.empty() && !feeds.empty()) {
+    throw UserError("run needs --input: the program has a feed '" + feeds.front()->symbol + "'");
+  }
+  batch.size = 1;
+  for (const ir::Op* feed : feeds) {
+    const Tensor* column = batch.find(feed->symbol);
+    const auto samples = column == nullptr ? std::nullopt : samples_in(*feed, *column);
+    if (!samples) continue;
+    batch.size = *samples;
+    break;
+  }
+  if (batch.size == 0) throw UserError("--input holds no sample: a batch has one at least");
   return batch;
 }
 
@@ -93,11 +85,9 @@ void compare(const std::string& name, const Tensor& got, const Tensor& want, dou
     throw UserError("output '" + name + "' is " + got.str() + ", expected " + want.str());
   }
   for (int64_t i = 0; i < got.numel(); ++i) {
-    const double a = got.at(i), b = want.at(i);
-    const bool same = a == b || (std::isnan(a) && std::isnan(b));
-    if (same || std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))) continue;
-    throw UserError(
-        fmt::format("output '{}' element {} is {:.9g}, expected {:.9g}", name, i, a, b));
+    if (same_element(got, want, i, tolerance)) continue;
+    throw UserError(fmt::format("output '{}' element {} is {}, expected {}", name, i,
+                                element_text(got, i), element_text(want, i)));
   }
 }
 
@@ -105,7 +95,7 @@ void print(const Output& output) {
   constexpr int64_t kMost = 16;
   std::string text;
   for (int64_t i = 0; i < std::min(output.value.numel(), kMost); ++i) {
-    text += fmt::format(" {:.9g}", output.value.at(i));
+    text += " " + element_text(output.value, i);
   }
   fmt::print("{} {}{}{}\n", output.name, output.value.str(), text,
              output.value.numel() > kMost ? " ..." : "");
@@ -113,10 +103,9 @@ void print(const Output& output) {
 
 int run(const RunFlags& flags) {
   const Program program = open_program(flags.program);
-  const Batch batch = batch_of(flags);
   const std::vector<Assignment> written = files_of(flags.outputs, "--output"),
                                 expected = files_of(flags.expected, "--expected");
-  if (batch.size == 0) throw UserError("run needs --input with at least one sample");
+  const Batch batch = batch_of(program, flags);
   Executor executor(program, place_named(flags.place.place),
                     executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
@@ -145,7 +134,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--input", flags->inputs, "x=4xf32=1,2,3,4 or x=@FILE.npy; may repeat");
   command->add_option("--output", flags->outputs, "write an output: y=@FILE.npy; may repeat");
   command->add_option("--expected", flags->expected, "fail unless an output equals y=@FILE.npy");
-  command->add_option("--tolerance", flags->tolerance, "relative, absolute below 1")
+  command->add_option("--tolerance", flags->tolerance, "for floats: relative, absolute below 1")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--params", flags->params, "the parameters (safetensors)");
   command->add_option("--seed", flags->seed, "of initial values, without --params")

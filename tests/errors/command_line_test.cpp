@@ -104,10 +104,11 @@ TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {
 TEST_F(CommandLine, OfRunIsRefused) {
   const Case cases[] = {
       {"--input x=1x2xf32=1,2 --input x=1x2xf32=1,2", "--input x is given twice"},
+      {"", "run needs --input: the program has a feed 'x'"},
       {"--input x=4294967296x4294967296xf32=1", "is larger than a 64-bit size"},
       {"--input x=-1x2xf32=1", "has a negative extent"},
-      {"--input x=1x2xf32=", "'' is not a number"},
-      {"--input x=1x2xf32=1e999,1", "'1e999' is not a number"},
+      {"--input x=1x2xf32=", "f32[1, 2] takes 2 values, not 0"},
+      {"--input x=1x2xf32=1e999,1", "1e999 does not fit f32"},
       {"--input =1", "--input =1: write NAME=..."},
       {"--input x=@absent.npy", "cannot read 'absent.npy': No such file or directory"},
       {"--input x=1x2xf32=1,2 --output line=o.npy", "write line=@FILE.npy"},

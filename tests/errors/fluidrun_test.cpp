@@ -81,12 +81,51 @@ TEST_F(Fluidrun, RunsOnGivenInputsAndCompares) {
   refuse(base + " --expected line=@bad.npy", "output 'line' element 1 is -6, expected -5");
   refuse(base + " --expected line=@short.npy", "output 'line' is f32[2, 1], expected f32[1]");
   refuse(base + " --expected line=good.npy", "write line=@FILE.npy");
-  refuse("run line.fir", "run needs --input with at least one sample");
+  refuse("run line.fir --input x=0x2xf32=", "--input holds no sample");
   refuse("run line.fir --input x", "--input x: write NAME=...");
   refuse("run line.fir --input x=5", "write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
   refuse("run line.fir --input x=1x2xf3=1,2", "no dtype 'f3'");
   refuse("run line.fir --input x=1x2xf32=1,a", "'a' is not a number");
-  refuse("run line.fir --input x=1x2xf32=1", "tensor f64[1, 2] given another number of values");
+  refuse("run line.fir --input x=1x2xf32=1", "f32[1, 2] takes 2 values, not 1");
+}
+
+TEST_F(Fluidrun, TakesTheBatchFromTheFeedsThatDependOnIt) {
+  std::ofstream(dir_.file("two.fir")) << R"(program @two {
+  %a = data "a" : f32[?, 2]
+  %b = data "b" : f32[2, 1]
+  %s = data "s" : f32[]
+  %y = matmul(%a, %b) : f32[?, 1]
+  %z = mul(%y, %s) : f32[?, 1]
+  output "z" = %z
+}
+)";
+  const std::string a = " --input a=3x2xf32=1,2,3,4,5,6", b = " --input b=2x1xf32=1,10",
+                    s = " --input s=f32=2";
+  for (const std::string& inputs : {a + b + s, s + b + a}) {
+    const Result result = run("run two.fir" + inputs);
+    EXPECT_EQ(result.output, "z f32[3, 1] 42 86 130\n");
+  }
+  std::ofstream(dir_.file("one.fir")) << "program @one {\n  %s = data \"s\" : f32[]\n"
+                                         "  %n = data \"n\" : f32[0]\n  %y = add(%s, %n) : f32[0]\n"
+                                         "  output \"y\" = %y\n  output \"s\" = %s\n}\n";
+  EXPECT_EQ(run("run one.fir --input s=f32=2 --input n=0xf32=").output, "y f32[0]\ns f32[] 2\n");
+}
+
+TEST_F(Fluidrun, KeepsIntegersExact) {
+  std::ofstream(dir_.file("twice.fir")) << "program @twice {\n  %x = data \"x\" : i64[?]\n"
+                                           "  %y = add(%x, %x) : i64[?]\n  output \"y\" = %y\n}\n";
+  const std::string run_on = "run twice.fir --input x=1xi64=";
+  EXPECT_EQ(run(run_on + "9007199254740993").output, "y i64[1] 18014398509481986\n");
+  write_npy(dir_.file("near.npy"),
+            Tensor::of<int64_t>({1}, std::vector<int64_t>{18014398509481987}));
+  refuse(run_on + "9007199254740993 --expected y=@near.npy",
+         "output 'y' element 0 is 18014398509481986, expected 18014398509481987");
+  refuse(run_on + "1.5", "'1.5' is not an integer");
+  refuse(run_on + "1e30", "'1e30' is not an integer");
+  refuse(run_on + "9223372036854775808", "9223372036854775808 does not fit i64");
+  refuse("run twice.fir --input x=1xu8=600", "600 does not fit u8");
+  refuse("run twice.fir --input x=1xbool=2", "2 does not fit bool");
+  refuse("run twice.fir --input x=1xf32=1e39", "1e39 does not fit f32");
 }
 
 TEST_F(Fluidrun, TimesSteps) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/source_kind.h"
 #include "passes/pass.h"
 #include "tests/support/plain_target.h"
 #include "tests/support/small_programs.h"
@@ -36,6 +37,17 @@ TEST(MemoryPlan, PartsAddUpToNoMoreThanTheTotal) {
   for (const auto& [holds, bytes] : p.plan.at_peak) sum += bytes;
   EXPECT_LE(sum, p.plan.total());
   EXPECT_GE(sum, p.plan.total() / 2);
+}
+
+TEST(MemoryPlan, TellsParametersFromTheOptimizersState) {
+  const Planned p = planned({}, {.mode = Mode::train, .batch = 128});
+  int64_t parameters = 0;
+  const std::unique_ptr<ir::Program> recorded = conv_net({});
+  for (const auto& op : recorded->main().ops) {
+    if (source_kind(*op) == SourceKind::parameter) parameters += op->result().type().bytes_at(1);
+  }
+  EXPECT_EQ(p.plan.at_peak.at(Holds::parameter), parameters);
+  EXPECT_GE(p.plan.at_peak.at(Holds::optimizer), 2 * parameters) << "Adam's two moments";
 }
 
 TEST(MemoryPlan, EveryModeIsSafe) {
