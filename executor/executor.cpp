@@ -183,7 +183,7 @@ void Executor::save(const std::string& path) {
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
-    if (v.parameter) tensors.emplace_back(v.name, session.view(v));
+    if (v.saved) tensors.emplace_back(v.name, session.view(v));
   }
   write_safetensors(path, tensors);
 }
@@ -209,7 +209,7 @@ void Executor::load(const std::string& path) {
 std::vector<std::string> Executor::parameters() const {
   std::vector<std::string> names;
   for (const Variable& v : impl_->session().variables().all()) {
-    if (v.parameter) names.push_back(v.name);
+    if (v.saved) names.push_back(v.name);
   }
   return names;
 }

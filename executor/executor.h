@@ -75,10 +75,12 @@ class Executor {
   /// Names of the outputs that predict() leaves out, given these feeds.
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
 
-  /// All parameters as a safetensors file, written atomically.
+  /// All parameters and recorded states (running statistics) as a safetensors file, written
+  /// atomically.
   void save(const std::string& path);
-  /// Sets the parameters from a safetensors file: each must be there with its shape.
+  /// Sets them from a safetensors file: each must be there with its shape.
   void load(const std::string& path);
+  /// Names of what save() writes.
   std::vector<std::string> parameters() const;
   /// A copy of a variable: a parameter, or a state such as "fc0.w.moment1".
   Tensor parameter(std::string_view name);

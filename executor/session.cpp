@@ -116,11 +116,11 @@ std::unique_ptr<Prepared> Session::compile(const Options& options) {
 
 void Session::add_variables(const Prepared& step) {
   auto add = [&](const std::string& name, const Type& type) {
-    bool parameter = false;
-    for (const auto& op : recorded_->main().ops) {
-      parameter |= op->symbol == name && source_kind(*op) == SourceKind::parameter;
-    }
-    variables_.add(name, type, parameter);
+    const bool saved =
+        name != kRandomState && std::ranges::any_of(recorded_->main().ops, [&](const auto& op) {
+          return op->symbol == name && is_variable(*op);
+        });
+    variables_.add(name, type, saved);
   };
   for (const auto& op : step.program->main().ops) {
     if (is_variable(*op)) add(op->symbol, op->results[0].type);

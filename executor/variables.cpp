@@ -4,13 +4,13 @@
 
 namespace fluid {
 
-void Variables::add(const std::string& name, const Type& type, bool parameter) {
+void Variables::add(const std::string& name, const Type& type, bool saved) {
   if (const Variable* known = find(name)) {
     check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
                                    type.str() + " in two programs of a session");
     return;
   }
-  variables_.push_back({name, type, parameter, bytes_});
+  variables_.push_back({name, type, saved, bytes_});
   bytes_ += (type.bytes_at(1) + 63) / 64 * 64;
 }
 

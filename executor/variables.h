@@ -13,7 +13,7 @@ namespace fluid {
 struct Variable {
   std::string name;
   Type type;
-  bool parameter = false;
+  bool saved = false;  ///< recorded by the user: a parameter, or a state such as a running mean
   int64_t offset = 0;  ///< in the state region, a multiple of 64
 };
 
@@ -22,7 +22,7 @@ struct Variable {
 class Variables {
  public:
   /// Adds a variable, or checks that a known one has the same type.
-  void add(const std::string& name, const Type& type, bool parameter);
+  void add(const std::string& name, const Type& type, bool saved);
   const Variable* find(std::string_view name) const;  ///< null when absent
   /// Throws UserError with a near miss when absent.
   const Variable& named(std::string_view name) const;

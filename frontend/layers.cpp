@@ -59,6 +59,20 @@ Value random_state(ir::Graph& graph, const Loc& loc) {
   return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
 }
 
+/// Records the writes of the running `mean` and `var` after a step of batch_norm's results.
+void update_running_statistics(Value x, const Values& normalised, Value mean, Value var,
+                               double momentum, const Loc& loc) {
+  ir::Graph& graph = *x.op()->graph();
+  ir::RecordAs as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
+  Type channel{mean.dtype(), x.shape(), {}};  // the elements of one channel
+  channel.shape[1] = 1;
+  const Value count = numel(graph, {.of = channel}, loc);
+  const Values moved = record(graph, "bn_update", {mean, var, normalised[1], normalised[2], count},
+                              {{"momentum", momentum}}, loc);
+  record_store(graph, mean.op()->symbol, moved[0], loc);
+  record_store(graph, var.op()->symbol, moved[1], loc);
+}
+
 }  // namespace
 
 Value activate(Value x, Act act, const Loc& loc) {
@@ -127,6 +141,26 @@ Value linear(Value x, const Linear& layer, const Loc& loc) {
     y = add(y, b, loc);
   }
   return activate(y, layer.act, loc);
+}
+
+Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
+  ir::Graph& graph = input_graph(x, "batch_norm", loc);
+  require(is_float(x.dtype()) && x.shape().rank() >= 2 && !x.shape()[1].batch, loc,
+          "batch_norm: the input is " + x.type().str() + ", not a float [N, C, ...]");
+  ir::RecordAs as(graph, recording_for(graph, "bn", layer.name));
+  const Type statistics{compute_dtype(x.dtype()), {x.shape()[1]}, {}};
+  const Value gamma = parameter(graph, "gamma", statistics, Init::constant(1), loc);
+  const Value beta = parameter(graph, "beta", statistics, Init::zeros(), loc);
+  const std::string mean_name = below(graph.recording.scope, "running_mean");
+  const std::string var_name = below(graph.recording.scope, "running_var");
+  const Value mean =
+      record_source(graph, "state", mean_name, statistics, Init::zeros().attrs(), loc);
+  const Value var =
+      record_source(graph, "state", var_name, statistics, Init::constant(1).attrs(), loc);
+  const Values normalised =
+      record(graph, "batch_norm", {x, gamma, beta, mean, var}, {{"eps", layer.eps}}, loc);
+  update_running_statistics(x, normalised, mean, var, layer.momentum, loc);
+  return activate(normalised[0], layer.act, loc);
 }
 
 Value dropout(Value x, const Dropout& layer, const Loc& loc) {

@@ -51,6 +51,17 @@ Value dropout(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 /// As dropout, for whole channels of [N, C, H, W].
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 
+struct BatchNorm {
+  double eps = 1e-5;
+  double momentum = 0.1;  ///< the weight of a new batch in the running statistics
+  Act act = Act::none;
+  std::string name = {};
+};
+/// x [N, C, ...], each channel normalised over the others: in training by the batch's mean and
+/// variance, which move the running ones; in eval and predict by those. Parameters bn0.gamma and
+/// bn0.beta [C]; states bn0.running_mean and bn0.running_var, which are saved with them.
+Value batch_norm(Value x, const BatchNorm& layer = {}, const Loc& loc = Loc::here());
+
 /// A trainable variable of the graph that is being recorded; the name gets the current scope.
 Value parameter(ir::Graph& graph, const std::string& name, const Type& type, const Init& init,
                 const Loc& loc = Loc::here());

@@ -15,6 +15,15 @@ void record_recipe(Value loss, const char* optimizer, Attrs settings, const Loc&
   record(*loss.op()->graph(), "train", {loss}, std::move(settings), loc);
 }
 
+template <class Adams>
+Attrs adam_settings(const Adams& o) {
+  return {{"lr", o.lr},
+          {"beta1", o.beta1},
+          {"beta2", o.beta2},
+          {"eps", o.eps},
+          {"weight_decay", o.weight_decay}};
+}
+
 }  // namespace
 
 void minimize(Value loss, const SGD& o, const Loc& loc) {
@@ -31,13 +40,11 @@ void minimize(Value loss, const Momentum& o, const Loc& loc) {
 }
 
 void minimize(Value loss, const Adam& o, const Loc& loc) {
-  record_recipe(loss, "adam",
-                {{"lr", o.lr},
-                 {"beta1", o.beta1},
-                 {"beta2", o.beta2},
-                 {"eps", o.eps},
-                 {"weight_decay", o.weight_decay}},
-                loc);
+  record_recipe(loss, "adam", adam_settings(o), loc);
+}
+
+void minimize(Value loss, const AdamW& o, const Loc& loc) {
+  record_recipe(loss, "adamw", adam_settings(o), loc);
 }
 
 }  // namespace fluid

@@ -28,10 +28,21 @@ struct Adam {
   double weight_decay = 0;
 };
 
+/// Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019: the parameter loses
+/// lr weight_decay of itself, then takes Adam's step.
+struct AdamW {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+};
+
 /// Makes the program a training program: every parameter that `loss`, a scalar, depends on is
 /// updated once a step. The recipe is part of the program's file.
 void minimize(Value loss, const SGD& optimizer, const Loc& loc = Loc::here());
 void minimize(Value loss, const Momentum& optimizer, const Loc& loc = Loc::here());
 void minimize(Value loss, const Adam& optimizer, const Loc& loc = Loc::here());
+void minimize(Value loss, const AdamW& optimizer, const Loc& loc = Loc::here());
 
 }  // namespace fluid

@@ -10,6 +10,8 @@ Value accuracy(Value x, Value label, const Loc& loc) { return record(graph_of({x
 
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
 
+Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
 Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0); }
 
 Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", attrs.input}}, loc).at(0); }
@@ -25,6 +27,10 @@ Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
 
 Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", attrs.input}}, loc).at(0); }
+
+Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs, const Loc& loc) { return record(graph_of({x, gamma, beta, running_mean, running_var}, "batch_norm", loc), "batch_norm", {x, gamma, beta, running_mean, running_var}, {{"eps", attrs.eps}}, loc).at(0); }
+
+Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({running_mean, running_var, mean, var, count}, "bn_update", loc), "bn_update", {running_mean, running_var, mean, var, count}, {{"momentum", attrs.momentum}}, loc); }
 
 Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "broadcast_to", loc), "broadcast_to", {x}, {{"to", attrs.to}}, loc).at(0); }
 

@@ -36,6 +36,23 @@ Value accuracy(Value x, Value label, const Loc& loc = Loc::here());
 struct AdamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; };
 Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// AdamW (Loshchilov and Hutter, 2019), with PyTorch's rounding order: the parameter loses lr * weight_decay of itself, then takes Adam's step.
+/// param: float tensor.
+/// grad: same type as param.
+/// lr: float scalar: the learning rate.
+/// update: i64 scalar: updates done before this one.
+/// m: same type as param.
+/// v: same type as param.
+/// attrs.beta1: how much of m is kept.
+/// attrs.beta2: how much of v is kept.
+/// attrs.eps: added to the denominator.
+/// attrs.weight_decay: times lr and the parameter, taken off the parameter.
+/// Gives new_param: same type as param.
+/// Gives new_m: same type as param.
+/// Gives new_v: same type as param.
+struct AdamwAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.01; };
+Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// Means of windows of nearly equal size, as many as asked for: window i of n over m elements is [floor(i m / n), ceil((i + 1) m / n)).
 /// x: float [N, C, H, W].
 /// attrs.output: number of windows: one, or height and width (required).
@@ -100,6 +117,31 @@ Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::her
 /// Gives dx: of type `input`.
 struct AvgPool2dGradAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; Type input = {}; };
 Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Normalises every channel to mean 0 and variance 1 over the batch and its other dimensions, then scales by gamma and adds beta. In eval and predict it uses the running statistics instead of the batch's.
+/// x: float [N, C, ...].
+/// gamma: [C], x's dtype or f32.
+/// beta: [C], x's dtype or f32.
+/// running_mean: [C], x's dtype or f32.
+/// running_var: [C], x's dtype or f32.
+/// attrs.eps: added to the variance.
+/// Gives y: same type as x.
+/// Gives mean: [C], at least f32: of the batch.
+/// Gives var: [C], at least f32: of the batch, divided by N.
+struct BatchNormAttrs { double eps = 1e-05; };
+Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs = {}, const Loc& loc = Loc::here());
+
+/// Moves batch_norm's running statistics towards those of the batch by `momentum`, the variance as the unbiased estimate, var * count / (count - 1), as PyTorch does.
+/// running_mean: float [C].
+/// running_var: float [C].
+/// mean: [C]: of the batch.
+/// var: [C]: of the batch, divided by count.
+/// count: float scalar: elements of a channel; one counts as two.
+/// attrs.momentum: the weight of the batch.
+/// Gives new_mean: same type as running_mean.
+/// Gives new_var: same type as running_var.
+struct BnUpdateAttrs { double momentum = 0.1; };
+Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// x repeated along the dimensions in which `to` is larger, as NumPy broadcasts.
 /// x: any tensor.

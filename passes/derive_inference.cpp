@@ -22,14 +22,22 @@ Values inference_of(ir::Op& op) {
   return def.inference == nullptr ? Values() : def.inference(ExpandCtx(op));
 }
 
+/// Keeps what outputs are computed from: no directive and no store. Before ops change to inference,
+/// since some then lack the results that only an update reads.
+bool drop_training(ir::Graph& graph) {
+  Values roots;
+  for (const ir::Output& o : graph.outputs) roots.push_back(o.value);
+  const std::set<const ir::Op*> live = ancestors(roots);
+  const size_t before = graph.ops.size();
+  graph.erase_if([&](const ir::Op& op) { return !live.contains(&op); });
+  return graph.ops.size() != before;
+}
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   if (options.mode != Mode::eval && options.mode != Mode::predict) return false;
   ir::Graph& graph = program.main();
-  bool changed = rewrite_ops(graph, inference_of);
-  if (const ir::Op* train = find_directive(graph)) {
-    graph.erase_if([&](const ir::Op& op) { return &op == train; });
-    changed = true;
-  }
+  bool changed = drop_training(graph);
+  changed |= rewrite_ops(graph, inference_of);
   if (options.mode == Mode::predict) {
     changed |= std::erase_if(graph.outputs,
                              [&](const ir::Output& o) { return is_left_out(o, options); }) != 0;

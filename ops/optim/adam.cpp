@@ -1,3 +1,5 @@
+#include "ops/optim/adam.h"
+
 #include <cmath>
 
 #include "ops/optim/optimizer.h"
@@ -12,20 +14,34 @@ Expr bias_correction(double beta, const Expr& t) {
   return -scalar::unary(Scalar::expm1, t * std::log(beta));
 }
 
+/// The new parameter and moments.
+std::vector<Expr> adam_step(const LowerCtx& c, bool decoupled) {
+  const OptimizerStep s = optimizer_step(c, /*decayed_gradient=*/!decoupled);
+  const double beta1 = c.attr<double>("beta1"), beta2 = c.attr<double>("beta2");
+  const Expr t = scalar::cast(c.in(3) + 1.0, s.param.dtype());
+  const Expr m = c.in(4) + (s.grad - c.in(4)) * (1 - beta1);
+  const Expr v = c.in(5) * beta2 + s.grad * s.grad * (1 - beta2);
+  const Expr step = s.lr / bias_correction(beta1, t);
+  const Expr scale = scalar::unary(Scalar::sqrt, bias_correction(beta2, t));
+  const Expr denominator = scalar::unary(Scalar::sqrt, v) / scale + c.attr<double>("eps");
+  const double decay = decoupled ? c.attr<double>("weight_decay") : 0;
+  const Expr param = decay == 0 ? s.param : s.param * (1.0 - s.lr * decay);
+  return {param - step * (m / denominator), m, v};
+}
+
 }  // namespace
 
-OpDef adam_op() {
+OpDef adam_def(std::string name, std::string doc, bool decoupled) {
   return OpDef{
-      .name = "adam",
-      .doc =
-          "Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving averages "
-          "of the gradient and its square; the step is lr / (1 - beta1^t) * m / (sqrt(v) / "
-          "sqrt(1 - beta2^t) + eps).",
+      .name = std::move(name),
+      .doc = std::move(doc),
       .inputs = optimizer_inputs({{"m", "same type as param"}, {"v", "same type as param"}}),
       .attrs = {{"beta1", 0.9, "how much of m is kept"},
                 {"beta2", 0.999, "how much of v is kept"},
                 {"eps", 1e-8, "added to the denominator"},
-                {"weight_decay", 0.0, "times the parameter, added to the gradient"}},
+                {"weight_decay", decoupled ? 0.01 : 0.0,
+                 decoupled ? "times lr and the parameter, taken off the parameter"
+                           : "times the parameter, added to the gradient"}},
       .outputs = {{"new_param", "same type as param"},
                   {"new_m", "same type as param"},
                   {"new_v", "same type as param"}},
@@ -42,20 +58,18 @@ OpDef adam_op() {
       .amp = {Amp::kF32},
       .cost = [](const CostCtx& c) { return Cost{.flops = 12 * c.numel_out()}; },
       .in_place = {{.out = 0, .in = 0}, {.out = 1, .in = 4}, {.out = 2, .in = 5}},
-      .lower = Map{[](const LowerCtx& c) {
-        const OptimizerStep s = optimizer_step(c);
-        const double beta1 = c.attr<double>("beta1"), beta2 = c.attr<double>("beta2");
-        const Expr t = scalar::cast(c.in(3) + 1.0, s.param.dtype());
-        const Expr m = c.in(4) + (s.grad - c.in(4)) * (1 - beta1);
-        const Expr v = c.in(5) * beta2 + s.grad * s.grad * (1 - beta2);
-        const Expr step = s.lr / bias_correction(beta1, t);
-        const Expr scale = scalar::unary(Scalar::sqrt, bias_correction(beta2, t));
-        const Expr denominator = scalar::unary(Scalar::sqrt, v) / scale + c.attr<double>("eps");
-        return std::vector{s.param - step * (m / denominator), m, v};
-      }},
+      .lower = Map{[decoupled](const LowerCtx& c) { return adam_step(c, decoupled); }},
       .kernels = {},
       .version = 1,
   };
+}
+
+OpDef adam_op() {
+  return adam_def("adam",
+                  "Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving "
+                  "averages of the gradient and its square; the step is lr / (1 - beta1^t) * m / "
+                  "(sqrt(v) / sqrt(1 - beta2^t) + eps).",
+                  /*decoupled=*/false);
 }
 
 }  // namespace fluid

@@ -1,10 +1,20 @@
 #include "ops/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "ir/text.h"
 
 namespace fluid {
+
+bool is_optimizer(const OpDef& def) {
+  const std::vector<PortDef> first = optimizer_inputs();
+  return std::holds_alternative<Updates>(*def.effects) &&
+         std::ranges::equal(first, std::views::take(*def.inputs, first.size()), {}, &PortDef::name,
+                            &PortDef::name);
+}
+
 std::vector<PortDef> optimizer_inputs(const std::vector<PortDef>& states) {
   std::vector<PortDef> ports = {{"param", "float tensor"},
                                 {"grad", "same type as param"},
@@ -44,9 +54,9 @@ void require_setting(const InferCtx& c, std::string_view name, double low, doubl
                                               "), not be " + ir::float_text(value));
 }
 
-OptimizerStep optimizer_step(const LowerCtx& c) {
+OptimizerStep optimizer_step(const LowerCtx& c, bool decayed_gradient) {
   const DType dtype = compute_dtype(c.in_type(0).dtype);
-  const double weight_decay = c.attr<double>("weight_decay");
+  const double weight_decay = decayed_gradient ? c.attr<double>("weight_decay") : 0;
   const Expr param = c.in(0);
   const Expr grad = weight_decay == 0 ? c.in(1) : c.in(1) + param * weight_decay;
   return {param, grad, scalar::cast(c.in(2), dtype)};

@@ -8,6 +8,9 @@
 
 namespace fluid {
 
+/// Whether an op is an optimizer: one whose operands begin like those.
+bool is_optimizer(const OpDef& def);
+
 /// The operands of an optimizer with these states.
 std::vector<PortDef> optimizer_inputs(const std::vector<PortDef>& states = {});
 
@@ -22,10 +25,11 @@ void require_setting(const InferCtx& c, std::string_view name, double low, doubl
 /// The attributes of a `train` op that are its optimizer's.
 Attrs optimizer_settings(const Attrs& train);
 
-/// The operands in the parameter's compute dtype, with weight decay (L2) added to the gradient.
+/// The operands in the parameter's compute dtype; weight decay (L2) is added to a
+/// `decayed_gradient`.
 struct OptimizerStep {
   Expr param, grad, lr;
 };
-OptimizerStep optimizer_step(const LowerCtx& c);
+OptimizerStep optimizer_step(const LowerCtx& c, bool decayed_gradient = true);
 
 }  // namespace fluid

@@ -7,10 +7,6 @@
 namespace fluid {
 namespace {
 
-bool is_optimizer(const OpDef& def) {
-  return std::holds_alternative<Updates>(*def.effects) && def.inputs->size() >= 4;
-}
-
 const OpDef& optimizer_named(const InferCtx& c, const std::string& name) {
   std::vector<std::string> known;
   for (const OpDef& def : op_table()) {

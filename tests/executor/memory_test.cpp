@@ -28,7 +28,7 @@ TEST(Variables, HaveOneAddressEach) {
   ASSERT_EQ(variables.all().size(), 2u);
   EXPECT_EQ(variables.named("w.m").offset, 64);
   EXPECT_EQ(variables.bytes(), 64 + 192);
-  EXPECT_TRUE(variables.named("w").parameter);
+  EXPECT_TRUE(variables.named("w").saved);
   EXPECT_THROW(variables.add("w", Type{f64, {3}, {}}, true), InternalError);
   expect_user_error([&] { variables.named("w.n"); }, "no variable 'w.n' (did you mean 'w.m'?)");
 }

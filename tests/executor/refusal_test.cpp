@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/functions.h"
+#include "ops/optim/optimizer.h"
 #include "ops/table.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
@@ -26,9 +27,7 @@ Batch images(int64_t last_label) {
 std::vector<std::string> optimizers() {
   std::vector<std::string> names;
   for (const OpDef& def : op_table()) {
-    if (std::holds_alternative<Updates>(*def.effects) && def.inputs->size() >= 4) {
-      names.push_back(*def.name);
-    }
+    if (is_optimizer(def)) names.push_back(*def.name);
   }
   return names;
 }

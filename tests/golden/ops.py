@@ -30,7 +30,7 @@ def case(op, shapes, attrs, function, levels=1009, label=None):
     y = function(*inputs) if label is None else function(*inputs, torch.tensor(label))
     (y * numbers(y.shape, 99)).sum().backward()
     entry = {"op": op, "shapes": shapes, "levels": levels, "attrs": attrs, "y": flat(y),
-             "grads": [flat(x.grad) for x in inputs]}
+             "grads": [x.grad if x.grad is None else flat(x.grad) for x in inputs]}
     if label is not None:
         entry["label"] = label
     return entry
@@ -83,6 +83,17 @@ def pools():
                            lambda a: F.adaptive_avg_pool2d(a, out))
 
 
+def norms():
+    def batch_norm(x, eps):
+        channels = [x[1]]
+        return case("batch_norm", [x, channels, channels, channels, channels], {"eps": eps},
+                    lambda a, gamma, beta, mean, var: F.batch_norm(
+                        a, mean.detach(), var.detach(), gamma, beta, True, eps=eps))
+    yield batch_norm([4, 3, 5, 2], 1e-5)
+    yield batch_norm([7, 4], 0.125)
+    yield batch_norm([2, 3, 6], 1e-3)
+
+
 def losses():
     for axis in (-1, 0, 1):
         yield case("softmax", [[3, 4, 2]], {"axis": axis}, lambda a: F.softmax(a, axis))
@@ -103,7 +114,7 @@ def optimizers():
             optimizer.step()
             params.append(flat(param))
         return {"op": op, "attrs": attrs, "lr": lr, "params": params}
-    sgd, adam = torch.optim.SGD, torch.optim.Adam
+    sgd, adam, adamw = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
     yield run("sgd", {}, lambda p, lr: sgd(p, lr))
     yield run("sgd", {"weight_decay": 0.1}, lambda p, lr: sgd(p, lr, weight_decay=0.1))
     yield run("momentum", {}, lambda p, lr: sgd(p, lr, momentum=0.9))
@@ -113,10 +124,13 @@ def optimizers():
     yield run("adam", {}, lambda p, lr: adam(p, lr))
     yield run("adam", {"beta1": 0.0, "beta2": 0.5, "eps": 0.01, "weight_decay": 0.1},
               lambda p, lr: adam(p, lr, betas=(0.0, 0.5), eps=0.01, weight_decay=0.1))
+    yield run("adamw", {}, lambda p, lr: adamw(p, lr))
+    yield run("adamw", {"beta1": 0.5, "beta2": 0.75, "eps": 0.01, "weight_decay": 0.25},
+              lambda p, lr: adamw(p, lr, betas=(0.5, 0.75), eps=0.01, weight_decay=0.25))
 
 
 def main():
-    lines = [json.dumps(c) for part in (convolutions, pools, losses) for c in part()]
+    lines = [json.dumps(c) for part in (convolutions, pools, norms, losses) for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
         torch.__version__, ",\n".join(lines), ",\n".join(trajectories))

@@ -35,8 +35,11 @@ std::vector<Sample> optimizer_samples(int states, const std::vector<Attrs>& sett
 /// the step.
 using Rule = std::function<double(const Sample& s, double gradient, std::vector<double>& states)>;
 
+/// What weight decay acts on.
+enum class Decay { gradient, parameter };
+
 OpTest optimizer_test(const std::string& op, int states, const std::vector<Attrs>& settings,
-                      const Rule& rule) {
+                      const Rule& rule, Decay decays = Decay::gradient) {
   OpTest t;
   t.op = op;
   t.samples = optimizer_samples(states, settings);
@@ -44,13 +47,15 @@ OpTest optimizer_test(const std::string& op, int states, const std::vector<Attrs
   t.reference = [=](const Sample& s) {
     std::vector<Tensor> results = {s.inputs[0].copy()};
     for (int k = 0; k < states; ++k) results.push_back(s.inputs[4 + static_cast<size_t>(k)].copy());
-    const double decay = s.attrs.get_or("weight_decay", 0.0), lr = at(s.inputs[2], 0);
+    const bool decoupled = decays == Decay::parameter;
+    const double decay = s.attrs.get_or("weight_decay", decoupled ? 0.01 : 0.0);
+    const double lr = at(s.inputs[2], 0);
     for (int64_t i = 0; i < s.inputs[0].numel(); ++i) {
       std::vector<double> state;
       for (size_t k = 1; k < results.size(); ++k) state.push_back(at(results[k], i));
-      const double gradient = at(s.inputs[1], i) + decay * at(s.inputs[0], i);
-      const double step = rule(s, gradient, state);
-      results[0].as<double>()[static_cast<size_t>(i)] -= lr * step;
+      const double decayed = decay * at(s.inputs[0], i);
+      const double step = rule(s, at(s.inputs[1], i) + (decoupled ? 0 : decayed), state);
+      results[0].as<double>()[static_cast<size_t>(i)] -= lr * (step + (decoupled ? decayed : 0));
       for (size_t k = 1; k < results.size(); ++k) {
         results[k].as<double>()[static_cast<size_t>(i)] = state[k - 1];
       }
@@ -94,13 +99,15 @@ OpTest momentum_test() {
   return t;
 }
 
-OpTest adam_test() {
+OpTest adam_test(const std::string& op, bool decoupled) {
   const std::vector<Attrs> settings = {
       {},
       {{"beta1", 0.5}, {"beta2", 0.75}, {"eps", 0.125}, {"weight_decay", 0.25}},
-      {{"beta1", 0.0}, {"beta2", 0.0}}};
+      {{"beta1", 0.0}, {"beta2", 0.0}, {"weight_decay", 0.0}}};
+  const Decay decay = decoupled ? Decay::parameter : Decay::gradient;
   OpTest t = optimizer_test(
-      "adam", 2, settings, [](const Sample& s, double gradient, std::vector<double>& state) {
+      op, 2, settings,
+      [](const Sample& s, double gradient, std::vector<double>& state) {
         const double beta1 = s.attrs.get_or("beta1", 0.9), beta2 = s.attrs.get_or("beta2", 0.999);
         const double steps = at(s.inputs[3], 0) + 1;
         state[0] = beta1 * state[0] + (1 - beta1) * gradient;
@@ -108,11 +115,12 @@ OpTest adam_test() {
         const double mean = state[0] / (1 - std::pow(beta1, steps));
         const double square = state[1] / (1 - std::pow(beta2, steps));
         return mean / (std::sqrt(square) + s.attrs.get_or("eps", 1e-8));
-      });
+      },
+      decay);
   const Type p = {f32, {3}, {}}, lr = {f32, {}, {}}, update = {i64, {}, {}};
   const auto bad = [&](const std::string& name, double value, const std::string& message) {
     t.bad.push_back(
-        {{p, p, lr, update, p, p}, {{name, value}}, "adam: attribute '" + name + "' " + message});
+        {{p, p, lr, update, p, p}, {{name, value}}, op + ": attribute '" + name + "' " + message});
   };
   bad("beta1", 1, "must lie in [0.0, 1.0), not be 1.0");
   bad("beta2", -0.5, "must lie in [0.0, 1.0), not be -0.5");
@@ -125,7 +133,8 @@ const AddOpTest kSgd(optimizer_test("sgd", 0, {{}, {{"weight_decay", 0.125}}},
                                       return gradient;
                                     }));
 const AddOpTest kMomentum(momentum_test());
-const AddOpTest kAdam(adam_test());
+const AddOpTest kAdam(adam_test("adam", /*decoupled=*/false));
+const AddOpTest kAdamW(adam_test("adamw", /*decoupled=*/true));
 
 }  // namespace
 }  // namespace fluid::testing

@@ -92,14 +92,16 @@ void run_case(const Json& c) {
   dout[0] = dy;
   const Values gradients = std::get<GradFn>(*def_of(*y.op()).grad)(GradCtx(*y.op(), dout));
   graph.outputs.push_back({"y", y});
+  const Json& expected = c.at("grads");
   for (size_t i = 0; i < differentiable; ++i) {
-    graph.outputs.push_back({"grad " + std::to_string(i), gradients.at(i)});
+    ASSERT_EQ(static_cast<bool>(gradients.at(i)), !expected.at(i).is_null());
+    if (gradients[i]) graph.outputs.push_back({"grad " + std::to_string(i), gradients[i]});
   }
   const NamedTensors out = testing::interpret(graph, feeds.tensors).outputs;
   expect_near(out.at("y"), c.at("y"), "result");
   for (size_t i = 0; i < differentiable; ++i) {
     const std::string name = "grad " + std::to_string(i);
-    expect_near(out.at(name), c.at("grads").at(i), name);
+    if (gradients[i]) expect_near(out.at(name), expected.at(i), name);
   }
 }
 

@@ -1,0 +1,133 @@
+#include "ops/operators.h"
+
+namespace fluid {
+namespace {
+
+/// The axes of x [N, C, ...] that one channel's statistics run over.
+std::vector<int64_t> channel_axes(const Shape& x) {
+  std::vector<int64_t> axes = {0};
+  for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+/// [C] as x's broadcasting wants it.
+Value per_channel(Value v, Value x, DType dtype) {
+  Shape shape(x.shape().size() - 1, Dim(1));
+  shape[0] = x.shape()[1];
+  return reshape(cast(v, dtype), shape);
+}
+
+/// Half precision is normalised in f32.
+struct Normalisation {
+  Value x, gamma, beta;
+};
+Normalisation widened(Value x, Value gamma, Value beta) {
+  const DType wide = compute_dtype(x.dtype());
+  return {cast(x, wide), per_channel(gamma, x, wide), per_channel(beta, x, wide)};
+}
+
+std::vector<Type> infer_batch_norm(const InferCtx& c) {
+  const Type& x = c.in(0);
+  c.require(is_float(x.dtype) && x.shape.rank() >= 2 && !x.shape[1].batch,
+            "expects a float [N, C, ...], got " + x.str());
+  const Type statistics{compute_dtype(x.dtype), {x.shape[1]}, {}};
+  for (size_t i = 1; i < c.arity(); ++i) {
+    const bool fits = c.in(i).shape == statistics.shape &&
+                      (c.in(i).dtype == x.dtype || c.in(i).dtype == statistics.dtype);
+    c.require(fits, "operand " + std::to_string(i) + " must be " + statistics.str() +
+                        ", one number a channel, got " + c.in(i).str());
+  }
+  const double eps = c.attr<double>("eps");
+  c.require(eps >= 0, "attribute 'eps' must not be negative");
+  return {x, statistics, statistics};
+}
+
+Values batch_norm_by_batch(const ExpandCtx& c) {
+  const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
+  const std::vector<int64_t> axes = channel_axes(x.shape());
+  const Value mean = fluid::mean(x, {.axes = axes});
+  const Value centred = x - per_channel(mean, x, x.dtype());
+  const Value var = fluid::mean(square(centred), {.axes = axes});
+  const Value scale = per_channel(rsqrt(var + c.attr<double>("eps")), x, x.dtype()) * gamma;
+  return {cast(centred * scale + beta, c.in(0).dtype()), mean, var};
+}
+
+/// With the running statistics; the batch's have no meaning and nobody may read them.
+Values batch_norm_by_running(const ExpandCtx& c) {
+  const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
+  const Value centred = x - per_channel(c.in(3), x, x.dtype());
+  const Value var = cast(c.in(4), x.dtype());
+  const Value scale = per_channel(rsqrt(var + c.attr<double>("eps")), x, x.dtype()) * gamma;
+  return {cast(centred * scale + beta, c.in(0).dtype()), {}, {}};
+}
+
+/// How many elements a channel of `x` has, the batch included.
+Value channel_size(Value x) {
+  Type channel{x.dtype(), {}, {}};
+  for (const int64_t axis : channel_axes(x.shape())) {
+    channel.shape.push_back(x.shape()[static_cast<size_t>(axis)]);
+  }
+  return numel(*x.op()->graph(), {.of = channel});
+}
+
+/// Ioffe and Szegedy, "Batch normalization", ICML 2015, section 3, with the sums over a channel
+/// collected: dx = gamma rstd (dy - (sum(dy) + xhat sum(dy xhat)) / N), xhat = (x - mean) rstd.
+Values batch_norm_grad(const GradCtx& c) {
+  const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
+  const DType wide = x.dtype();
+  const std::vector<int64_t> axes = channel_axes(x.shape());
+  const Value count = channel_size(x);
+  const Value centred = x - per_channel(c.out(1), x, wide);
+  Value dx, dgamma, dbeta;
+  if (c.dout(0)) {
+    const Value dy = cast(c.dout(0), wide);
+    const Value rstd = per_channel(rsqrt(c.out(2) + c.attr<double>("eps")), x, wide);
+    const Value xhat = centred * rstd;
+    dgamma = sum(dy * xhat, {.axes = axes});
+    dbeta = sum(dy, {.axes = axes});
+    const Value pull = per_channel(dbeta, x, wide) + xhat * per_channel(dgamma, x, wide);
+    dx = (dy - pull / count) * (rstd * gamma);
+  }
+  const auto also = [&](Value part) { dx = dx ? dx + part : part; };
+  if (c.dout(1)) also(broadcast_to(per_channel(c.dout(1), x, wide) / count, x.shape()));
+  if (c.dout(2)) also(centred * (per_channel(c.dout(2), x, wide) * 2.0 / count));
+  const auto given = [&](Value v, size_t operand) {
+    return v ? cast(v, c.in(operand).dtype()) : Value();
+  };
+  return {given(dx, 0), given(dgamma, 1), given(dbeta, 2), {}, {}};
+}
+
+}  // namespace
+
+OpDef batch_norm_op() {
+  return OpDef{
+      .name = "batch_norm",
+      .doc =
+          "Normalises every channel to mean 0 and variance 1 over the batch and its other "
+          "dimensions, then scales by gamma and adds beta. In eval and predict it uses the running "
+          "statistics instead of the batch's.",
+      .inputs = {{"x", "float [N, C, ...]"},
+                 {"gamma", "[C], x's dtype or f32"},
+                 {"beta", "[C], x's dtype or f32"},
+                 {"running_mean", "[C], x's dtype or f32"},
+                 {"running_var", "[C], x's dtype or f32"}},
+      .attrs = {{"eps", 1e-5, "added to the variance"}},
+      .outputs = {{.name = "y", .doc = "same type as x"},
+                  {.name = "mean", .doc = "[C], at least f32: of the batch", .auxiliary = true},
+                  {.name = "var",
+                   .doc = "[C], at least f32: of the batch, divided by N",
+                   .auxiliary = true}},
+      .infer = infer_batch_norm,
+      .grad = GradFn(batch_norm_grad),
+      .effects = Pure{},
+      .amp = {Amp::kFollow, {1, 2, 3, 4}},
+      .cost = [](const CostCtx& c) { return Cost{.flops = 8 * c.numel_in(0)}; },
+      .in_place = {},
+      .lower = Expand{batch_norm_by_batch},
+      .kernels = {},
+      .version = 1,
+      .inference = batch_norm_by_running,
+  };
+}
+
+}  // namespace fluid
