@@ -12,8 +12,9 @@ OpDef relu_op() {
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
-        return Values{
-            select(greater(c.in(0), scalar_like(c.in(0), 0)), c.dout(0), scalar_like(c.in(0), 0))};
+        // By the result, so that the operand need not be kept and a library may skip it.
+        const Value zero = scalar_like(c.out(0), 0);
+        return Values{select(greater(c.out(0), zero), c.dout(0), zero)};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,
