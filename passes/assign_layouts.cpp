@@ -139,17 +139,21 @@ class Assigner {
   }
 
   /// Values with a choice that are made on one side of the border of a set of ops and read on the
-  /// other.
-  std::set<Value> crossing(const std::set<const ir::Op*>& inside) const {
-    std::set<Value> values;
+  /// other, in the order of their first readers.
+  Values crossing(const std::set<const ir::Op*>& inside) const {
+    Values values;
+    std::set<Value> seen;
+    const auto take = [&](Value v) {
+      if (seen.insert(v).second) values.push_back(v);
+    };
     for (const auto& op : graph_.ops) {
       for (const Value& v : op->operands) {
         if (!has_choice(v.type())) continue;
-        if (inside.contains(op.get()) != inside.contains(v.op())) values.insert(v);
+        if (inside.contains(op.get()) != inside.contains(v.op())) take(v);
       }
     }
     for (const ir::Output& o : graph_.outputs) {
-      if (has_choice(o.value.type()) && inside.contains(o.value.op())) values.insert(o.value);
+      if (has_choice(o.value.type()) && inside.contains(o.value.op())) take(o.value);
     }
     return values;
   }
@@ -161,7 +165,7 @@ class Assigner {
 
   /// Gives the ops' values the layout, and copies those that cross the border.
   void apply(const std::set<const ir::Op*>& chosen) {
-    const std::set<Value> border = crossing(chosen);
+    const Values border = crossing(chosen);
     for (const auto& op : graph_.ops) {
       if (!chosen.contains(op.get())) continue;
       for (ir::Result& r : op->results) {
