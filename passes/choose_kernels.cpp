@@ -50,13 +50,16 @@ class Chooser {
   }
 
   bool run() {
-    std::vector<Taken> taken;
+    std::vector<Taken> chosen;
     for (const auto& op : program_.main().ops) {
       if (def_of(*op).kernels->empty()) continue;
-      if (std::optional<Taken> best = choose(op.get())) taken.push_back(std::move(*best));
+      std::optional<Taken> best = choose(op.get());
+      if (!best) continue;
+      taken_.insert(best->ops.begin(), best->ops.end());
+      chosen.push_back(std::move(*best));
     }
-    for (const Taken& t : taken) wrap(t);
-    return !taken.empty();
+    for (const Taken& t : chosen) wrap(t);
+    return !chosen.empty();
   }
 
  private:
@@ -67,7 +70,8 @@ class Chooser {
     const double generated = target_.generated_seconds(*alone->main().ops.back());
     std::optional<Taken> best;
     std::vector<ir::Op*> chain;
-    for (ir::Op* op = head; op != nullptr && chain.size() <= kLongestEpilogue;
+    for (ir::Op* op = head;
+         op != nullptr && !taken_.contains(op) && chain.size() <= kLongestEpilogue;
          op = only_reader(*op, uses_, outputs_)) {
       chain.push_back(op);
       const std::optional<Claim> claim = fastest(chain);
@@ -127,10 +131,13 @@ class Chooser {
     }
     const ir::Op& last = *ops.back();
     for (const Claim& claim : target_.claims(head, epilogue)) {
-      if (claim.fits(head, last)) return claim;
+      if (claim.fits(head, last) && (claim.keeps_nan || !must_show_nan())) return claim;
     }
     return std::nullopt;
   }
+
+  /// A training step that has diverged has to look like it, to people and to finite checks.
+  bool must_show_nan() const { return options_.mode == Mode::train; }
 
   void wrap(const Taken& taken) {
     ir::Op* fused = compose(program_, taken.ops);
@@ -145,6 +152,7 @@ class Chooser {
   const Target& target_;
   std::map<Value, std::vector<ir::Op*>> uses_;
   std::set<Value> outputs_;
+  std::set<const ir::Op*> taken_;  ///< each op is part of one kernel
 };
 
 bool run(ir::Program& program, const Options& options, const Target& target) {

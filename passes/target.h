@@ -13,6 +13,7 @@ struct Claim {
   std::string kernel;     ///< "onednn.conv"
   double seconds = 0;     ///< predicted
   int64_t workspace = 0;  ///< bytes it needs while it runs
+  bool keeps_nan = true;  ///< a NaN that reaches the result shows there
   /// Wanted layouts, one an operand and one a result; an empty optional is plain.
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;

@@ -203,7 +203,9 @@ std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
   const auto task = kind != nullptr ? task_of(op, epilogue, 1, *kind) : std::nullopt;
   const auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan || plan->implementation.find("ref") != std::string::npos) return {};
-  const Claim bare = {std::string(kind->kernel), predicted_seconds(*task, *kind, rates), 0, {}, {}};
+  const Claim bare = {.kernel = std::string(kind->kernel),
+                      .seconds = predicted_seconds(*task, *kind, rates),
+                      .keeps_nan = !task->epilogue.relu};  // oneDNN's relu makes 0 of it
   std::vector<Claim> claims;
   if (auto claim = claim_wanted(*task, *plan, bare)) claims.push_back(std::move(*claim));
   const Reordered reordered(*plan);

@@ -30,15 +30,17 @@ class PlainTarget : public Target {
 };
 
 /// As PlainTarget, with a library that takes whatever an op lists for the CPU, with any epilogue,
-/// in the layouts that it has; layouts other than plain please it.
+/// in the layouts that it has; layouts other than plain please it. An epilogue of two ops loses
+/// NaNs.
 class LibraryTarget : public PlainTarget {
  public:
-  std::vector<Claim> claims(const ir::Op& op, const Chain&) const override {
+  std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override {
     for (const LibraryKernel& kernel : *def_of(op).kernels) {
       if (kernel.place != On::cpu) continue;
       Claim claim;
       claim.kernel = kernel.name;
       claim.workspace = 4096;
+      claim.keeps_nan = epilogue.size() < 2;
       claim.results = {op.results[0].type.layout};
       for (const Value& v : op.operands) claim.operands.push_back(v.type().layout);
       claim.seconds = claim.results[0] || claim.operands[0] ? 2e-6 : 5e-6;
