@@ -99,7 +99,7 @@ TEST_F(MnistAccuracy, FluidsNetworkReaches94Percent) {
 TEST_F(MnistAccuracy, TheAdamNetworkReaches96Percent) {
   const double accuracy = after_three_epochs("mnist_cnn.fluid", 128);
   EXPECT_GE(accuracy, 0.96);
-  EXPECT_LE(accuracy, 0.99) << "better than a network of this size can be";
+  EXPECT_LE(accuracy, 0.98) << "better than a network of this size can be";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "tests/support/golden.h"
@@ -54,6 +56,14 @@ TEST(Library, TrainsAsGeneratedKernelsDo) {
   for (size_t i = 0; i < generated.losses.size(); ++i) {
     EXPECT_NEAR(library.losses[i], generated.losses[i], 2e-5) << "step " << i;
   }
+}
+
+TEST(Library, ATrainingStepShowsANan) {
+  const Program net = image_program();
+  Batch batch = image_batch();
+  batch.columns[0].second.as<float>()[17] = std::nanf("");
+  Executor exe(net, cpu(), {.batch = kImages});
+  EXPECT_TRUE(std::isnan(exe.run(batch)["loss"].item()));
 }
 
 TEST(Library, GivesTheSameBytesEachTimeAndWhileThePlanIsChecked) {
