@@ -139,6 +139,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kerne
   }
   if (compiled) impl_->cache.evict();
   std::vector<CompiledKernel> result;
+  result.reserve(symbols.size());
   for (const std::string& symbol : symbols) result.push_back(impl_->ready.at(symbol));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   impl_->stats.ms += took.count();

@@ -16,7 +16,7 @@ std::string below(const std::string& scope, const std::string& name) {
 /// The first of kind0, kind1... that no op's scope bears yet.
 std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
   for (int n = 0;; ++n) {
-    const std::string name = below(graph.recording.scope, kind + std::to_string(n));
+    std::string name = below(graph.recording.scope, kind + std::to_string(n));
     const bool taken =
         std::ranges::any_of(graph.ops, [&](const auto& op) { return op->scope == name; });
     if (!taken) return name;
