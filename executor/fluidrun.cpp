@@ -41,6 +41,10 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (!rest.empty()) {
     what = "'" + rest.front() + "' is not expected" + did_you_mean(rest.front(), flags_of(app));
   }
+  constexpr std::string_view kUnknown = "INI was not able to parse ";  // CLI11 means any file
+  if (what.starts_with(kUnknown)) {
+    what = "--config: " + what.substr(kUnknown.size()) + " is not expected";
+  }
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
   what = what.substr(0, what.find('\n')) + "; see fluidrun" + help + " --help";

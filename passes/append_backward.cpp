@@ -68,7 +68,9 @@ class Backward {
                                   "through it");
     }
     ir::RecordAs as(graph_, {ir::Role::backward, op.loc, op.scope, ""});
+    const size_t first = graph_.ops.size();
     const Values din = (*grad)(GradCtx(op, dout));
+    take_place_of(op, graph_, first);
     check(din.size() == op.operands.size(), op.name + ": the gradient has one value an operand");
     for (size_t i = 0; i < din.size(); ++i) {
       if (din[i] && wanted_.contains(op.operands[i])) accumulate(op, i, din[i]);

@@ -8,6 +8,10 @@ ir::Graph::Recording recording_of(const ir::Op& op) {
   return {op.role, op.loc, op.scope, op.param};
 }
 
+void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first) {
+  for (size_t i = first; i < graph.ops.size(); ++i) graph.ops[i]->loc = op.loc;
+}
+
 namespace {
 
 /// An unnamed replacement takes over the name that people know the value by.
@@ -34,8 +38,7 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
       ir::RecordAs as(graph, recording_of(*op));
       with = replace(*op);
     }
-    // Of an op from nowhere the parts are from nowhere, not from the line that defines the op.
-    for (size_t i = first; i < graph.ops.size(); ++i) graph.ops[i]->loc = op->loc;
+    take_place_of(*op, graph, first);
     if (with.empty()) {
       graph.ops.push_back(std::move(op));
       continue;

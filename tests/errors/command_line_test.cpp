@@ -91,9 +91,10 @@ TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {
     std::ofstream(dir_.file("run.toml")) << text;
     refuse("train line.fir --data synthetic-linear?n=50 --config run.toml", message);
   };
-  refuse_options("[train]\nepoch = 3\n", "train.epoch");
+  refuse_options("[train]\nepoch = 3\n", "--config: train.epoch is not expected");
+  refuse_options("[train]\nhelp = true\n", "not allowed in a configuration file");
   refuse_options("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
-  refuse_options("[train\nepochs = 3\n", "not able to parse [train");
+  refuse_options("[train\nepochs = 3\n", "--config: [train is not expected");
   refuse_options(std::string("\x7f"
                              "ELF\0\1\2",
                              7),
