@@ -99,6 +99,7 @@ TEST(Tensor, MistakesAreNamed) {
   expect_user_error([] { Tensor(f32, {2}).item(); }, "tensor f32[2] asked for its single element");
   expect_user_error([] { Tensor(f32, {2}).at(2); }, "tensor f32[2] indexed out of range");
   expect_user_error([] { Tensor(f32, {2}).as<double>(); }, "tensor f32[2] read as another dtype");
+  expect_user_error([] { Tensor(f32, {2}).integer(0); }, "tensor f32[2] read as integers");
   expect_user_error([] { Tensor::of<float>({3}, std::vector<float>{1}); },
                     "tensor f32[3] given another number of values");
 }
