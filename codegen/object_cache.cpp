@@ -3,11 +3,15 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <string_view>
 #include <vector>
 
 namespace fluid {
@@ -19,20 +23,39 @@ constexpr char kMagic[8] = {'F', 'L', 'U', 'I', 'D', 'O', 'B', '1'};
 constexpr size_t kChecksumBytes = sizeof(uint64_t);
 constexpr const char* kSuffix = ".o";
 
+constexpr auto kAbandonedAfter = std::chrono::hours(1);
+
 struct Entry {
   fs::path path;
   fs::file_time_type used;
   int64_t bytes;
 };
 
-/// The directory's entries; files that vanish meanwhile are left out.
+bool has_magic(const std::string& bytes) {
+  return bytes.starts_with(std::string_view(kMagic, sizeof kMagic));
+}
+
+/// Whether the file's name and first bytes say that a cache wrote it. The directory is the user's
+/// choice and may hold anything else.
+bool is_entry(const fs::path& path) {
+  static const std::regex kName("k[0-9a-f]{32}\\.o(\\.[0-9]+\\.[0-9]+\\.tmp)?");
+  if (!std::regex_match(path.filename().string(), kName)) return false;
+  std::string start(sizeof kMagic, '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), sizeof kMagic);
+  return has_magic(start);
+}
+
+/// The directory's entries, and what writers that died left; files that vanish meanwhile are left
+/// out.
 std::vector<Entry> entries_of(const fs::path& directory) {
+  const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
   std::vector<Entry> entries;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (!is_entry(it->path())) continue;
     std::error_code gone;
     Entry entry{it->path(), fs::last_write_time(it->path(), gone), 0};
-    if (gone) continue;
+    if (gone || (it->path().extension() != kSuffix && entry.used > abandoned)) continue;
     entry.bytes = static_cast<int64_t>(fs::file_size(it->path(), gone));
     if (!gone) entries.push_back(std::move(entry));
   }
@@ -66,7 +89,7 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
   if (!file) return std::nullopt;
   std::string bytes(std::istreambuf_iterator<char>(file), {});
   constexpr size_t kHeader = sizeof kMagic + kChecksumBytes;
-  bool whole = bytes.size() >= kHeader && std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0;
+  bool whole = bytes.size() >= kHeader && has_magic(bytes);
   if (whole) {
     uint64_t checksum = 0;
     std::memcpy(&checksum, bytes.data() + sizeof kMagic, kChecksumBytes);

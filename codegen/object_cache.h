@@ -7,15 +7,17 @@ namespace fluid {
 
 /// Compiled objects on disk, by key. Any number of threads and processes may share a directory:
 /// entries appear by rename and carry a checksum. Trouble with the disk never fails a compile: what
-/// cannot be read is compiled again, what cannot be written is not kept.
+/// cannot be read is compiled again, what cannot be written is not kept. The directory may hold
+/// other files, which are never touched.
 class ObjectCache {
  public:
   /// An empty directory name switches the cache off. `limit` is in bytes.
   ObjectCache(std::string directory, int64_t limit);
   /// Nothing when there is no entry, or one that is damaged (which is removed).
+  /// A key is "k" and the digits of key_of().
   std::optional<std::string> find(const std::string& key) const;
   void put(const std::string& key, const std::string& object) const;
-  /// Removes the entries unused for longest until the limit holds.
+  /// Removes the entries unused for longest until the limit holds for the cache's own files.
   void evict() const;
 
   /// 128 bits of XXH3 as 32 hexadecimal digits.

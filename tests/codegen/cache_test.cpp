@@ -104,20 +104,60 @@ TEST(Cache, ManyWritersLeaveWholeEntries) {
   EXPECT_EQ(files_of(dir.path()).size(), 3u);
 }
 
+std::string key(int i) { return "k" + ObjectCache::key_of(std::to_string(i)); }
+
+/// Puts three entries of 1000 bytes, each an hour younger than the one before.
+void put_three(const ObjectCache& cache, const TempDir& dir) {
+  const auto now = fs::file_time_type::clock::now();
+  for (int i = 0; i < 3; ++i) {
+    cache.put(key(i), std::string(1000, 'x'));
+    fs::last_write_time(dir.file(key(i) + ".o"), now - std::chrono::hours(3 - i));
+  }
+}
+
 TEST(Cache, OldestEntriesGoFirst) {
   const TempDir dir;
   const ObjectCache cache(dir.path(), 2500);
-  const std::string object(1000, 'x');
-  const auto now = fs::file_time_type::clock::now();
-  for (int i = 0; i < 3; ++i) {
-    cache.put(std::to_string(i), object);
-    fs::last_write_time(dir.file(std::to_string(i) + ".o"), now - std::chrono::hours(3 - i));
-  }
-  EXPECT_TRUE(cache.find("0"));  // used just now
+  put_three(cache, dir);
+  EXPECT_TRUE(cache.find(key(0)));  // used just now
   cache.evict();
-  EXPECT_TRUE(cache.find("0"));
-  EXPECT_FALSE(cache.find("1"));
-  EXPECT_TRUE(cache.find("2"));
+  EXPECT_TRUE(cache.find(key(0)));
+  EXPECT_FALSE(cache.find(key(1)));
+  EXPECT_TRUE(cache.find(key(2)));
+}
+
+TEST(Cache, NeitherCountsNorRemovesForeignFiles) {
+  const TempDir dir;
+  const std::string entry_like = key(9) + ".o";  // not written by a cache: no magic
+  const std::vector<std::string> foreign = {"dataset.bin", "thesis.txt", "notes.o", entry_like,
+                                            key(8) + ".o.tmp"};
+  for (const std::string& name : foreign) {
+    std::ofstream(dir.file(name)) << std::string(5000, 'd');
+    fs::last_write_time(dir.file(name), fs::file_time_type::clock::now() - std::chrono::hours(100));
+  }
+  const ObjectCache roomy(dir.path(), 4000);
+  put_three(roomy, dir);
+  roomy.evict();
+  EXPECT_EQ(files_of(dir.path()).size(), foreign.size() + 3);
+  ObjectCache(dir.path(), 0).evict();
+  const auto left = files_of(dir.path());
+  EXPECT_EQ(left.size(), foreign.size());
+  for (const std::string& name : foreign) EXPECT_TRUE(left.contains(name)) << name;
+}
+
+TEST(Cache, FilesOfWritersThatDiedGo) {
+  const TempDir dir;
+  const ObjectCache cache(dir.path(), 0);
+  put_three(cache, dir);
+  const std::string fresh = dir.file(key(0) + ".o.17.0.tmp");
+  const std::string abandoned = dir.file(key(1) + ".o.17.1.tmp");
+  for (const std::string& to : {fresh, abandoned}) fs::copy_file(dir.file(key(0) + ".o"), to);
+  fs::last_write_time(fresh, fs::file_time_type::clock::now());
+  fs::last_write_time(abandoned, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  cache.evict();
+  const auto left = files_of(dir.path());
+  EXPECT_EQ(left.size(), 1u);
+  EXPECT_TRUE(left.contains(key(0) + ".o.17.0.tmp"));
 }
 
 }  // namespace
