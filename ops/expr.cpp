@@ -107,10 +107,10 @@ double apply_unary(Scalar op, double x) {
 
 /// `e` as quotient * n + rest, taking out of sums whatever is a multiple of n.
 std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
-  const Expr zero = Expr::index(0);
+  const Expr zero = integer(e.dtype(), 0);
   if (is_constant(e)) {
     const int64_t quotient = floor_divide(e.node().ivalue, n);
-    return {Expr::index(quotient), Expr::index(e.node().ivalue - quotient * n)};
+    return {integer(e.dtype(), quotient), integer(e.dtype(), e.node().ivalue - quotient * n)};
   }
   if (e.op() == Scalar::add || e.op() == Scalar::sub) {
     auto [qa, ra] = split_multiple(e.args()[0], n);
@@ -118,14 +118,19 @@ std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
     return e.op() == Scalar::add ? std::pair(qa + qb, ra + rb) : std::pair(qa - qb, ra - rb);
   }
   if (e.op() == Scalar::mul && is_constant(e.args()[1]) && e.args()[1].node().ivalue % n == 0) {
-    return {e.args()[0] * Expr::index(e.args()[1].node().ivalue / n), zero};
+    return {e.args()[0] * integer(e.dtype(), e.args()[1].node().ivalue / n), zero};
   }
   return {zero, e};
 }
 
+/// Whether x + e is x for every x: of a float, x = -0 tells 0 from -0.
+bool adds_nothing(const Expr& e) {
+  return is_constant(e, 0) && (!is_float(e.dtype()) || std::signbit(e.node().fvalue));
+}
+
 Expr fold_add(DType t, const Expr& a, const Expr& b) {
-  if (is_constant(a, 0)) return b;
-  if (is_constant(b, 0)) return a;
+  if (adds_nothing(a)) return b;
+  if (adds_nothing(b)) return a;
   if (is_float(t)) return {};
   if (is_constant(a)) return b + a;
   if (is_constant(b) && a.op() == Scalar::add && is_constant(a.args()[1])) {
@@ -137,7 +142,7 @@ Expr fold_add(DType t, const Expr& a, const Expr& b) {
 }
 
 Expr fold_sub(DType t, const Expr& a, const Expr& b) {
-  if (is_constant(b, 0)) return a;
+  if (is_constant(b) && adds_nothing(-b)) return a;
   if (is_float(t)) return {};
   if (same(a, b)) return integer(t, 0);
   if (is_constant(b)) return a + integer(t, wrapped(Scalar::sub, 0, b.node().ivalue));
@@ -211,6 +216,8 @@ Expr fold_constants(Scalar op, DType t, const std::vector<Expr>& args) {
       return Expr::constant(t, std::isfinite(a));
     case Scalar::cast:
       if (t == DType::boolean) return Expr::constant(t, ints ? i != 0 : a != 0);
+      // One rounding, as in the generated code.
+      if (t == DType::f32 && ints) return Expr::constant(t, static_cast<float>(i));
       if (is_float(t)) return Expr::constant(t, a);
       return ints ? integer(t, i) : Expr();
     case Scalar::neg:

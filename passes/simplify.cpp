@@ -6,7 +6,7 @@
 
 // No table of algebraic rules: an op is lowered to its scalar expression, what its operands compute
 // is substituted, and the expression's own folding does the rest. When a plain read or a constant
-// remains, the op was not needed. This covers x + 0, x * 1, -(-x), double transposes, casts to the
+// remains, the op was not needed. This covers x - 0, x * 1, -(-x), double transposes, casts to the
 // same type, slices of everything, reductions over extents of one, and constants of any depth.
 
 namespace fluid {
@@ -90,9 +90,15 @@ bool reads_in_order(const Expr& read, Value from, const Type& result) {
   return next == index.size();
 }
 
-/// The op's result as a constant, when `e` is one.
+/// Whether a double holds the integer, as the attribute of `fill` must.
+bool fits_double(int64_t value) {
+  const auto rounded = static_cast<double>(value);
+  return rounded < 0x1p63 && static_cast<int64_t>(rounded) == value;
+}
+
+/// The op's result as a constant, when `e` is one that `fill` can give.
 Values constant(const ir::Op& op, const Expr& e) {
-  if (!is_constant(e)) return {};
+  if (!is_constant(e) || !fits_double(e.node().ivalue)) return {};
   const double value = is_float(e.dtype()) ? e.node().fvalue : static_cast<double>(e.node().ivalue);
   return {fill(*op.graph(), {.type = op.results.front().type, .value = value}, op.loc)};
 }

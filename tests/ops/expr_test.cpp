@@ -33,7 +33,10 @@ TEST(Expr, FoldsDivisionOfMultiples) {
 
 TEST(Expr, FoldsScalars) {
   const Expr x = scalar::cast(kI, f32);
-  EXPECT_EQ((x * 1.0 + 0.0).str(), "f32(i0)");
+  EXPECT_EQ((x * 1.0 - 0.0).str(), "f32(i0)");
+  EXPECT_EQ((x + -0.0).str(), "f32(i0)");
+  EXPECT_EQ((x + 0.0).str(), "f32(i0) + 0.0");  // x may be -0, which becomes 0
+  EXPECT_EQ((x - -0.0).str(), "f32(i0) - -0.0");
   EXPECT_EQ((x * 0.0).str(), "f32(i0) * 0.0");  // not for floats: x may be nan
   EXPECT_EQ((Expr::constant(f32, 0.1) * 3.0).node().fvalue, 0.1f * 3.0f);
   EXPECT_EQ(scalar::pow(x, Expr::constant(f32, 2)).str(), "f32(i0) * f32(i0)");
@@ -42,6 +45,14 @@ TEST(Expr, FoldsScalars) {
   EXPECT_EQ(scalar::cast(x, f16).get(), x.get());
   EXPECT_EQ(Expr::constant(f64, 0.1).str(), "0.1_f64");
   EXPECT_EQ((Expr::constant(u8, 255) + 1.0).str(), "0_u8");
+}
+
+TEST(Expr, FoldsIntegersOfEveryWidth) {
+  const Expr x = scalar::cast(kI, i32), four = Expr::constant(i32, 4);
+  EXPECT_EQ(scalar::floordiv(x * 8 + 5, four).str(), "i32(i0) * 2_i32 + 1_i32");
+  EXPECT_EQ(scalar::mod(x * 8 + 5, four).str(), "1_i32");
+  const int64_t odd = (int64_t{1} << 54) + (int64_t{1} << 30) + 1;  // halfway as a double
+  EXPECT_EQ(scalar::cast(Expr::index(odd), f32).node().fvalue, static_cast<float>(odd));
 }
 
 TEST(Expr, PrintsWithFewParentheses) {
