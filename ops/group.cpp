@@ -47,10 +47,12 @@ class UnionFind {
     while (parent_[i] != i) i = parent_[i];
     return i;
   }
-  void merge(size_t a, size_t b) {
+  /// False when they are together already.
+  bool merge(size_t a, size_t b) {
     a = find(a);
     b = find(b);
     parent_[std::max(a, b)] = std::min(a, b);
+    return a != b;
   }
 
  private:
@@ -106,11 +108,13 @@ class Ties {
 
   void tie_read(const std::vector<Expr>& a, const std::vector<Expr>& b) {
     UnionFind trial = classes_;
+    bool merges = false;
     for (size_t d = 0; d < std::min(a.size(), b.size()); ++d) {
       if (a[d].op() != Scalar::var || b[d].op() != Scalar::var) continue;
-      trial.merge(static_cast<size_t>(a[d].node().ivalue), static_cast<size_t>(b[d].node().ivalue));
+      merges |= trial.merge(static_cast<size_t>(a[d].node().ivalue),
+                            static_cast<size_t>(b[d].node().ivalue));
     }
-    if (consistent(trial)) classes_ = trial;
+    if (merges && consistent(trial)) classes_ = std::move(trial);
   }
 
   /// Variables of one class have one extent, and no sink has two of them.

@@ -34,38 +34,52 @@ bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink
   return reader.stage == writer.stage && together && same_element(writer, read);
 }
 
-const GroupPart& part_of(const Group& group, int sink) {
-  return *std::ranges::find_if(group.parts, [&](const GroupPart& part) {
-    return std::ranges::find(part.sinks, sink) != part.sinks.end();
-  });
-}
+/// Every read of a group's inputs, found in one walk.
+class InputReads {
+ public:
+  explicit InputReads(const Group& group)
+      : group_(group), parts_(group.sinks.size()), reads_(group.inputs.size()) {
+    for (const GroupPart& part : group.parts) {
+      for (int sink : part.sinks) parts_[static_cast<size_t>(sink)] = &part;
+    }
+    for (size_t i = 0; i < group.sinks.size(); ++i) {
+      for_each_node(group.sinks[i].body, [&](const Expr& e) {
+        if (e.op() == Scalar::read) reads_[static_cast<size_t>(e.node().ivalue)].push_back({i, e});
+      });
+    }
+  }
 
-bool may_overwrite(const Group& group, int writer, int64_t input) {
-  const GroupPart& part = part_of(group, writer);
-  const GroupSink& sink = group.sinks[static_cast<size_t>(writer)];
-  bool safe = true;
-  for (size_t i = 0; i < group.sinks.size(); ++i) {
-    const GroupSink& reader = group.sinks[i];
-    const bool here = std::ranges::find(part.sinks, static_cast<int>(i)) != part.sinks.end();
-    for_each_node(reader.body, [&](const Expr& e) {
-      if (e.op() != Scalar::read || e.node().ivalue != input) return;
-      safe = safe && here && !e.node().checked && read_before(part, sink, reader, e);
+  /// Whether sink `writer` may write over `input`.
+  bool allow(size_t writer, size_t input) const {
+    const GroupPart& part = *parts_[writer];
+    return std::ranges::all_of(reads_[input], [&](const Read& read) {
+      return parts_[read.sink] == &part && !read.expr.node().checked &&
+             read_before(part, group_.sinks[writer], group_.sinks[read.sink], read.expr);
     });
   }
-  return safe;
-}
+
+ private:
+  struct Read {
+    size_t sink;
+    Expr expr;
+  };
+  const Group& group_;
+  std::vector<const GroupPart*> parts_;   ///< of each sink
+  std::vector<std::vector<Read>> reads_;  ///< of each input
+};
 
 }  // namespace
 
 std::vector<InPlace> in_place_pairs(const Group& group) {
+  const InputReads reads(group);
   std::vector<InPlace> pairs;
   for (size_t s = 0; s < group.sinks.size(); ++s) {
     const GroupSink& sink = group.sinks[s];
     if (sink.combine) continue;
     const int out = sink.outputs[0];
+    const Type& type = group.outputs[static_cast<size_t>(out)].type();
     for (size_t i = 0; i < group.inputs.size(); ++i) {
-      if (group.inputs[i].type() != group.outputs[static_cast<size_t>(out)].type()) continue;
-      if (!may_overwrite(group, static_cast<int>(s), static_cast<int64_t>(i))) continue;
+      if (group.inputs[i].type() != type || !reads.allow(s, i)) continue;
       pairs.push_back({out, static_cast<int>(i)});
     }
   }

@@ -1,6 +1,7 @@
 #include "passes/fusion.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace fluid {
 namespace {
@@ -12,6 +13,8 @@ constexpr double kFunction = 12;          // exp and the like
 constexpr int64_t kTiny = 8;              // multiply-adds an element that are no contraction
 constexpr double kSmallUpdate = 1 << 20;  // bytes of a parameter that is updated along with others
 constexpr size_t kMostOps = 256;          // of one kernel
+constexpr size_t kMostSideBySide =
+    64;  // results of updates in one kernel; more only cost compile time
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
   double n = 1;
@@ -121,33 +124,37 @@ std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_sid
   return kernel_cost(*analyzed, options_.batch);
 }
 
-/// Whether `from` comes before `to` in every order of execution.
-bool Fusion::reaches(const FusionGroup* from, const FusionGroup* to) const {
-  std::set<const FusionGroup*> seen;
-  std::vector<const FusionGroup*> stack = {to};
-  const size_t earliest = positions_.at(from->ops.front());
+/// Whether something else would have to run between `first` and `last`: whether `last` reads
+/// `first` by way of another group.
+bool Fusion::through_others(const FusionGroup* first, const FusionGroup* last) const {
+  std::unordered_set<const FusionGroup*> seen = {first, last};
+  std::vector<const FusionGroup*> stack;
+  const size_t earliest = positions_.at(first->ops.front());
+  const auto push_sources = [&](const FusionGroup* group) {
+    for (const ir::Op* op : group->ops) {
+      for (const Value& v : op->operands) {
+        const FusionGroup* source = group_of(v.op());
+        if (positions_.at(source->ops.back()) >= earliest && seen.insert(source).second) {
+          stack.push_back(source);
+        }
+      }
+    }
+  };
+  push_sources(last);
   while (!stack.empty()) {
     const FusionGroup* group = stack.back();
     stack.pop_back();
-    if (group == from) return true;
-    if (positions_.at(group->ops.back()) < earliest || !seen.insert(group).second) continue;
-    for (const ir::Op* op : group->ops) {
-      for (const Value& v : op->operands) stack.push_back(group_of(v.op()));
-    }
+    const bool reads_first = std::ranges::any_of(group->ops, [&](const ir::Op* op) {
+      return std::ranges::any_of(op->operands,
+                                 [&](const Value& v) { return group_of(v.op()) == first; });
+    });
+    if (reads_first) return true;
+    push_sources(group);
   }
   return false;
 }
 
 bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
-  auto through_others = [&](const FusionGroup* first, const FusionGroup* last) {
-    for (const ir::Op* op : last->ops) {
-      for (const Value& v : op->operands) {
-        const FusionGroup* source = group_of(v.op());
-        if (source != first && source != last && reaches(first, source)) return true;
-      }
-    }
-    return false;
-  };
   return through_others(a, b) || through_others(b, a);
 }
 
@@ -176,6 +183,7 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
   if (a == b || !a->fusible || !b->fusible || a->ops.size() + b->ops.size() > kMostOps)
     return false;
+  if (side_by_side && outputs(*a).size() + outputs(*b).size() > kMostSideBySide) return false;
   if (mixes_contractions(*a, *b) || makes_cycle(a, b)) return false;
   FusionGroup both;
   std::ranges::merge(

@@ -33,7 +33,7 @@ class Fusion {
   FusionGroup* group_of(const ir::Op* op) const { return groups_of_.at(op); }
   bool merge(FusionGroup* a, FusionGroup* b, bool side_by_side = false);
   bool makes_cycle(const FusionGroup* a, const FusionGroup* b) const;
-  bool reaches(const FusionGroup* from, const FusionGroup* to) const;
+  bool through_others(const FusionGroup* first, const FusionGroup* last) const;
   bool is_contraction(const ir::Op* op) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;

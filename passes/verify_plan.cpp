@@ -100,8 +100,10 @@ class Checker {
     return read;
   }
 
-  static bool allows(const ir::Op& op, int out, int in) {
-    return std::ranges::any_of(in_place_pairs(op),
+  bool allows(const ir::Op& op, int out, int in) const {
+    auto [it, added] = pairs_.try_emplace(&op);
+    if (added) it->second = in_place_pairs(op);
+    return std::ranges::any_of(it->second,
                                [&](const InPlace& p) { return p.out == out && p.in == in; });
   }
 
@@ -110,6 +112,7 @@ class Checker {
   const Options& options_;
   int end_;
   std::vector<Live> live_;
+  mutable std::map<const ir::Op*, std::vector<InPlace>> pairs_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ops/table.h"
@@ -80,6 +82,33 @@ TEST(Fuse, SoftmaxCrossEntropyForwardAndBackwardIsOneKernel) {
 )",
                                  {.batch = 100});
   EXPECT_LE(kernels, 2);  // and the update
+}
+
+/// A residual network of `layers` layers of 64 units, trained with Adam.
+std::string residual(int layers) {
+  std::string text =
+      "program @deep {\n  %x = data \"x\" : f32[?, 64]\n  %h0 = relu(%x) : f32[?, 64]\n";
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string i = std::to_string(layer), next = std::to_string(layer + 1);
+    text += "  %w" + i + " = param \"w" + i + "\" : f32[64, 64]\n";
+    text += "  %b" + i + " = param \"b" + i + "\" : f32[64]\n";
+    text += "  %m" + i + " = matmul(%h" + i + ", %w" + i + ") : f32[?, 64]\n";
+    text += "  %a" + i + " = add(%m" + i + ", %b" + i + ") : f32[?, 64]\n";
+    text += "  %r" + i + " = relu(%a" + i + ") : f32[?, 64]\n";
+    text += "  %h" + next + " = add(%r" + i + ", %h" + i + ") : f32[?, 64]\n";
+  }
+  return text + "  %loss = mean(%h" + std::to_string(layers) +
+         ") : f32[]\n  train(%loss) {optimizer = \"adam\", lr = 0.001}\n  output \"loss\" = "
+         "%loss\n}\n";
+}
+
+TEST(Compile, TimeGrowsAboutLinearlyWithDepth) {
+  const Options options{.batch = 100};
+  const std::unique_ptr<ir::Program> program = ir::parse(residual(100), "deep.fir");
+  const std::clock_t start = std::clock();
+  run_passes(*program, pipeline(options), options, Bare());
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 15);  // half a second without sanitizers; cubic work took minutes
 }
 
 }  // namespace
