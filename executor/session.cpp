@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -91,9 +92,14 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
       base_(std::move(base)),
       memory_limit_(memory_limit) {}
 
+Regions Session::regions_with(const MemoryPlan& plan, int64_t state) const {
+  return {.state = std::max(regions_.state, state),
+          .slot = std::max(regions_.slot, rounded(plan.slot)),
+          .transient = std::max(regions_.transient, rounded(plan.transient))};
+}
+
 void Session::check_memory(const MemoryPlan& plan, int64_t batch) const {
-  const int64_t need = std::max(state_bytes_, plan.state) + 2 * std::max(slot_bytes_, plan.slot) +
-                       std::max(transient_bytes_, plan.transient);
+  const int64_t need = regions_with(plan, plan.state).total();
   if (need <= memory_limit_) return;
   throw UserError(fmt::format("a step of {} samples needs {:.4g} MiB, the limit is {:.4g} MiB",
                               batch, static_cast<double>(need) / 0x1p20,
@@ -114,13 +120,14 @@ std::unique_ptr<Prepared> Session::compile(const Options& options) {
   return step;
 }
 
-void Session::add_variables(const Prepared& step) {
+Variables Session::variables_with(const Prepared& step) const {
+  Variables variables = variables_;
   auto add = [&](const std::string& name, const Type& type) {
     const bool saved =
         name != kRandomState && std::ranges::any_of(recorded_->main().ops, [&](const auto& op) {
           return op->symbol == name && is_variable(*op);
         });
-    variables_.add(name, type, saved);
+    variables.add(name, type, saved);
   };
   for (const auto& op : step.program->main().ops) {
     if (is_variable(*op)) add(op->symbol, op->results[0].type);
@@ -128,6 +135,7 @@ void Session::add_variables(const Prepared& step) {
       add(op->symbol, op->operands.at(0).type());
     }
   }
+  return variables;
 }
 
 Prepared* Session::find(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
@@ -153,24 +161,29 @@ Prepared* Session::find_predict(const Batch& batch) {
 
 Prepared& Session::prepare(const Options& options) {
   if (Prepared* known = find(options.mode, options.batch, options.feeds)) return *known;
-  steps_.push_back(compile(options));
-  add_variables(*steps_.back());
-  fit_arena();
+  // Whatever can fail for want of memory comes first: a session never keeps half a step.
+  std::unique_ptr<Prepared> step = compile(options);
+  Variables variables = variables_with(*step);
+  const Regions regions = regions_with(step->plan, variables.bytes());
+  std::optional<Arena> arena;
+  if (regions != regions_) arena.emplace(regions.total());
+  steps_.push_back(std::move(step));
+  variables_ = std::move(variables);
+  if (arena) {
+    move_to(*std::move(arena), regions);
+  } else {
+    bind(*steps_.back());
+  }
   return *steps_.back();
 }
 
-void Session::fit_arena() {
-  const int64_t known_state = state_bytes_;
-  state_bytes_ = variables_.bytes();
-  for (const auto& step : steps_) {
-    slot_bytes_ = std::max(slot_bytes_, rounded(step->plan.slot));
-    transient_bytes_ = std::max(transient_bytes_, rounded(step->plan.transient));
-  }
-  Arena arena(state_bytes_ + 2 * slot_bytes_ + transient_bytes_);
+void Session::move_to(Arena arena, const Regions& regions) {
+  const int64_t known_state = regions_.state;
   if (known_state > 0) {
     std::memcpy(arena.data(), arena_.data(), static_cast<size_t>(known_state));
   }
   arena_ = std::move(arena);
+  regions_ = regions;
   const Variable* random = variables_.find(kRandomState);
   if (random != nullptr && random->offset >= known_state) {
     std::memcpy(arena_.data() + random->offset, &seed_, sizeof seed_);
@@ -179,13 +192,17 @@ void Session::fit_arena() {
   for (const auto& step : steps_) bind(*step);
 }
 
-void Session::bind(Prepared& step) {
+Memory Session::memory() const {
   Memory memory;
   memory.state = arena_.data();
-  memory.slots = {arena_.data() + state_bytes_, arena_.data() + state_bytes_ + slot_bytes_};
-  memory.transient = memory.slots[1] + slot_bytes_;
-  step.executable->bind(memory, variables_);
-  for (size_t slot = 0; slot < 2; ++slot) bind_outputs(step, slot, memory);
+  memory.slots = {memory.state + regions_.state, memory.state + regions_.state + regions_.slot};
+  memory.transient = memory.slots[1] + regions_.slot;
+  return memory;
+}
+
+void Session::bind(Prepared& step) {
+  step.executable->bind(memory(), variables_);
+  for (size_t slot = 0; slot < 2; ++slot) bind_outputs(step, slot, memory());
 }
 
 void Session::bind_outputs(Prepared& step, size_t slot, const Memory& memory) {
@@ -239,7 +256,7 @@ void Session::copy_feeds(Prepared& step, const Batch& batch) {
   }
   // Not the other slot: the step before may have left outputs there that are still to be read.
   slots_.feeds = slots_.outputs;
-  std::byte* to = arena_.data() + state_bytes_ + slots_.feeds * slot_bytes_;
+  std::byte* to = memory().slots[static_cast<size_t>(slots_.feeds)];
   for (const Feed& feed : step.feeds) {
     copy_feed(*batch.find(feed.name), feed, to + feed.offset, device_->threads());
   }

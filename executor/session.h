@@ -33,6 +33,15 @@ struct Prepared {
   std::array<std::vector<MetricView>, 2> metrics;
 };
 
+/// Bytes of each region of the arena.
+struct Regions {
+  int64_t state = 0;
+  int64_t slot = 0;
+  int64_t transient = 0;
+  int64_t total() const { return state + 2 * slot + transient; }
+  bool operator==(const Regions&) const = default;
+};
+
 /// The variables of a program on a device, its compiled steps, and the one arena they live in:
 /// [variables | slot 0 | slot 1 | transient].
 class Session {
@@ -41,8 +50,10 @@ class Session {
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device, uint64_t seed,
           Options base, int64_t memory_limit);
 
-  /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables. Throws
-  /// UserError, before any code is generated, when the arena would pass the memory limit.
+  /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables and what the
+  /// slots hold. Throws UserError, before any code is generated, when the arena would pass the
+  /// memory limit, and DeviceError when the system has no such memory; the session is then as
+  /// before.
   Prepared& prepare(const Options& options);
   /// The step for these, or null.
   Prepared* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
@@ -60,8 +71,8 @@ class Session {
   const Variables& variables() const { return variables_; }
   Tensor view(const Variable& variable);
   const Device& device() const { return *device_; }
-  int64_t slot_bytes() const { return slot_bytes_; }
-  int64_t transient_bytes() const { return transient_bytes_; }
+  int64_t slot_bytes() const { return regions_.slot; }
+  int64_t transient_bytes() const { return regions_.transient; }
   const Arena& arena() const { return arena_; }
   double passes_ms() const { return passes_ms_; }
 
@@ -73,8 +84,10 @@ class Session {
   };
   std::unique_ptr<Prepared> compile(const Options& options);
   void check_memory(const MemoryPlan& plan, int64_t batch) const;
-  void add_variables(const Prepared& step);
-  void fit_arena();
+  Variables variables_with(const Prepared& step) const;
+  Regions regions_with(const MemoryPlan& plan, int64_t state) const;
+  void move_to(Arena arena, const Regions& regions);
+  Memory memory() const;
   void bind(Prepared& step);
   void copy_feeds(Prepared& step, const Batch& batch);
   void bind_outputs(Prepared& step, size_t slot, const Memory& memory);
@@ -87,9 +100,7 @@ class Session {
   Variables variables_;
   std::vector<std::unique_ptr<Prepared>> steps_;
   Arena arena_;
-  int64_t state_bytes_ = 0;  ///< of each region in the arena
-  int64_t slot_bytes_ = 0;
-  int64_t transient_bytes_ = 0;
+  Regions regions_;  ///< of the arena
   std::array<Held, 2> held_;
   Slots slots_;  ///< of the next step
   bool initialised_ = false;

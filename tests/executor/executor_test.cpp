@@ -65,6 +65,20 @@ TEST(Executor, OutputsStayUntilTheSecondStepAfter) {
   EXPECT_EQ(second["total"].item(), 2);
 }
 
+TEST(Executor, StaysAsItWasWhenTheSystemHasNoMemoryForAStep) {
+  constexpr int64_t kMoreThanAnyAddressSpace = int64_t{1} << 42;
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2, .libraries = false, .memory_limit = int64_t{1} << 60});
+  set_weights(exe);
+  const int64_t before = exe.memory().total;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THROW(exe.prepare({.eval = {kMoreThanAnyAddressSpace}}), DeviceError) << i;
+  }
+  EXPECT_EQ(exe.memory().total, before);
+  exe.prepare({.predict = {2}});
+  EXPECT_EQ(exe.run(forward_batch())["total"].item(), 16);
+}
+
 TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
   const Program net = forward_net();
   Executor exe(net, cpu());
