@@ -12,10 +12,10 @@
 
 /// What the examples' command lines have in common.
 struct ExampleOptions {
-  std::string save;  ///< where to write the program; empty: nowhere
-  std::string data;  ///< the SPEC of the data to train on; empty: only record
-  int64_t epochs = 1;
-  int64_t steps = 0;  ///< at most so many a run; 0: no limit
+  std::string save;    ///< where to write the program; empty: nowhere
+  std::string data;    ///< the SPEC of the data to train on; empty: only record
+  int64_t epochs = 0;  ///< 0: as many as the example trains by itself
+  int64_t steps = 0;   ///< at most so many a run; 0: no limit
 };
 
 inline int64_t example_count(std::string_view flag, std::string_view text) {
@@ -33,12 +33,11 @@ inline int run_example(int argc, char** argv,
                        const std::function<void(const ExampleOptions&)>& body) {
   try {
     ExampleOptions options;
+    const std::string usage = "usage: " + std::string(argv[0]) +
+                              " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]";
     for (int i = 1; i < argc; i += 2) {
       const std::string_view flag = argv[i];
-      if (i + 1 == argc) {
-        throw fluid::UserError("usage: " + std::string(argv[0]) +
-                               " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]");
-      }
+      if (i + 1 == argc) throw fluid::UserError(usage);
       if (flag == "--save") {
         options.save = argv[i + 1];
       } else if (flag == "--data") {
@@ -51,6 +50,7 @@ inline int run_example(int argc, char** argv,
         throw fluid::UserError("no option '" + std::string(flag) + "'");
       }
     }
+    if (options.save.empty() && options.data.empty()) throw fluid::UserError(usage);
     body(options);
     return 0;
   } catch (const fluid::UserError& e) {

@@ -1,5 +1,6 @@
 // Fits y = w x + b over the full batch with Adam: the whole step is one sweep over the data.
 
+#include <algorithm>
 #include <cstdio>
 
 #include "frontend/examples/example.h"
@@ -15,19 +16,18 @@ int main(int argc, char** argv) {
     auto predicted = fl::linear(x, {.units = 1});
     auto loss = fl::mean(fl::square_error(predicted, y));
     net.output("loss", loss);
+    net.output("prediction", predicted);
     fl::minimize(loss, fl::Adam{.lr = 0.1});
     if (!options.save.empty()) net.save(options.save);
     if (options.data.empty()) return;
 
     fl::Reader data(fl::open_data(options.data).dataset, {.batch = 0});
     fl::Executor exe(net, fl::cpu(), {.batch = data.samples()});
-    const int64_t steps = options.steps > 0 ? options.steps : 500;
+    int64_t steps = options.epochs > 0 ? options.epochs : 500;  // an epoch is one step
+    if (options.steps > 0) steps = std::min(steps, options.steps);
     double loss_now = 0;
-    for (int64_t step = 0; step < steps;) {
-      for (const fl::Batch& batch : data) {
-        loss_now = exe.run(batch)["loss"].item();
-        ++step;
-      }
+    for (int64_t step = 0; step < steps; ++step) {
+      for (const fl::Batch& batch : data) loss_now = exe.run(batch)["loss"].item();
     }
     const fl::Tensor w = exe.parameter("fc0.w");
     std::printf("loss %.4f, w = (%.3f, %.3f), b = %.3f\n", loss_now, w.at(0), w.at(1),

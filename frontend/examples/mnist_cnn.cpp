@@ -1,5 +1,6 @@
 // A small digit network without padding, trained with Adam: fit, evaluate, save, load, predict.
 
+#include <algorithm>
 #include <cstdio>
 
 #include "frontend/examples/example.h"
@@ -36,13 +37,29 @@ double accuracy(fl::Executor& exe, fl::Reader& data) {
   return sum / weight;
 }
 
+/// Classifies the first images of `data` from their pixels alone.
+void predict(fl::Executor& exe, const fl::Dataset& data) {
+  constexpr int64_t kImages = 8, kClasses = 10;
+  const fl::Dataset few = data.first(kImages);
+  const fl::Outputs out = exe.predict({few.samples(), {{"image", *few.find("image")}}, 0});
+  const auto prob = out["prob"].as<float>();
+  for (int64_t i = 0; i < few.samples(); ++i) {
+    const auto row = prob.subspan(static_cast<size_t>(i * kClasses), kClasses);
+    const auto best = std::max_element(row.begin(), row.end());
+    std::printf("image %lld is a %lld (%.2f); its label says %.0f\n", static_cast<long long>(i),
+                static_cast<long long>(best - row.begin()), static_cast<double>(*best),
+                few.find("label")->at(i));
+  }
+}
+
 void train(const fl::Program& net, const ExampleOptions& options) {
   fl::Reader train(fl::open_data(options.data, "train").dataset, {.batch = 128, .shuffle_seed = 1});
   fl::Reader test(fl::open_data(options.data, "test").dataset, {.batch = 1000});
   fl::Executor exe(net, fl::cpu());
   exe.prepare({.train = train.batch_sizes(), .eval = test.batch_sizes()});
   int64_t steps = 0;
-  for (int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
+  const int64_t epochs = options.epochs > 0 ? options.epochs : 1;
+  for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
     for (const fl::Batch& batch : train) {
       exe.run(batch);
       if (++steps == options.steps) break;
@@ -55,10 +72,9 @@ void train(const fl::Program& net, const ExampleOptions& options) {
 
   fl::Executor trained(net, fl::cpu(), {.any_batch = true});
   trained.load("mnist_cnn.safetensors");
-  std::printf("loaded again: test accuracy %.4f\n", [&] {
-    trained.prepare({.eval = test.batch_sizes()});
-    return accuracy(trained, test);
-  }());
+  trained.prepare({.eval = test.batch_sizes()});
+  std::printf("loaded again: test accuracy %.4f\n", accuracy(trained, test));
+  predict(trained, test.dataset());
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ int main(int argc, char** argv) {
     fl::Reader train(fl::open_data(options.data).dataset, {.batch = 100, .shuffle_seed = 1});
     fl::Executor exe(net, fl::cpu());
     exe.prepare({.train = train.batch_sizes()});
+    const int64_t epochs = options.epochs > 0 ? options.epochs : 1;
     int64_t steps = 0;
-    for (int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
+    for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
       double sum = 0, weight = 0, last = 0;
       for (const fl::Batch& batch : train) {
         const fl::Outputs out = exe.run(batch);
