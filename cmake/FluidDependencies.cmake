@@ -36,6 +36,7 @@ target_compile_definitions(xxhash INTERFACE XXH_INLINE_ALL)
 
 if(FLUID_ONEDNN)
   find_library(FLUID_DNNL_LIBRARY dnnl REQUIRED)
+  set(FLUID_DNNL_TARGET dnnl)
   add_library(dnnl INTERFACE)
   target_link_libraries(dnnl INTERFACE ${FLUID_DNNL_LIBRARY})
 endif()

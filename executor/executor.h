@@ -18,24 +18,24 @@
 namespace fluid {
 
 struct ExecutorOptions {
-  int64_t batch = 0;           ///< samples of the first prepared step; 0: prepare() says later
-  uint64_t seed = 0;           ///< of initialisers and random ops
-  int threads = 0;             ///< 0: as many as OpenMP would use
-  std::optional<DType> dtype;  ///< f64: the whole program in f64
-  bool any_batch = false;      ///< compile an unprepared size when it comes, instead of refusing
+  int64_t batch = 0;                ///< samples of the first prepared step; 0: prepare() says later
+  uint64_t seed = 0;                ///< of initialisers and random ops
+  int threads = 0;                  ///< 0: as many as OpenMP would use
+  std::optional<DType> dtype = {};  ///< f64: the whole program in f64
+  bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   bool fuse = true;
-  bool libraries = true;     ///< let library kernels take the ops they are better at
-  bool verify_plan = false;  ///< guards between memory ranges; dead ranges filled with NaN
-  std::string cache_dir;     ///< of compiled kernels; empty: none
-  int64_t memory_limit = 0;  ///< bytes the arena may take; 0: as much as the machine has
+  bool libraries = true;       ///< let library kernels take the ops they are better at
+  bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
+  std::string cache_dir = {};  ///< of compiled kernels; empty: none
+  int64_t memory_limit = 0;    ///< bytes the arena may take; 0: as much as the machine has
 };
 
 /// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.
 struct Prepare {
-  std::vector<int64_t> train;
-  std::vector<int64_t> eval;
-  std::vector<int64_t> predict;
-  std::vector<std::string> predict_feeds;  ///< the feeds that predict() will get; empty: all
+  std::vector<int64_t> train = {};
+  std::vector<int64_t> eval = {};
+  std::vector<int64_t> predict = {};
+  std::vector<std::string> predict_feeds = {};  ///< the feeds that predict() will get; empty: all
 };
 
 /// Bytes of the one arena.
@@ -82,7 +82,7 @@ class Executor {
   void load(const std::string& path);
   /// Names of what save() writes.
   std::vector<std::string> parameters() const;
-  /// A copy of a variable: a parameter, or a state such as "fc0.w.moment1".
+  /// A copy of a variable: a parameter, or a state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
   /// Throws UserError when there is no such variable or the shape differs; converts the dtype.
   void set_parameter(std::string_view name, const Tensor& value);

@@ -11,9 +11,9 @@
 namespace fluid {
 
 struct ReaderOptions {
-  int64_t batch = 1;                     ///< samples a batch; 0: all of them
-  std::optional<uint64_t> shuffle_seed;  ///< absent: in the order of the data
-  bool drop_last = false;                ///< leave out the smaller batch at the end of an epoch
+  int64_t batch = 1;                          ///< samples a batch; 0: all of them
+  std::optional<uint64_t> shuffle_seed = {};  ///< absent: in the order of the data
+  bool drop_last = false;  ///< leave out the smaller batch at the end of an epoch
 };
 
 /// Batches of a dataset, epoch after epoch. A thread gathers the next ones while one is used, into
