@@ -12,15 +12,14 @@ class CpuDevice : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
         target_(describe_host(threads_)),
-        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {
-    use_threads(threads_);
-  }
+        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {}
 
   const Target& target() const override { return target_; }
   int threads() const override { return threads_; }
 
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {
+    const LibraryThreads guard(threads_);
     return std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
                                            compiler_, threads_);
   }

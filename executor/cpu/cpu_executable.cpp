@@ -161,6 +161,7 @@ void CpuExecutable::run_step(const Step& step, size_t slots) {
 
 Status CpuExecutable::run(Slots chosen) {
   const size_t slots = index_of(chosen);
+  const LibraryThreads guard(threads_);
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->start();
   for (const Step& step : steps_) {

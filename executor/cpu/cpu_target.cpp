@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/cpu/library.h"
+#include "executor/cpu/parallel.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -37,6 +38,7 @@ bool CpuTarget::has_this_instruction_set() const {
 
 std::vector<Claim> CpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
   if (!has_this_instruction_set()) return {};
+  const LibraryThreads guard(cpu_.threads);
   double touched = 0;
   for (const bool results : {false, true}) {
     for (const Type& t : types_of(op, results)) touched += static_cast<double>(t.bytes_at(1));

@@ -17,7 +17,11 @@ struct BlockRange {
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
 
-void use_threads(int threads) { omp_set_num_threads(threads); }
+LibraryThreads::LibraryThreads(int threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(threads);
+}
+
+LibraryThreads::~LibraryThreads() { omp_set_num_threads(before_); }
 
 void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t), void* context) {
   const int team = static_cast<int>(std::min<int64_t>(threads, n));

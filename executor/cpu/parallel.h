@@ -8,8 +8,19 @@ namespace fluid {
 
 /// Threads a computation may use: `wanted`, or OpenMP's own choice when it is 0.
 int thread_count(int wanted);
-/// Makes libraries that share the pool use `threads` threads when this thread calls them.
-void use_threads(int threads);
+
+/// While it lives, libraries that share the pool use `threads` threads when this thread calls them:
+/// they choose kernels and workspace by it, too.
+class LibraryThreads {
+ public:
+  explicit LibraryThreads(int threads);
+  ~LibraryThreads();
+  LibraryThreads(const LibraryThreads&) = delete;
+  LibraryThreads& operator=(const LibraryThreads&) = delete;
+
+ private:
+  int before_;
+};
 
 /// Runs all blocks of a kernel, on `threads` threads by one static contiguous partition (1: in the
 /// caller). Does not run `finish`. Kernels give the same bits for any partition.

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
+#include "executor/cpu/parallel.h"
 #include "ir/error.h"
 #include "ops/source_kind.h"
 
@@ -111,9 +111,7 @@ Mode mode_named(const std::string& name) {
   return found->second;
 }
 
-int threads_of(const PlaceFlags& flags) {
-  return flags.threads > 0 ? flags.threads : static_cast<int>(std::thread::hardware_concurrency());
-}
+int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 
 Program open_program(const std::string& name) {
   if (fs::exists(name)) return Program::load(name);

@@ -42,7 +42,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 /// "train", "eval" or "predict". Throws UserError for another pipeline.
 Mode mode_named(const std::string& name);
 
-/// --threads, or as many as there are cores.
+/// --threads, or as many as an executor would take.
 int threads_of(const PlaceFlags& flags);
 
 /// A program by its path, or by the name of an example that lies in `examples` next to fluidrun.

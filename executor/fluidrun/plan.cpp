@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "executor/cpu/cpu_target.h"
-#include "executor/cpu/parallel.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/place.h"
@@ -103,7 +102,6 @@ int run(const PlanFlags& flags) {
   const CpuTarget target(flags.target.empty()
                              ? describe_host(threads_of(flags.place))
                              : target_from_json(read_file(flags.target), flags.target));
-  use_threads(target.threads());  // libraries plan their workspace by it
   Options options;
   options.mode = mode_named(flags.mode);
   options.dtype = dtype_of(flags.place);

@@ -51,7 +51,6 @@ std::string planned(const CpuTarget& target) {
 
 TEST(TargetDescription, PlansAsTheMachineItDescribesToTheByte) {
   const TargetDescription host = describe_host(2);
-  use_threads(2);
   EXPECT_EQ(planned(CpuTarget(target_from_json(to_json(host), "t.json"))),
             planned(CpuTarget(host)));
 }
@@ -63,13 +62,39 @@ TEST(TargetDescription, OfAnotherInstructionSetHasNoLibraries) {
   EXPECT_EQ(planned(CpuTarget(other)).find("kernel = \""), std::string::npos);
 }
 
-TEST(TargetDescription, FiguresAreThoseOfTheArena) {
+TEST(TargetDescription, FiguresAreThoseOfTheArenaWhateverThisThreadUses) {
   const Program net(testing::conv_net());
-  const Executor exe(net, cpu(), {.batch = 128, .threads = 2});
-  const auto program = net.ir().clone();
   const Options options{.mode = Mode::train, .batch = 128};
-  run_passes(*program, pipeline(options), options, CpuTarget(describe_host(2)));
-  EXPECT_EQ(memory_plan(*program, options).total(), exe.memory().total);
+  for (const int threads : {1, 2}) {
+    for (const int others : {1, 2}) {
+      const LibraryThreads guard(others);
+      const auto program = net.ir().clone();
+      run_passes(*program, pipeline(options), options, CpuTarget(describe_host(threads)));
+      const Executor exe(net, cpu(), {.batch = 128, .threads = threads});
+      EXPECT_EQ(memory_plan(*program, options).total(), exe.memory().total)
+          << threads << " threads, others " << others;
+    }
+  }
+}
+
+TEST(TargetDescription, PlansTheSameWhateverThisThreadUses) {
+  for (const int threads : {1, 2}) {
+    const CpuTarget target(describe_host(threads));
+    const auto planned_among = [&](int others) {
+      const LibraryThreads guard(others);
+      return planned(target);
+    };
+    EXPECT_EQ(planned_among(1), planned_among(2)) << threads << " threads";
+  }
+}
+
+TEST(LibraryThreads, AreGivenBack) {
+  const int before = thread_count(0);
+  {
+    const LibraryThreads guard(before + 3);
+    EXPECT_EQ(thread_count(0), before + 3);
+  }
+  EXPECT_EQ(thread_count(0), before);
 }
 
 TEST(Parallel, CoversTheRangeOnce) {
