@@ -33,8 +33,11 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    temporary_ = fresh_temporary(target_);
-    fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    // A process of the same number, in another container or long dead, may have left its file.
+    do {
+      temporary_ = fresh_temporary(target_);
+      fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (fd_ < 0 && errno == EEXIST);
   }
   if (fd_ < 0) {
     temporary_.clear();

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
@@ -35,6 +36,24 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
     file.write("half of it");
   }
   EXPECT_EQ(files_in(dir.path()), 0u);
+}
+
+TEST(AtomicFile, PassesOverTemporariesThatAnotherProcessLeft) {
+  TempDir dir;
+  const std::string path = dir.file("a.bin");
+  std::string stale;
+  {
+    AtomicFile file(path);
+    stale = std::filesystem::directory_iterator(dir.path())->path().string();
+  }
+  const size_t number = stale.rfind('.') + 1;
+  const int last = std::stoi(stale.substr(number));
+  for (const int next : {last + 1, last + 2}) {
+    std::ofstream(stale.substr(0, number) + std::to_string(next)) << "not ours";
+  }
+  write_file_atomically(path, "saved");
+  EXPECT_EQ(read_file(path), "saved");
+  EXPECT_EQ(files_in(dir.path()), 3u) << "what another process left stays";
 }
 
 TEST(AtomicFile, FollowsSymbolicLinks) {
