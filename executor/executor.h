@@ -27,7 +27,9 @@ struct ExecutorOptions {
   bool libraries = true;       ///< let library kernels take the ops they are better at
   bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
   std::string cache_dir = {};  ///< of compiled kernels; empty: none
-  int64_t memory_limit = 0;    ///< bytes the arena may take; 0: as much as the machine has
+  /// Bytes the arena may take; 0: as much as the machine has. Where a step makes it grow, the old
+  /// arena is there besides until the variables have moved and no output tensor from it is kept.
+  int64_t memory_limit = 0;
 };
 
 /// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.

@@ -18,7 +18,7 @@ struct Output {
 };
 
 /// The outputs of one step. The tensors are views: valid until the second step after this one, of
-/// any mode. `.copy()` owns.
+/// any mode, also when a step of another size is prepared meanwhile. `.copy()` owns.
 class Outputs {
  public:
   explicit Outputs(const std::vector<Output>* outputs) : outputs_(outputs) {}

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <optional>
+#include <utility>
 
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -26,6 +26,14 @@ std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
   std::vector<int64_t> dims;
   for (const Dim& d : shape) dims.push_back(d.at(batch));
   return dims;
+}
+
+Memory memory_of(const Arena& arena, const Regions& regions) {
+  Memory memory;
+  memory.state = arena.data();
+  memory.slots = {memory.state + regions.state, memory.state + regions.state + regions.slot};
+  memory.transient = memory.slots[1] + regions.slot;
+  return memory;
 }
 
 bool is_metric(Value v) {
@@ -165,40 +173,38 @@ Prepared& Session::prepare(const Options& options) {
   std::unique_ptr<Prepared> step = compile(options);
   Variables variables = variables_with(*step);
   const Regions regions = regions_with(step->plan, variables.bytes());
-  std::optional<Arena> arena;
-  if (regions != regions_) arena.emplace(regions.total());
+  std::shared_ptr<Arena> arena;
+  if (regions != regions_) arena = std::make_shared<Arena>(regions.total());
   steps_.push_back(std::move(step));
   variables_ = std::move(variables);
   if (arena) {
-    move_to(*std::move(arena), regions);
+    move_to(std::move(arena), regions);
   } else {
     bind(*steps_.back());
   }
   return *steps_.back();
 }
 
-void Session::move_to(Arena arena, const Regions& regions) {
+void Session::move_to(std::shared_ptr<Arena> arena, const Regions& regions) {
   const int64_t known_state = regions_.state;
-  if (known_state > 0) {
-    std::memcpy(arena.data(), arena_.data(), static_cast<size_t>(known_state));
+  const auto known_slot = static_cast<size_t>(regions_.slot);
+  const std::shared_ptr<Arena> old = std::exchange(arena_, std::move(arena));
+  const Memory from = memory_of(*old, regions_);
+  const Memory to = memory_of(*arena_, regions);
+  if (known_state > 0) std::memcpy(to.state, from.state, static_cast<size_t>(known_state));
+  for (size_t slot = 0; known_slot > 0 && slot < 2; ++slot) {
+    std::memcpy(to.slots[slot], from.slots[slot], known_slot);
   }
-  arena_ = std::move(arena);
   regions_ = regions;
   const Variable* random = variables_.find(kRandomState);
   if (random != nullptr && random->offset >= known_state) {
-    std::memcpy(arena_.data() + random->offset, &seed_, sizeof seed_);
+    std::memcpy(to.state + random->offset, &seed_, sizeof seed_);
   }
   held_ = {};
   for (const auto& step : steps_) bind(*step);
 }
 
-Memory Session::memory() const {
-  Memory memory;
-  memory.state = arena_.data();
-  memory.slots = {memory.state + regions_.state, memory.state + regions_.state + regions_.slot};
-  memory.transient = memory.slots[1] + regions_.slot;
-  return memory;
-}
+Memory Session::memory() const { return memory_of(*arena_, regions_); }
 
 void Session::bind(Prepared& step) {
   step.executable->bind(memory(), variables_);
@@ -211,7 +217,7 @@ void Session::bind_outputs(Prepared& step, size_t slot, const Memory& memory) {
     const Range& range = step.plan.values.at(o.value);
     check(range.region == Region::slot, "output '" + o.name + "' has no slot");
     return Tensor::view(o.value.dtype(), extents(o.value.shape(), step.options.batch),
-                        memory.slots[slot] + range.offset);
+                        memory.slots[slot] + range.offset, arena_);
   };
   auto part_of = [&](const std::string& name, std::string_view part) {
     const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const ir::Output& o) {
@@ -220,18 +226,21 @@ void Session::bind_outputs(Prepared& step, size_t slot, const Memory& memory) {
     check(found != outputs.end(), "metric '" + name + "' lacks its parts");
     return view_of(*found);
   };
-  step.outputs[slot].clear();
+  // In place: a user may hold them, with the figures of a step that has run.
+  std::vector<Output>& bound = step.outputs[slot];
+  const bool first = bound.empty();
+  size_t number = 0;
   step.metrics[slot].clear();
   for (const ir::Output& declared : recorded_->main().outputs) {
     const auto found = std::find_if(outputs.begin(), outputs.end(),
                                     [&](const ir::Output& o) { return o.name == declared.name; });
     if (found == outputs.end()) continue;
     if (is_metric(declared.value)) {
-      step.metrics[slot].push_back({step.outputs[slot].size(), part_of(found->name, kMetricSum),
-                                    part_of(found->name, kMetricWeight)});
+      step.metrics[slot].push_back(
+          {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
     }
-    step.outputs[slot].push_back(
-        {.name = found->name, .value = view_of(*found), .metric = is_metric(declared.value)});
+    if (first) bound.push_back({.name = found->name, .metric = is_metric(declared.value)});
+    bound[number++].value = view_of(*found);
   }
 }
 
@@ -279,7 +288,7 @@ Outputs Session::run(Prepared& step, const Batch& batch) {
 
 Tensor Session::view(const Variable& variable) {
   return Tensor::view(variable.type.dtype, extents(variable.type.shape, 1),
-                      arena_.data() + variable.offset);
+                      arena_->data() + variable.offset);
 }
 
 }  // namespace fluid

@@ -73,7 +73,7 @@ class Session {
   const Device& device() const { return *device_; }
   int64_t slot_bytes() const { return regions_.slot; }
   int64_t transient_bytes() const { return regions_.transient; }
-  const Arena& arena() const { return arena_; }
+  const Arena& arena() const { return *arena_; }
   double passes_ms() const { return passes_ms_; }
 
  private:
@@ -86,7 +86,7 @@ class Session {
   void check_memory(const MemoryPlan& plan, int64_t batch) const;
   Variables variables_with(const Prepared& step) const;
   Regions regions_with(const MemoryPlan& plan, int64_t state) const;
-  void move_to(Arena arena, const Regions& regions);
+  void move_to(std::shared_ptr<Arena> arena, const Regions& regions);
   Memory memory() const;
   void bind(Prepared& step);
   void copy_feeds(Prepared& step, const Batch& batch);
@@ -99,7 +99,7 @@ class Session {
   int64_t memory_limit_;
   Variables variables_;
   std::vector<std::unique_ptr<Prepared>> steps_;
-  Arena arena_;
+  std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< shared with outputs' views
   Regions regions_;  ///< of the arena
   std::array<Held, 2> held_;
   Slots slots_;  ///< of the next step

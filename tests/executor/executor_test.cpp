@@ -65,6 +65,22 @@ TEST(Executor, OutputsStayUntilTheSecondStepAfter) {
   EXPECT_EQ(second["total"].item(), 2);
 }
 
+TEST(Executor, OutputsOutliveAGrowingArena) {
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2});
+  set_weights(exe);
+  const Outputs first = exe.run(forward_batch());
+  const Tensor kept = first["y"];
+  const int64_t before = exe.memory().total;
+  exe.prepare({.eval = {4000}});
+  ASSERT_GT(exe.memory().total, before);
+  exe.eval({.size = 4000,
+            .columns = {{"x", Tensor(f32, {4000, 2})}, {"target", Tensor(f32, {4000, 3})}}});
+  EXPECT_EQ(first["total"].item(), 16);
+  EXPECT_EQ(first["y"].at(5), 1);
+  EXPECT_EQ(kept.at(5), 1);
+}
+
 TEST(Executor, StaysAsItWasWhenTheSystemHasNoMemoryForAStep) {
   constexpr int64_t kMoreThanAnyAddressSpace = int64_t{1} << 42;
   const Program net = forward_net();
