@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/metrics.h"
@@ -72,6 +73,7 @@ UserError refusal(const Status& status) {
   std::string feed;
   const auto& body = fused.attrs.get<GraphRef>("body").name;
   for (const auto& inner : fused.graph()->program().find(body)->ops) {
+    if (checked_operands(*inner).empty()) continue;
     bool reads = false;
     Value index;
     for (const Value v : inner->operands) {

@@ -266,6 +266,19 @@ Expr extent_expr(const Dim& dim) {
   return dim.batch ? Expr::make(Scalar::batch, i64, {}) * size : size;
 }
 
+std::set<int64_t> checked_operands(const ir::Op& op) {
+  std::set<int64_t> operands;
+  const Lower& lower = *def_of(op).lower;
+  if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower))
+    return operands;
+  for (const Expr& body : lower_op(op).bodies) {
+    for_each_node(body, [&](const Expr& e) {
+      if (e.op() == Scalar::read && e.node().checked) operands.insert(e.node().ivalue);
+    });
+  }
+  return operands;
+}
+
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs, std::span<const Value> inputs) {
   SinkBuilder builder(ops, outputs, inputs);

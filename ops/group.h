@@ -12,6 +12,7 @@
 // run in the *finish*.
 
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,10 @@ ReductionRead reduction_of(const Expr& let);
 /// Whether the op can be part of a group: a Map, a Reduce, or an Alias that only adds or drops dims
 /// of extent 1.
 bool is_groupable(const ir::Op& op);
+
+/// The operands of a Map or Reduce that it reads at indices from the data, which may be refused;
+/// none for other ops.
+std::set<int64_t> checked_operands(const ir::Op& op);
 
 /// Group of `ops` (groupable only, each after those it reads) that yields `outputs` (distinct
 /// results of `ops`); `inputs` fixes the order of the first inputs. Null when they do not fit in

@@ -1,5 +1,6 @@
 #include "passes/memory_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <numeric>
@@ -174,6 +175,25 @@ std::vector<InPlace> in_place_pairs(const ir::Op& op) {
   if (op.attrs.has("kernel")) return {};
   const auto& body = op.attrs.get<GraphRef>("body");
   return in_place_pairs(*op.graph()->program().find(body.name));
+}
+
+bool may_refuse(const ir::Op& op) {
+  const Attr* body = op.attrs.find("body");
+  if (body == nullptr || op.attrs.has("kernel")) return false;
+  const ir::Graph& graph = *op.graph()->program().find(std::get<GraphRef>(*body).name);
+  return std::ranges::any_of(graph.ops,
+                             [](const auto& inner) { return !checked_operands(*inner).empty(); });
+}
+
+std::set<int> unchecked_results(const ir::Op& op) {
+  std::set<int> results;
+  if (!may_refuse(op)) return results;
+  const auto& body = op.attrs.get<GraphRef>("body");
+  for (const GroupSink& sink : analyze_body(*op.graph()->program().find(body.name)).sinks) {
+    if (!sink.finish) results.insert(sink.outputs.begin(), sink.outputs.end());
+  }
+  results.erase(-1);  // of reductions that are not stored
+  return results;
 }
 
 std::string_view name_of(Holds holds) {

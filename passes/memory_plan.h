@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,11 +56,18 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
 /// Throws InternalError unless the plan is safe. Judged from the program alone, without the
 /// planner's reasoning: values in use at the same time do not overlap, but for results that their
 /// op may write over an operand; nothing reaches over the end of its region; no variable is
-/// overwritten before its last reader.
+/// overwritten before its last reader, or by an op that may yet refuse the data.
 void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options);
 
 /// The value whose bytes `v` is: follows Alias ops to what computes or holds it.
 Value root_of(Value v);
+
+/// Whether the kernel of `op` looks at indices from the data and may refuse them.
+bool may_refuse(const ir::Op& op);
+
+/// The results that are written before it is known that `op` does not refuse the data. A variable
+/// must not lie there, since a refused step changes nothing.
+std::set<int> unchecked_results(const ir::Op& op);
 
 /// (result, operand) pairs of `op` that may share memory. A fused op is asked for its body's.
 std::vector<InPlace> in_place_pairs(const ir::Op& op);

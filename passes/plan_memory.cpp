@@ -21,6 +21,7 @@ class Planner {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       position_[graph.ops[i].get()] = static_cast<int>(i);
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
+      for (int r : unchecked_results(*graph.ops[i])) unchecked_.insert(graph.ops[i]->result(r));
     }
   }
 
@@ -95,7 +96,8 @@ class Planner {
       if (!std::holds_alternative<Store>(*def_of(*op).lower)) continue;
       const Range& range = variable(*op);
       const Value root = root_of(op->operands[0]);
-      if (!plan_.values.contains(root) && may_overwrite(root, op->symbol)) {
+      const bool free = !plan_.values.contains(root) && !unchecked_.contains(root);
+      if (free && may_overwrite(root, op->symbol)) {
         plan_.values[root] = range;
       }
     }
@@ -208,6 +210,7 @@ class Planner {
   int64_t slot_end_ = 0;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
+  std::set<Value> unchecked_;  ///< see unchecked_results()
   std::map<std::string, Value> variables_;
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;

@@ -9,21 +9,6 @@ namespace {
 
 using Order = std::vector<int>;  // positions in the given order
 
-/// Whether a kernel of `op` looks at indices from the data and may refuse them.
-bool may_refuse(const ir::Op& op) {
-  const Attr* body = op.attrs.find("body");
-  if (body == nullptr || op.attrs.has("kernel")) return false;
-  bool checked = false;
-  for (const auto& inner : op.graph()->program().find(std::get<GraphRef>(*body).name)->ops) {
-    const Lower& lower = *def_of(*inner).lower;
-    if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower)) continue;
-    for (const Expr& e : lower_op(*inner).bodies) {
-      for_each_node(e, [&](const Expr& n) { checked |= n.node().checked; });
-    }
-  }
-  return checked;
-}
-
 bool is_store(const ir::Op& op) { return std::holds_alternative<Store>(*def_of(op).lower); }
 
 /// What must come before what, and the bytes that each op adds and frees.

@@ -20,6 +20,7 @@ class Checker {
 
   void run() {
     collect();
+    check_refusals();
     for (size_t a = 0; a < live_.size(); ++a) {
       check_bounds(live_[a]);
       for (size_t b = a + 1; b < live_.size(); ++b) check_pair(live_[a], live_[b]);
@@ -61,6 +62,15 @@ class Checker {
   static std::string name(const Live& l) {
     return (l.value ? l.value.op()->name + " " + l.value.op()->symbol : "workspace ") + " (live " +
            std::to_string(l.first) + "-" + std::to_string(l.last) + ")";
+  }
+
+  void check_refusals() const {
+    for (const auto& op : graph_.ops) {
+      for (int r : unchecked_results(*op)) {
+        check(plan_.values.at(op->result(r)).region != Region::state,
+              "plan: '" + op->name + "' changes a variable before it may refuse the data");
+      }
+    }
   }
 
   void check_bounds(const Live& l) const {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/parse.h"
 #include "ops/functions.h"
 #include "ops/optim/optimizer.h"
 #include "ops/table.h"
@@ -33,9 +34,9 @@ std::vector<std::string> optimizers() {
 }
 
 /// Everything that a step writes: parameters, the optimizer's states, the counters.
-std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer) {
+std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer,
+                                   std::vector<std::string> names = {"update", "rng"}) {
   std::vector<std::byte> bytes = parameter_bytes(exe);
-  std::vector<std::string> names = {"update", "rng"};
   const OpDef& def = *find_op(optimizer);
   for (const std::string& parameter : exe.parameters()) {
     for (size_t i = 4; i < def.inputs->size(); ++i) {
@@ -77,6 +78,38 @@ TEST(Refusal, NamesNoFeedForAComputedIndex) {
   Executor exe(net, cpu(), {.batch = 1});
   const Batch batch{1, {{"x", Tensor::of<float>({1, 3}, std::vector<float>{1, 7, 2})}}, 0};
   expect_user_error([&] { exe.run(batch); }, "pick: index 7 is out of range");
+}
+
+/// The logits are a parameter, so the check can share a kernel with the updates.
+Program labelled_rows(const std::string& optimizer) {
+  return Program(ir::parse(R"(program @rows {
+  %k = data "k" : i64[4]
+  %w = param "w" {init = "constant", value = 1.0} : f32[4, 3]
+  %l = softmax_cross_entropy(%w, %k) : f32[4]
+  %loss = sum(%l) : f32[]
+  train(%loss) {optimizer = ")" +
+                               optimizer +
+                               R"(", lr = 1.0}
+  output "loss" = %loss
+})",
+                           "rows.fir"));
+}
+
+TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
+  const auto rows = [](int64_t last) {
+    Tensor k(i64, {4});
+    k.as<int64_t>()[3] = last;
+    return Batch{1, {{"k", k}}, 0};
+  };
+  for (const std::string& optimizer : optimizers()) {
+    for (const bool fuse : {true, false}) {
+      Executor exe(labelled_rows(optimizer), cpu(), {.batch = 1, .fuse = fuse});
+      exe.run(rows(2));
+      const auto before = state_bytes(exe, optimizer, {"update"});
+      expect_user_error([&] { exe.run(rows(3)); }, "pick: index 3");
+      EXPECT_EQ(state_bytes(exe, optimizer, {"update"}), before) << optimizer << ", fuse " << fuse;
+    }
+  }
 }
 
 TEST(Refusal, NamesTheUsersOpAndLine) {
