@@ -32,7 +32,8 @@ Values expand_mean(const ExpandCtx& c) {
 
 Values mean_grad(const GradCtx& c) {
   const Value x = c.in(0);
-  const Value share = c.dout(0) / count(x, c.attrs(), x.dtype());
+  const DType wide = compute_dtype(x.dtype());  // f16 holds no count above 65,504
+  const Value share = cast(cast(c.dout(0), wide) / count(x, c.attrs(), wide), x.dtype());
   return {broadcast_to(restore_axes(share, x.shape(), c.attrs()), x.shape())};
 }
 

@@ -169,6 +169,20 @@ TEST(Executor, SavesAndLoadsParameters) {
   expect_user_error([&] { other.load(dir.file("a.safetensors")); }, "parameter 'fc1.w' is missing");
 }
 
+TEST(Executor, TheGradientOfAHalfPrecisionMeanCountsBeyondItsRange) {
+  Program net("half");
+  const Value w = parameter(net.ir().main(), "w", Type{f16, {100000}, {}}, Init::zeros());
+  const Value loss = mean(w);
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 10000});
+  for (const bool fuse : {false, true}) {
+    Executor exe(net, cpu(), {.fuse = fuse});
+    exe.prepare({.train = {1}});
+    exe.run({.size = 1});
+    EXPECT_NEAR(exe.parameter("w").at(7), -0.1, 0.001) << "fuse " << fuse;
+  }
+}
+
 TEST(Executor, AStepOnBadDataIsNotApplied) {
   Program net("pick");
   const Value x = net.data("x", {kBatch, 2}, f32);
