@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace fluid {
@@ -14,17 +15,19 @@ void check(bool condition, std::string_view what, std::source_location where) {
 
 namespace {
 
-/// Levenshtein distance: insertions, deletions and substitutions cost 1 each.
+/// Insertions, deletions, substitutions and exchanges of neighbours cost 1 each (optimal string
+/// alignment).
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before = std::exchange(last, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
+      row[j] =
+          std::min({last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), last[j] + 1, row[j - 1] + 1});
+      const bool exchanged = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
@@ -41,6 +44,10 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       best = distance;
       found = candidate;
     }
+  }
+  constexpr size_t kTelling = 3;  // characters of a beginning
+  for (const std::string& candidate : candidates) {
+    if (found.empty() && name.size() >= kTelling && candidate.starts_with(name)) found = candidate;
   }
   return found.empty() ? "" : " (did you mean '" + std::string(found) + "'?)";
 }

@@ -36,7 +36,8 @@ class DeviceError : public std::runtime_error {
 void check(bool condition, std::string_view what,
            std::source_location where = std::source_location::current());
 
-/// " (did you mean 'relu'?)" when one of `candidates` is a near miss of `name`, else "".
+/// " (did you mean 'relu'?)" when one of `candidates` is a near miss of `name` or begins with it,
+/// else "".
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace fluid
