@@ -8,7 +8,7 @@
 namespace fluid {
 
 /// |x|. Its gradient at 0 is 0.
-/// x: float tensor.
+/// x: number tensor.
 /// Gives y: like x.
 Value abs(Value x, const Loc& loc = Loc::here());
 
@@ -551,7 +551,7 @@ Value softmax_cross_entropy(Value x, Value label, const Loc& loc = Loc::here());
 Value sqrt(Value x, const Loc& loc = Loc::here());
 
 /// x * x.
-/// x: float tensor.
+/// x: number tensor.
 /// Gives y: like x.
 Value square(Value x, const Loc& loc = Loc::here());
 
@@ -567,11 +567,11 @@ Value square_error(Value x, Value target, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value sub(Value a, Value b, const Loc& loc = Loc::here());
 
-/// The sum along `axes`; 0 over none. Floats add in f32 or wider.
-/// x: number tensor.
+/// The sum along `axes`; 0 over none. Floats add in f32 or wider; bools are counted.
+/// x: any tensor.
 /// attrs.axes: to reduce; negative ones count from the end; none: all.
 /// attrs.keep_dims: reduced axes stay, with extent 1.
-/// Gives y: x's dtype.
+/// Gives y: x's dtype; i64 of bools.
 struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 

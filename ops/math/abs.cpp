@@ -7,10 +7,10 @@ OpDef abs_op() {
   return OpDef{
       .name = "abs",
       .doc = "|x|. Its gradient at 0 is 0.",
-      .inputs = {{"x", "float tensor"}},
+      .inputs = {{"x", "number tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
-      .infer = infer_float_unary,
+      .infer = infer_number_unary,
       .grad = GradFn([](const GradCtx& c) {
         Value x = c.in(0), dy = c.dout(0), zero = scalar_like(dy, 0);
         return Values{select(equal(x, zero), zero, select(greater(x, zero), dy, -dy))};

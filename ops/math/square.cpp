@@ -7,10 +7,10 @@ OpDef square_op() {
   return OpDef{
       .name = "square",
       .doc = "x * x.",
-      .inputs = {{"x", "float tensor"}},
+      .inputs = {{"x", "number tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
-      .infer = infer_float_unary,
+      .infer = infer_number_unary,
       .grad = GradFn([](const GradCtx& c) { return Values{c.dout(0) * c.in(0) * 2.0}; }),
       .effects = Pure{},
       .amp = Amp::kF32,

@@ -7,11 +7,16 @@ namespace fluid {
 OpDef sum_op() {
   return OpDef{
       .name = "sum",
-      .doc = "The sum along `axes`; 0 over none. Floats add in f32 or wider.",
-      .inputs = {{"x", "number tensor"}},
+      .doc = "The sum along `axes`; 0 over none. Floats add in f32 or wider; bools are counted.",
+      .inputs = {{"x", "any tensor"}},
       .attrs = reduction_attrs(),
-      .outputs = {{"y", "x's dtype"}},
-      .infer = infer_reduction,
+      .outputs = {{"y", "x's dtype; i64 of bools"}},
+      .infer =
+          [](const InferCtx& c) {
+            std::vector<Type> in = c.ins();
+            if (in[0].dtype == boolean) in[0].dtype = i64;
+            return infer_reduction(InferCtx("sum", in, c.attrs(), c.loc()));
+          },
       .grad = GradFn([](const GradCtx& c) {
         const Shape& shape = c.in(0).shape();
         return Values{broadcast_to(restore_axes(c.dout(0), shape, c.attrs()), shape)};
@@ -20,7 +25,9 @@ OpDef sum_op() {
       .amp = Amp::kF32,
       .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
       .in_place = {},
-      .lower = reduce_along(Combine::sum, [](const Expr& x) { return x; }),
+      .lower = reduce_along(
+          Combine::sum,
+          [](const Expr& x) { return x.dtype() == boolean ? scalar::cast(x, i64) : x; }),
       .kernels = {},
       .version = 1,
   };

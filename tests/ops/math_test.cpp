@@ -11,6 +11,19 @@ OpTest neg_test() {
   return t;
 }
 
+/// A map that takes integers as well as floats.
+OpTest number_test(const std::string& op, double (*f)(double)) {
+  OpTest t = unary_test(op, f);
+  for (const DType dtype : {i32, i64}) {
+    Tensor ints(f64, {3});
+    ints.as<double>()[0] = -30000;
+    ints.as<double>()[2] = 7;
+    t.samples.push_back({{ints.cast(dtype)}, {}, {}});
+  }
+  t.bad = {{{{boolean, {3}, {}}}, {}, op + ": the operand must be a number tensor, not bool[3]"}};
+  return t;
+}
+
 OpTest add_test() {
   OpTest t = binary_test("add", [](double a, double b) { return a + b; });
   Tensor ints(i64, {3});
@@ -57,8 +70,8 @@ OpTest pow_test() {
 }
 
 const AddOpTest kNeg(neg_test());
-const AddOpTest kAbs(unary_test("abs", [](double x) { return x < 0 ? -x : x; }));
-const AddOpTest kSquare(unary_test("square", [](double x) { return std::pow(x, 2); }));
+const AddOpTest kAbs(number_test("abs", [](double x) { return x < 0 ? -x : x; }));
+const AddOpTest kSquare(number_test("square", [](double x) { return x * x; }));
 const AddOpTest kSqrt(unary_test(
     "sqrt", [](double x) { return std::pow(x, 0.5); }, 0.1, 4));
 const AddOpTest kRsqrt(unary_test(

@@ -102,6 +102,15 @@ double first_largest(const List& x) {
 }
 double average(const List& x) { return total(x) / static_cast<double>(x.size()); }
 
+OpTest sum_test() {
+  OpTest t = reduction("sum", total, true);
+  Tensor bits(boolean, {3, 5});
+  for (const size_t i : {0, 3, 4, 11}) bits.as<bool>()[i] = true;
+  t.samples.push_back({{bits}, {}, {}});
+  t.samples.push_back({{bits}, {{"axes", std::vector<int64_t>{1}}}, {}});
+  return t;
+}
+
 OpTest max_index_test() {
   OpTest t = reduction("max_index", {}, false);
   t.reference = [](const Sample& s) {
@@ -129,7 +138,7 @@ OpTest argmax_test() {
   return t;
 }
 
-const AddOpTest kSum(reduction("sum", total, true));
+const AddOpTest kSum(sum_test());
 const AddOpTest kMean(reduction("mean", average, true));
 const AddOpTest kMax(reduction("max", largest, false));
 const AddOpTest kMin(reduction("min", smallest, false));
