@@ -36,7 +36,7 @@ Op* Graph::append(std::string op_name, std::vector<Value> operands, Attrs attrs,
   op->role = recording.role;
   op->scope = recording.scope;
   op->param = recording.param;
-  op->loc = recording.loc.known() ? recording.loc : std::move(loc);
+  op->loc = recording.loc ? *recording.loc : std::move(loc);
   op->id = next_id_++;
   op->graph_ = this;
   ops.push_back(std::move(op));

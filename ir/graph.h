@@ -100,8 +100,8 @@ class Graph {
 
   Program& program() const { return *program_; }
 
-  /// Appends an op; its role, scope and (when `loc` is unknown) location come from the recording
-  /// state. Types are the caller's: see `record` in ops/record.h for the checked way.
+  /// Appends an op; its role, scope and, when that has one, location come from the recording state.
+  /// Types are the caller's: see `record` in ops/record.h for the checked way.
   Op* append(std::string name, std::vector<Value> operands, Attrs attrs, std::vector<Type> types,
              Loc loc = {});
   /// Gives `op`, just appended, the id it had in the text or file it is read from; ids given later
@@ -123,7 +123,9 @@ class Graph {
   /// What is stamped on appended ops. Set through RecordAs and Scope.
   struct Recording {
     Role role = Role::forward;
-    Loc loc;  ///< overrides the caller's when known
+    /// Overrides the caller's: what a pass records for an op lies where the op does, which may be
+    /// nowhere known, and never in Fluid's own sources.
+    std::optional<Loc> loc = {};
     std::string scope;
     std::string param;
   } recording;

@@ -25,7 +25,10 @@ Loc loc_from(const std::string& text) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view file_name) : lexer_(text, file_name) { advance(); }
+  Parser(std::string_view text, std::string_view file_name, OpOffsets* offsets)
+      : lexer_(text, file_name), offsets_(offsets) {
+    advance();
+  }
 
   std::unique_ptr<Program> program() {
     expect_word("program");
@@ -119,6 +122,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   Scope scope_;
+  OpOffsets* offsets_;
 };
 
 Type Parser::type() {
@@ -308,6 +312,7 @@ void Parser::operation(Graph& graph) {
   }
   int64_t id = graph.ops.empty() ? 0 : graph.ops.back()->id + 1;
   Op& op = *graph.append(name, std::move(operands), std::move(attributes), std::move(types));
+  if (offsets_ != nullptr) offsets_->emplace(&op, start.offset);
   op.symbol = symbol;
   extras(op, id);
   if (id < 0 || id > kMaxId) lexer_.fail(start.offset, "an op's id is out of range");
@@ -354,8 +359,9 @@ void Parser::statements(Graph& graph, bool with_graphs) {
 
 }  // namespace
 
-std::unique_ptr<Program> parse(std::string_view text, std::string_view file_name) {
-  return Parser(text, file_name).program();
+std::unique_ptr<Program> parse(std::string_view text, std::string_view file_name,
+                               OpOffsets* offsets) {
+  return Parser(text, file_name, offsets).program();
 }
 
 }  // namespace fluid::ir

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ops/random/initializer.h"
+#include "ops/source_kind.h"
+
 namespace fluid {
 
 std::vector<Type> operand_types(const std::vector<Value>& operands) {
@@ -50,10 +53,13 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
   return nullptr;
 }
 
-/// What passes note on ops of any kind: where results lie, who computes them.
+}  // namespace
+
 bool is_stage_attribute(std::string_view name) {
   return name == "arena" || name == "workspace" || name == "kernel";
 }
+
+namespace {
 
 void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
   const AttrDef* attr = find_attr(def, given.first);
@@ -96,6 +102,19 @@ void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc) {
       throw UserError(loc, *def.name + ": needs attribute '" + a.name + "' (" + a.doc + ")");
     }
   }
+}
+
+void check_source(const OpDef& def, const std::string& symbol, const Type& type, const Attrs& attrs,
+                  const Loc& loc) {
+  const std::vector<Type> declared = without_layouts({type});
+  (*def.infer)(InferCtx(*def.name, declared, attrs, loc));
+  const SourceKind kind = source_kind(*def.name);
+  if (kind != SourceKind::parameter && kind != SourceKind::state) return;
+  if (type.shape.has_batch()) {
+    throw UserError(loc, *def.name + ": the shape of a variable, " + type.shape.str() +
+                             ", cannot depend on the batch");
+  }
+  check_initializer(symbol, declared[0], attrs, loc);
 }
 
 Attrs complete_attrs(const OpDef& def, const Attrs& given, const Loc& loc) {

@@ -14,12 +14,20 @@ std::vector<Type> without_layouts(std::vector<Type> types);
 /// "(f32[2], i64[])".
 std::string text_of(const std::vector<Type>& types);
 
+/// What passes note on ops of any kind: where results lie, who computes them.
+bool is_stage_attribute(std::string_view name);
+
 /// Throws UserError unless `def` takes this many operands.
 void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc& loc);
 
 /// Throws UserError for an attribute that `def` does not have (unless it is open) or that is of
 /// another kind, and for a required one that is missing.
 void check_attrs(const OpDef& def, const Attrs& attrs, const Loc& loc);
+
+/// Throws UserError unless a source may be declared so: no variable's shape depends on the batch,
+/// and its initialiser can make it.
+void check_source(const OpDef& def, const std::string& symbol, const Type& type, const Attrs& attrs,
+                  const Loc& loc);
 
 /// `given` with defaults filled in, in the order of the definition, an int given for a float made
 /// one; then checked. Ops with open attributes get no defaults.

@@ -57,7 +57,7 @@ struct AttrDef {
 };
 
 /// What `infer` sees. Throw UserError(c.loc(), ...) when the operands do not fit: say what they
-/// are.
+/// are. That of a source (param, data...) checks attributes and gets the declared type.
 class InferCtx {
  public:
   InferCtx(std::string_view op, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)

@@ -3,9 +3,9 @@
 namespace fluid {
 namespace {
 
-// An operator has no place for a default argument, so its op has no location of its own; the
-// recording state may give one.
-const Loc kNowhere;
+Value number_like(const Located& like, double value) {
+  return scalar_like(like.value, value, like.loc);
+}
 
 /// `shape` with an extent of -1 replaced by what `numel` leaves for it.
 Shape resolved(Shape shape, Dim numel, const Loc& loc) {
@@ -27,19 +27,19 @@ Shape resolved(Shape shape, Dim numel, const Loc& loc) {
 
 }  // namespace
 
-Value operator+(Value a, Value b) { return add(a, b, kNowhere); }
-Value operator-(Value a, Value b) { return sub(a, b, kNowhere); }
-Value operator*(Value a, Value b) { return mul(a, b, kNowhere); }
-Value operator/(Value a, Value b) { return div(a, b, kNowhere); }
-Value operator-(Value a) { return neg(a, kNowhere); }
-Value operator+(Value a, double b) { return a + scalar_like(a, b, kNowhere); }
-Value operator-(Value a, double b) { return a - scalar_like(a, b, kNowhere); }
-Value operator*(Value a, double b) { return a * scalar_like(a, b, kNowhere); }
-Value operator/(Value a, double b) { return a / scalar_like(a, b, kNowhere); }
-Value operator+(double a, Value b) { return scalar_like(b, a, kNowhere) + b; }
-Value operator-(double a, Value b) { return scalar_like(b, a, kNowhere) - b; }
-Value operator*(double a, Value b) { return scalar_like(b, a, kNowhere) * b; }
-Value operator/(double a, Value b) { return scalar_like(b, a, kNowhere) / b; }
+Value operator+(Located a, Value b) { return add(a.value, b, a.loc); }
+Value operator-(Located a, Value b) { return sub(a.value, b, a.loc); }
+Value operator*(Located a, Value b) { return mul(a.value, b, a.loc); }
+Value operator/(Located a, Value b) { return div(a.value, b, a.loc); }
+Value operator-(Located a) { return neg(a.value, a.loc); }
+Value operator+(Located a, double b) { return add(a.value, number_like(a, b), a.loc); }
+Value operator-(Located a, double b) { return sub(a.value, number_like(a, b), a.loc); }
+Value operator*(Located a, double b) { return mul(a.value, number_like(a, b), a.loc); }
+Value operator/(Located a, double b) { return div(a.value, number_like(a, b), a.loc); }
+Value operator+(double a, Located b) { return add(number_like(b, a), b.value, b.loc); }
+Value operator-(double a, Located b) { return sub(number_like(b, a), b.value, b.loc); }
+Value operator*(double a, Located b) { return mul(number_like(b, a), b.value, b.loc); }
+Value operator/(double a, Located b) { return div(number_like(b, a), b.value, b.loc); }
 
 Value scalar_like(Value like, double value, const Loc& loc) {
   ir::Graph& graph = graph_of({like}, "fill", loc);
@@ -62,6 +62,14 @@ Value broadcast_to(Value x, const Shape& shape, const Loc& loc) {
   graph_of({x}, "broadcast_to", loc);
   if (x.shape() == shape) return x;
   return broadcast_to(x, BroadcastToAttrs{.to = Type{x.dtype(), shape, {}}}, loc);
+}
+
+Value global_avg_pool2d(Value x, const Loc& loc) {
+  return adaptive_avg_pool2d(x, {.output = 1}, loc);
+}
+
+Value global_max_pool2d(Value x, const Loc& loc) {
+  return adaptive_max_pool2d(x, {.output = 1}, loc);
 }
 
 }  // namespace fluid

@@ -7,19 +7,28 @@
 
 namespace fluid {
 
-Value operator+(Value a, Value b);
-Value operator-(Value a, Value b);
-Value operator*(Value a, Value b);
-Value operator/(Value a, Value b);
-Value operator-(Value a);
-Value operator+(Value a, double b);
-Value operator-(Value a, double b);
-Value operator*(Value a, double b);
-Value operator/(Value a, double b);
-Value operator+(double a, Value b);
-Value operator-(double a, Value b);
-Value operator*(double a, Value b);
-Value operator/(double a, Value b);
+/// An operand with the place where the operator was written: the default arguments of this
+/// conversion are the call's.
+struct Located {
+  Located(Value v, const char* file = __builtin_FILE(), int line = __builtin_LINE())  // NOLINT
+      : value(v), loc{file, line} {}
+  Value value;
+  Loc loc;
+};
+
+Value operator+(Located a, Value b);
+Value operator-(Located a, Value b);
+Value operator*(Located a, Value b);
+Value operator/(Located a, Value b);
+Value operator-(Located a);
+Value operator+(Located a, double b);
+Value operator-(Located a, double b);
+Value operator*(Located a, double b);
+Value operator/(Located a, double b);
+Value operator+(double a, Located b);
+Value operator-(double a, Located b);
+Value operator*(double a, Located b);
+Value operator/(double a, Located b);
 
 /// A scalar of `like`'s dtype in `like`'s graph.
 Value scalar_like(Value like, double value, const Loc& loc = Loc::here());
@@ -32,5 +41,9 @@ Value cast(Value x, DType dtype, const Loc& loc = Loc::here());
 Value reshape(Value x, const Shape& shape, const Loc& loc = Loc::here());
 
 Value broadcast_to(Value x, const Shape& shape, const Loc& loc = Loc::here());
+
+/// The mean (or largest element) of each channel's plane: [N, C, H, W] becomes [N, C, 1, 1].
+Value global_avg_pool2d(Value x, const Loc& loc = Loc::here());
+Value global_max_pool2d(Value x, const Loc& loc = Loc::here());
 
 }  // namespace fluid

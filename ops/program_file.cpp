@@ -1,5 +1,7 @@
 #include "ops/program_file.h"
 
+#include <algorithm>
+
 #include "ir/atomic_file.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -17,13 +19,51 @@ int version_of(std::string_view op) {
   return def == nullptr ? 0 : *def->version;
 }
 
-std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::string& file_name) {
+std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::string& file_name,
+                                          ir::OpOffsets& offsets) {
   if (ir::is_fluid_file(contents)) return ir::deserialize(contents, file_name, version_of);
   if (contents.empty()) throw UserError(file_name + ": the file is empty");
   if (contents.find('\0') != std::string_view::npos) {
     throw UserError(file_name + ": neither a .fluid file nor a program's text");
   }
-  return ir::parse(contents, file_name);
+  return ir::parse(contents, file_name, &offsets);
+}
+
+/// Gives the ops of a text that have no location, while they are checked, that of their line in the
+/// file: messages then name it. Printed again, the program is the text that it was.
+class LinesAsLocations {
+ public:
+  LinesAsLocations(ir::Program& program, std::string_view text, const std::string& file_name,
+                   const ir::OpOffsets& offsets) {
+    for (const auto& graph : program.graphs) {
+      for (const auto& op : graph->ops) {
+        if (!op->loc.known() && offsets.contains(op.get())) placed_.push_back(op.get());
+      }
+    }
+    std::ranges::sort(placed_, {}, [&](const ir::Op* op) { return offsets.at(op); });
+    int line = 1;
+    size_t at = 0;
+    for (ir::Op* op : placed_) {
+      const size_t offset = offsets.at(op);
+      line += static_cast<int>(std::ranges::count(text.substr(at, offset - at), '\n'));
+      at = offset;
+      op->loc = {file_name, line};
+    }
+  }
+  ~LinesAsLocations() {
+    for (ir::Op* op : placed_) op->loc = {};
+  }
+  LinesAsLocations(const LinesAsLocations&) = delete;
+
+ private:
+  std::vector<ir::Op*> placed_;
+};
+
+/// `message` under the file's path; it may begin with the file's name already: "net.fir:3: what".
+std::string in_file(const std::string& path, const std::string& message) {
+  const std::string name = Loc{path}.str();
+  return message.starts_with(name + ":") ? path + message.substr(name.size())
+                                         : path + ": " + message;
 }
 
 }  // namespace
@@ -31,15 +71,17 @@ std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::
 void verify_program(const ir::Program& program) { ir::verify(program, verify_op); }
 
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name) {
-  auto program = structure_of(contents, file_name);
+  ir::OpOffsets offsets;
+  auto program = structure_of(contents, file_name, offsets);
   try {
+    const LinesAsLocations lines(*program, contents, file_name, offsets);
     ir::verify(*program);
     for (const auto& graph : program->graphs) {
       for (const auto& op : graph->ops) complete_op(*op);
     }
     verify_program(*program);
   } catch (const UserError& e) {
-    throw UserError(file_name + ": " + ir::one_line(e.what()));
+    throw UserError(in_file(file_name, ir::one_line(e.what())));
   }
   return program;
 }

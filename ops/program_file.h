@@ -12,7 +12,8 @@ namespace fluid {
 void verify_program(const ir::Program& program);
 
 /// Reads a .fluid or .fir file, told apart by content. Attributes left out get their defaults; the
-/// result is verified, ops included. Throws UserError that starts with `path`.
+/// result is verified, ops included. Throws UserError that starts with `path` and, where the fault
+/// lies in an op of a text, its line.
 std::unique_ptr<ir::Program> load_program(const std::string& path);
 
 /// The same of a program's text or of what ir::serialize() gave; `file_name` is for messages.

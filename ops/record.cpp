@@ -20,7 +20,8 @@ void check_operands(const ir::Graph& graph, const OpDef& def, std::vector<Value>
 }  // namespace
 
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
-              const Loc& loc) {
+              const Loc& callers) {
+  const Loc& loc = graph.recording.loc ? *graph.recording.loc : callers;
   const OpDef& def = op_named(name, loc);
   check_operands(graph, def, operands, loc);
   attrs = complete_attrs(def, attrs, loc);
@@ -61,6 +62,7 @@ Value record_source(ir::Graph& graph, std::string_view name, std::string symbol,
     }
   }
   attrs = complete_attrs(def, attrs, loc);
+  check_source(def, symbol, type, attrs, loc);
   ir::Op* op = graph.append(std::string(name), {}, std::move(attrs), {std::move(type)}, loc);
   op->symbol = std::move(symbol);
   return op->result();

@@ -5,7 +5,8 @@
 namespace fluid {
 
 /// Appends op `name` to `graph`: fills in default attributes, checks operand count and attribute
-/// names and kinds, infers the result types. Throws UserError naming `loc`.
+/// names and kinds, infers the result types. Throws UserError naming the recording state's location
+/// when that has one, else `loc`.
 Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operands, Attrs attrs,
               const Loc& loc);
 

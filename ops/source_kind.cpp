@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-SourceKind source_kind(const ir::Op& op) {
+SourceKind source_kind(std::string_view op_name) {
   static const std::pair<std::string_view, SourceKind> kKinds[] = {
       {"data", SourceKind::feed},
       {"param", SourceKind::parameter},
@@ -12,10 +12,12 @@ SourceKind source_kind(const ir::Op& op) {
       {"arg", SourceKind::argument},
   };
   for (const auto& [name, kind] : kKinds) {
-    if (op.name == name) return kind;
+    if (op_name == name) return kind;
   }
   return SourceKind::none;
 }
+
+SourceKind source_kind(const ir::Op& op) { return source_kind(op.name); }
 
 bool is_variable(const ir::Op& op) {
   const SourceKind kind = source_kind(op);

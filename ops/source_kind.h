@@ -14,6 +14,7 @@ enum class SourceKind : uint8_t {
   state,      ///< `state`: moments, counters
   argument,   ///< `arg`: an operand of the op that holds this graph
 };
+SourceKind source_kind(std::string_view op_name);
 SourceKind source_kind(const ir::Op& op);
 
 /// The state that random ops read, i64[3]: seed, run counter, first global sample.

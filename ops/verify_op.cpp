@@ -17,12 +17,10 @@ void check_symbol(const OpDef& def, const ir::Op& op) {
           named ? "has no name" : "cannot have the name '" + op.symbol + "'");
 }
 
-void check_source(const ir::Op& op) {
+void check_source(const OpDef& def, const ir::Op& op) {
   require(op.results.size() == 1, op,
           "has " + std::to_string(op.results.size()) + " results instead of one");
-  require(!is_variable(op) || !op.results[0].type.shape.has_batch(), op,
-          "the shape of a variable, " + op.results[0].type.shape.str() +
-              ", cannot depend on the batch");
+  check_source(def, op.symbol, op.results[0].type, op.attrs, op.loc);
 }
 
 Type without_layout(Type type) {
@@ -68,7 +66,7 @@ void verify_op(const ir::Op& op) {
   check_arity(def, op.operands, op.loc);
   check_attrs(def, op.attrs, op.loc);
   check_symbol(def, op);
-  if (std::holds_alternative<Source>(*def.lower)) return check_source(op);
+  if (std::holds_alternative<Source>(*def.lower)) return check_source(def, op);
   if (std::holds_alternative<Composite>(*def.lower)) return check_body(op);
   const std::vector<Type> inferred = without_layouts(infer_types(op));
   const std::vector<Type> given = without_layouts(result_types(op));

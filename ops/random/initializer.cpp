@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/arguments.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -35,8 +36,10 @@ struct Request {
   const Type& type;
   const Attrs& attrs;
   const Loc& loc;
+  std::vector<std::string>& settings;  ///< those that the initialiser asked for
 
   double number(std::string_view setting, double fallback) const {
+    settings.emplace_back(setting);
     return fluid::number(attrs, setting, fallback, loc);
   }
   Value constant(double value) const {
@@ -61,6 +64,7 @@ struct Request {
   }
   double kaiming() const {
     const Fan fan = fan_of(type.shape, loc);
+    settings.emplace_back("mode");
     const auto mode = text(attrs, "mode", "fan_in", loc);
     if (mode != "fan_in" && mode != "fan_out") {
       throw UserError(loc, "initialiser setting 'mode' of '" + name +
@@ -93,6 +97,17 @@ constexpr Initializer kInitializers[] = {
     {"kaiming_normal", [](const Request& r) { return r.normal(0, r.kaiming()); }},
 };
 
+/// Fails for an attribute that the initialiser did not ask for and nobody else reads.
+void require_known(const Request& request, const std::string& init) {
+  std::vector<std::string> known = request.settings;
+  known.insert(known.end(), {"init", "trainable"});
+  for (const auto& [name, attr] : request.attrs) {
+    if (is_stage_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
+    throw UserError(request.loc, "initialiser '" + init + "' of '" + request.name +
+                                     "' has no setting '" + name + "'" + did_you_mean(name, known));
+  }
+}
+
 }  // namespace
 
 Fan fan_of(const Shape& shape, const Loc& loc) {
@@ -109,13 +124,24 @@ Fan fan_of(const Shape& shape, const Loc& loc) {
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc) {
   const auto init = text(attrs, "init", "zeros", loc);
-  std::vector<std::string> known;
+  std::vector<std::string> known, settings;
   for (const Initializer& i : kInitializers) {
-    if (i.name == init) return i.record({graph, seed, name, type, attrs, loc});
     known.emplace_back(i.name);
+    if (i.name != init) continue;
+    const Request request{graph, seed, name, type, attrs, loc, settings};
+    const Value initial = i.record(request);
+    require_known(request, init);
+    return initial;
   }
   throw UserError(loc, "'" + name + "' asks for an unknown initialiser '" + init + "'" +
                            did_you_mean(init, known));
+}
+
+void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
+                       const Loc& loc) {
+  ir::Program scratch("initial");
+  const Value seed = scratch.main().append("data", {}, {}, {Type{i64, {}, {}}})->result();
+  record_initializer(scratch.main(), seed, name, type, attrs, loc);
 }
 
 Type drawn_type(const InferCtx& c) {

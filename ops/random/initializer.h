@@ -20,12 +20,16 @@ Fan fan_of(const Shape& shape, const Loc& loc);
 ///        | "kaiming_uniform" | "kaiming_normal" {slope = 0, mode = "fan_in" | "fan_out"}
 /// with PyTorch's formulas: Xavier's deviation is gain * sqrt(2 / (in + out)), Kaiming's
 /// sqrt(2 / (1 + slope^2) / fan); a uniform one has the bound sqrt(3) * deviation. PyTorch's own
-/// default of linear and convolution layers is kaiming_uniform with slope sqrt(5). Attributes that
-/// belong to no initialiser are left alone. `seed` is an i64 scalar; the random numbers are keyed
+/// default of linear and convolution layers is kaiming_uniform with slope sqrt(5). An
+/// attribute `trainable` and those of passes are left alone. `seed` is an i64 scalar; the random numbers are keyed
 /// by (seed, name, logical index). Throws UserError naming `loc` for an unknown initialiser,
 /// setting or mode.
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);
+
+/// Throws what record_initializer would.
+void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
+                       const Loc& loc);
 
 /// The result type of an op that draws numbers: attribute `type`, a float type. Operand 0 must be
 /// an i64 scalar.

@@ -9,7 +9,7 @@ OpDef arg_op() {
       .inputs = {},
       .attrs = {{"index", int64_t{0}, "which operand of the fused op", true}},
       .outputs = {{"value", "of the recorded type"}},
-      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
+      .infer = [](const InferCtx& c) { return c.ins(); },
       .grad = NoGrad{},
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -1,4 +1,6 @@
-#include "ops/op_def.h"
+#include <cmath>
+
+#include "ops/arguments.h"
 
 namespace fluid {
 
@@ -9,7 +11,17 @@ OpDef data_op() {
       .inputs = {},
       .attrs = {{"scale", 1.0, "the feed's values are multiplied by it when they are read"}},
       .outputs = {{"value", "of the recorded type"}},
-      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
+      .infer =
+          [](const InferCtx& c) {
+            for (const auto& [name, attr] : c.attrs()) {
+              if (name == "scale" || is_stage_attribute(name)) continue;
+              const std::vector<std::string> known = {"scale"};
+              c.fail("no attribute '" + name + "'" + did_you_mean(name, known));
+            }
+            c.require(std::isfinite(c.attrs().get_or("scale", 1.0)),
+                      "attribute 'scale' must be finite");
+            return c.ins();
+          },
       .grad = NoGrad{},
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -11,7 +11,7 @@ OpDef state_op() {
       .inputs = {},
       .attrs = {{"init", std::string("zeros"), "the initialiser; its settings are attributes too"}},
       .outputs = {{"value", "of the recorded type"}},
-      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
+      .infer = [](const InferCtx& c) { return c.ins(); },
       .grad = NoGrad{},
       .effects = Pure{},
       .amp = Amp::kFollow,

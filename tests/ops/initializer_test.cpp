@@ -109,6 +109,8 @@ TEST(Initializer, NamesMistakes) {
   expect({2, 2}, init("kaiming_normal", {{"mode", int64_t{1}}}),
          "initialiser setting 'mode' must be of kind string, not int");
   expect({2, 2}, {{"init", 1.0}}, "initialiser setting 'init' must be of kind string, not float");
+  expect({2, 2}, init("normal", {{"stdd", 5.0}}),
+         "initialiser 'normal' of 'w' has no setting 'stdd' (did you mean 'std'?)");
   expect({2}, init("xavier_normal"),
          "this initialiser needs a weight of two or more dimensions, not [2]");
   expect({2, 2}, init("normal", {{"std", -1.0}}), "normal: attribute 'std' must not be negative");

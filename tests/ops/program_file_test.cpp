@@ -20,7 +20,7 @@ constexpr const char* kNet = R"(program @net {
 )";
 
 void expect_refused(const std::string& contents, const std::string& message) {
-  expect_user_error([&] { read_program(contents, "p.fir"); }, "p.fir: " + message);
+  expect_user_error([&] { read_program(contents, "p.fir"); }, "p.fir" + message);
 }
 
 TEST(ProgramFile, BothFormatsKeepTheProgram) {
@@ -32,6 +32,8 @@ TEST(ProgramFile, BothFormatsKeepTheProgram) {
   }
   EXPECT_EQ(read_file(dir.file("net.fir")), ir::print(*program));
   EXPECT_EQ(read_file(dir.file("net.fluid")).substr(4, 4), "FLPG");
+  EXPECT_EQ(read_file(dir.file("net.fir")).find("net.fir"), std::string::npos)
+      << "lines of the file are for messages alone";
 }
 
 TEST(ProgramFile, NoticesAFlippedBit) {
@@ -52,28 +54,46 @@ TEST(ProgramFile, FillsInDefaults) {
 }
 
 TEST(ProgramFile, RefusesWhatIsNoProgram) {
-  expect_refused("", "the file is empty");
-  expect_refused(std::string("\x1f\x8b\0\0", 4), "neither a .fluid file nor a program's text");
+  expect_refused("", ": the file is empty");
+  expect_refused(std::string("\x1f\x8b\0\0", 4), ": neither a .fluid file nor a program's text");
   TempDir dir;
   expect_user_error([&] { load_program(dir.file("absent.fir")); }, "absent.fir");
 }
 
 TEST(ProgramFile, RefusesProgramsThatMeanNothing) {
-  expect_refused("program @p { %x = dat \"x\" : f32[] }", "no op 'dat' (did you mean 'data'?)");
-  expect_refused("program @p { a {body = @g} }", "a: there is no graph @g");
+  expect_refused("program @p { %x = dat \"x\" : f32[] }", ":1: no op 'dat' (did you mean 'data'?)");
+  expect_refused("program @p { a {body = @g} }", ":1: a: there is no graph @g");
   std::string wrong = kNet;
   wrong.replace(wrong.find("f32[?, 3]"), 9, "f32[?, 5]");
-  expect_refused(wrong, "net.cpp:9: matmul: results are given as (f32[?, 5])");
+  expect_refused(wrong, ": net.cpp:9: matmul: results are given as (f32[?, 5])");
 }
 
 TEST(ProgramFile, RefusesSourcesThatAreNone) {
-  expect_refused("program @p { %x = data : f32[] }", "data: has no name");
+  expect_refused("program @p { %x = data : f32[] }", ":1: data: has no name");
   expect_refused("program @p { %x = data \"x\" : f32[]  %y = relu \"y\"(%x) : f32[] }",
-                 "relu: cannot have the name 'y'");
+                 ":1: relu: cannot have the name 'y'");
   expect_refused("program @p { %w = param \"w\" : f32[?] }",
-                 "param: the shape of a variable, [?], cannot depend on the batch");
+                 ":1: param: the shape of a variable, [?], cannot depend on the batch");
   expect_refused("program @p { %x, %y = data \"x\" : f32[], f32[] }",
-                 "data: has 2 results instead of one");
+                 ":1: data: has 2 results instead of one");
+}
+
+TEST(ProgramFile, RefusesSettingsThatNobodyReads) {
+  const auto source = [](const std::string& op) {
+    return "program @p {\n  // a comment\n  %x = " + op + " : f32[2, 2]\n}\n";
+  };
+  expect_refused(source("data \"x\" {scal = 0.5}"),
+                 ":3: data: no attribute 'scal' (did you mean 'scale'?)");
+  expect_refused(source("data \"x\" {scale = inf}"), ":3: data: attribute 'scale' must be finite");
+  expect_refused(source("param \"x\" {init = \"normal\", stdd = 5.0}"),
+                 ":3: initialiser 'normal' of 'x' has no setting 'stdd' (did you mean 'std'?)");
+  expect_refused(source("param \"x\" {inti = \"normal\"}"),
+                 ":3: initialiser 'zeros' of 'x' has no setting 'inti' (did you mean 'init'?)");
+  expect_refused(source("param \"x\" {init = \"normal\", std = -1}"),
+                 ":3: normal: attribute 'std' must not be negative");
+  expect_refused(source("state \"x\" {init = \"kaiming_unifrom\"}"),
+                 ":3: 'x' asks for an unknown initialiser 'kaiming_unifrom'");
+  EXPECT_NO_THROW(read_program(source("param \"x\" {trainable = false}"), "p.fir"));
 }
 
 TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
@@ -85,13 +105,13 @@ TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
   EXPECT_NO_THROW(
       read_program(program_of("%y = fused(%x) {body = @g} : f32[2]", argument), "p.fir"));
   expect_refused(program_of("%y = fused(%x) {body = @g} : f32[3]", argument),
-                 "fused: results are given as (f32[3]) but its body makes (f32[2])");
+                 ":8: fused: results are given as (f32[3]) but its body makes (f32[2])");
   expect_refused(program_of("%y = fused() {body = @g} : f32[2]", argument),
-                 "fused: its body reads operand 0 of 0");
+                 ":8: fused: its body reads operand 0 of 0");
   expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = arg {index = 0} : f64[2]"),
-                 "fused: its body takes operand 0 as f64[2], which is f32[2]");
+                 ":8: fused: its body takes operand 0 as f64[2], which is f32[2]");
   expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = data \"a\" : f32[2]"),
-                 "fused: its body holds data");
+                 ":8: fused: its body holds data");
   expect_refused(R"(program @p {
   %x = data "x" : f32[2]
   %y = fused(%x) {body = @g} : f32[2]
@@ -106,7 +126,7 @@ TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
     output "c" = %c
   }
 })",
-                 "fused: its body holds a fused op");
+                 ":3: fused: its body holds a fused op");
 }
 
 TEST(ProgramFile, RefusesToSaveABrokenProgram) {
@@ -121,13 +141,13 @@ TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
   %x = data "x" : f32[]
   train(%x, %x) {optimizer = "sgd", lr = 0.1}
 })",
-                 "train: needs one gradient for each of its parameters");
+                 ":3: train: needs one gradient for each of its parameters");
   expect_refused(R"(program @p {
   %x = data "x" : u8[5000000000000000000]
   %y = concat(%x, %x) {axis = 0} : u8[10]
   output "y" = %y
 })",
-                 "concat: the joined extents overflow a 64-bit integer");
+                 ":3: concat: the joined extents overflow a 64-bit integer");
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ TEST_F(Record, NamesTheMistakeAndTheLine) {
             "net.cpp:7: data: the name 'x' is taken by the data of net.cpp:7");
   EXPECT_EQ(error_of([&] { record(program_.main(), "rellu", {x}, {}, here); }),
             "net.cpp:9: no op 'rellu' (did you mean 'relu'?)");
+  EXPECT_EQ(error_of([&] { record(program_.main(), "flat", {x}, {}, here); }),
+            "net.cpp:9: no op 'flat' (did you mean 'flatten'?)");
   EXPECT_EQ(error_of([&] {
               record(program_.main(), "relu", {x, x}, {}, here);
             }),
@@ -93,10 +95,70 @@ TEST_F(Record, NamesMistakesOfShortSpellings) {
             "net.cpp:9: reshape: f32[2, 3] has 6 elements, [6, 4] has 24");
   EXPECT_EQ(error_of([&] { concat({}, {}, here); }),
             "net.cpp:9: concat: needs at least one operand");
-  EXPECT_EQ(error_of([&] { cast(x, boolean) + 1.0; }),
-            "add: operand 0 must be a number tensor, not bool[2, 3]");
-  EXPECT_EQ(error_of([&] { cast(x, i32) * 0.5; }),
-            "fill: attribute 'value' is no number of i32: 0.5");
+}
+
+TEST_F(Record, OperatorsNameTheLineTheyStandIn) {
+  const Value x = feed("x", {f32, {2, 3}, {}}), wide = feed("wide", {f32, {2, 4}, {}});
+  const int line = __LINE__;
+  const std::vector<std::string> errors = {
+      error_of([&] { x + wide; }),
+      error_of([&] { wide - x; }),
+      error_of([&] { cast(x, boolean) + 1.0; }),
+      error_of([&] { cast(x, i32) * 0.5; }),
+      error_of([&] { -cast(x, boolean); }),
+  };
+  const std::vector<std::string> wanted = {
+      "add: cannot broadcast f32[2, 3] and f32[2, 4]: dimension 1 is both 3 and 4",
+      "sub: cannot broadcast f32[2, 4] and f32[2, 3]: dimension 1 is both 4 and 3",
+      "add: operand 0 must be a number tensor, not bool[2, 3]",
+      "fill: attribute 'value' is no number of i32: 0.5",
+      "neg: the operand must be a number tensor, not bool[2, 3]",
+  };
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Loc at{"record_test.cpp", line + 2 + static_cast<int>(i)};
+    EXPECT_EQ(errors[i], at.str() + ": " + wanted[i]);
+  }
+  const Loc next{"record_test.cpp", __LINE__ + 1};
+  const Values results = {x + x, x - x, x * x, x / x, x + 1, x - 1, x * 2, x / 2, 1 + x, 1 / x, -x};
+  for (const Value& v : results) EXPECT_EQ(v.op()->loc.str(), next.str()) << v.op()->name;
+}
+
+TEST_F(Record, APassPlacesWhatItRecords) {
+  const Value x = feed("x", {f32, {2, 3}, {}}), wide = feed("wide", {f32, {2, 4}, {}});
+  {
+    const ir::RecordAs as(
+        program_.main(),
+        {.role = ir::Role::backward, .loc = Loc{"net.cpp", 9}, .scope = "", .param = ""});
+    EXPECT_EQ((x * 2.0).op()->loc.str(), "net.cpp:9");
+    EXPECT_EQ(error_of([&] { add(x, wide); }).substr(0, 15), "net.cpp:9: add:");
+  }
+  const ir::RecordAs nowhere(program_.main(),
+                             {.role = ir::Role::backward, .loc = Loc{}, .scope = "", .param = ""});
+  EXPECT_EQ((x * 2.0).op()->loc.str(), "");
+  EXPECT_EQ(error_of([&] { add(x, wide); }).substr(0, 4), "add:");
+}
+
+TEST_F(Record, PoolsWholePlanes) {
+  const Value x = feed("x", {f32, {kBatch, 5, 7, 9}, {}});
+  EXPECT_EQ(global_avg_pool2d(x).type().str(), "f32[?, 5, 1, 1]");
+  EXPECT_EQ(global_max_pool2d(x).type().str(), "f32[?, 5, 1, 1]");
+}
+
+TEST_F(Record, RefusesVariablesThatCannotStart) {
+  const auto declare = [&](const std::string& op, Type type, Attrs attrs) {
+    return error_of([&] {
+      record_source(program_.main(), op, "w", std::move(type), std::move(attrs), {"net.cpp", 9});
+    });
+  };
+  const Type matrix = {f32, {2, 2}, {}};
+  const auto init = [](const std::string& name) { return Attrs{{"init", name}}; };
+  EXPECT_EQ(declare("param", matrix, init("normal_")),
+            "net.cpp:9: 'w' asks for an unknown initialiser 'normal_' (did you mean 'normal'?)");
+  EXPECT_EQ(declare("state", {f32, {3}, {}}, init("xavier_normal")),
+            "net.cpp:9: this initialiser needs a weight of two or more dimensions, not [3]");
+  EXPECT_EQ(declare("param", {f32, {kBatch}, {}}, {}),
+            "net.cpp:9: param: the shape of a variable, [?], cannot depend on the batch");
+  EXPECT_TRUE(program_.main().ops.empty());
 }
 
 TEST_F(Record, NamesMistakesOfATrainingRecipe) {
@@ -112,6 +174,8 @@ TEST_F(Record, NamesMistakesOfATrainingRecipe) {
             "net.cpp:9: train: the loss must be a float scalar, got f32[?]; take its mean");
   EXPECT_EQ(train(loss, recipe("adm", 0.1)),
             "net.cpp:9: train: unknown optimizer 'adm' (did you mean 'adam'?)");
+  EXPECT_EQ(train(loss, recipe("sdg", 0.1)),
+            "net.cpp:9: train: unknown optimizer 'sdg' (did you mean 'sgd'?)");
   EXPECT_EQ(train(loss, recipe("relu", 0.1)), "net.cpp:9: train: unknown optimizer 'relu'");
   EXPECT_EQ(train(loss, recipe("sgd", -1)),
             "net.cpp:9: train: attribute 'lr' must be a number of 0.0 or more, not -1.0");

@@ -8,6 +8,7 @@
 #include "frontend/optimizers.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/verify.h"
 #include "passes/inference.h"
 #include "passes/line_diff.h"
 #include "passes/pass.h"
@@ -82,6 +83,24 @@ TEST(Inference, NamesTheOutputsLeftOut) {
   const auto program = conv_net();
   EXPECT_EQ(outputs_left_out(*program, {.feeds = {"image"}}), std::vector<std::string>{"loss"});
   EXPECT_TRUE(outputs_left_out(*program, {.feeds = {"image", "label"}}).empty());
+}
+
+/// Ops without a place in the user's source get none, least of all one in Fluid's own.
+TEST(Stages, NameNoLineOfFluidsOwnSources) {
+  for (const Mode mode : {Mode::train, Mode::eval, Mode::init}) {
+    for (const std::string file : {"net.cpp", ""}) {
+      const auto program = conv_net({.dropout = 0.5});
+      for (const auto& op : program->main().ops) op->loc = Loc{file, 7};
+      const Options options{.mode = mode, .batch = 4};
+      run_passes(*program, pipeline(options), options, LibraryTarget());
+      for (const auto& graph : program->graphs) {
+        for (const auto& op : graph->ops) {
+          EXPECT_TRUE(op->loc.file.empty() || op->loc.file == file)
+              << ir::describe(*op) << " @ " << op->loc.str();
+        }
+      }
+    }
+  }
 }
 
 /// Without `@ "file.cpp:12"`: lines of this test's own sources.
