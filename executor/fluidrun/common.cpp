@@ -102,11 +102,13 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
 }
 
 Mode mode_named(const std::string& name) {
-  const std::map<std::string, Mode> modes = {
-      {"train", Mode::train}, {"eval", Mode::eval}, {"predict", Mode::predict}};
+  const std::map<std::string, Mode> modes = {{"train", Mode::train},
+                                             {"eval", Mode::eval},
+                                             {"predict", Mode::predict},
+                                             {"init", Mode::init}};
   const auto found = modes.find(name);
   if (found == modes.end()) {
-    throw UserError("no pipeline '" + name + "'; there are train, eval and predict");
+    throw UserError("no pipeline '" + name + "'; there are train, eval, predict and init");
   }
   return found->second;
 }

@@ -39,7 +39,7 @@ std::optional<DType> dtype_of(const PlaceFlags& flags);
 /// How an executor is to run, by the flags and the seed of initial values.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 
-/// "train", "eval" or "predict". Throws UserError for another pipeline.
+/// "train", "eval", "predict" or "init". Throws UserError for another pipeline.
 Mode mode_named(const std::string& name);
 
 /// --threads, or as many as an executor would take.

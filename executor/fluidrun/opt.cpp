@@ -73,7 +73,8 @@ void add_opt(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<OptFlags>();
   command->add_option("program", flags->program, "a .fluid or .fir file, or an example's name");
   command->add_option("--pass", flags->passes, "passes to run, separated by commas");
-  command->add_option("--pipeline", flags->mode, "train, eval or predict: all passes in order");
+  command->add_option("--pipeline", flags->mode,
+                      "train, eval, predict or init (the startup graph): all passes in order");
   command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
   command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
   command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");

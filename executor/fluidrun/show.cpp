@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +10,7 @@
 #include "executor/fluidrun/diagram.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
-#include "ir/print.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -18,12 +19,31 @@ struct ShowFlags {
   std::string program, format = "text", output;
 };
 
+/// JSON has no infinities and no NaN: they become text.
+nlohmann::ordered_json value_json(double x) {
+  if (std::isfinite(x)) return x;
+  return ir::float_text(x);
+}
+nlohmann::ordered_json value_json(const Type& type) { return type.str(); }
+nlohmann::ordered_json value_json(const GraphRef& graph) { return graph.name; }
+template <class T>
+nlohmann::ordered_json value_json(const T& value) {
+  return value;
+}
+nlohmann::ordered_json value_json(const std::vector<double>& list) {
+  auto json = nlohmann::ordered_json::array();
+  for (const double x : list) json.push_back(value_json(x));
+  return json;
+}
+
 nlohmann::ordered_json op_json(const ir::Op& op, std::map<Value, int>& ids) {
   nlohmann::ordered_json json = {{"op", op.name}};
   if (!op.symbol.empty()) json["symbol"] = op.symbol;
   json["operands"] = nlohmann::ordered_json::array();
   for (const Value& v : op.operands) json["operands"].push_back(ids.at(v));
-  for (const auto& [name, attr] : op.attrs) json["attrs"][name] = ir::print(attr);
+  for (const auto& [name, attr] : op.attrs) {
+    json["attrs"][name] = std::visit([](const auto& value) { return value_json(value); }, attr);
+  }
   json["results"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < op.results.size(); ++i) {
     const int id = static_cast<int>(ids.size());

@@ -183,6 +183,32 @@ TEST_F(Fluidrun, DrawsNothingAcrossBoxes) {
   EXPECT_EQ(lines, 5) << svg;
 }
 
+TEST_F(Fluidrun, PrintsTheStartupGraph) {
+  for (const std::string passes : {"--pipeline init", "--pass infer_types,make_startup"}) {
+    const Result result = run("opt line.fir " + passes);
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find("fill {type = f32[2, 1], value = 0.0}"), std::string::npos);
+    EXPECT_NE(result.output.find("store \"w\""), std::string::npos) << result.output;
+    EXPECT_EQ(result.output.find("matmul"), std::string::npos) << result.output;
+  }
+}
+
+TEST_F(Fluidrun, ShowsAttributesAsJsonValues) {
+  std::ofstream(dir_.file("attrs.fir")) << R"(program @attrs {
+  %x = data "x" {scale = 0.5} : f32[?, 1, 4, 4]
+  %y, %at = max_pool2d(%x) {kernel = [2], stride = [2]} : f32[?, 1, 2, 2], u8[?, 1, 2, 2]
+  %z = sum(%y) {keep_dims = true} : f32[1, 1, 1, 1]
+  output "z" = %z
+}
+)";
+  Result result = run("show attrs.fir --format json");
+  result.output.erase(std::remove_if(result.output.begin(), result.output.end(), ::isspace),
+                      result.output.end());
+  for (const char* attr : {"\"scale\":0.5", "\"stride\":[2]", "\"keep_dims\":true"}) {
+    EXPECT_NE(result.output.find(attr), std::string::npos) << attr << " in " << result.output;
+  }
+}
+
 TEST_F(Fluidrun, LooksAtPrograms) {
   EXPECT_EQ(run("verify line.fir").output, "line.fir: good (8 ops in 1 graphs)\n");
   EXPECT_EQ(run("show line.fir").code, 0);
