@@ -21,9 +21,9 @@ Fan fan_of(const Shape& shape, const Loc& loc);
 /// with PyTorch's formulas: Xavier's deviation is gain * sqrt(2 / (in + out)), Kaiming's
 /// sqrt(2 / (1 + slope^2) / fan); a uniform one has the bound sqrt(3) * deviation. PyTorch's own
 /// default of linear and convolution layers is kaiming_uniform with slope sqrt(5). An
-/// attribute `trainable` and those of passes are left alone. `seed` is an i64 scalar; the random numbers are keyed
-/// by (seed, name, logical index). Throws UserError naming `loc` for an unknown initialiser,
-/// setting or mode.
+/// attribute `trainable` and those of passes are left alone. `seed` is an i64 scalar; the random
+/// numbers are keyed by (seed, name, logical index). Throws UserError naming `loc` for an unknown
+/// initialiser, setting or mode.
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);
 
