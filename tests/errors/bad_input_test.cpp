@@ -44,7 +44,7 @@ class BadInput : public FluidrunTest {
 };
 
 TEST_F(BadInput, Programs) {
-  refuse_changed("matmul", "matmull", "p.fir: no op 'matmull' (did you mean 'matmul'?)");
+  refuse_changed("matmul", "matmull", "p.fir:5: no op 'matmull' (did you mean 'matmul'?)");
   refuse_changed("\"sgd\"", "\"sgdd\"", "unknown optimizer 'sgdd' (did you mean 'sgd'?)");
   refuse_changed("\"constant\"", "\"constat\"", "unknown initialiser 'constat'");
   refuse_changed("lr = 0.01", "rate = 0.01", "train: needs attribute 'lr'");
