@@ -223,9 +223,11 @@ void Executor::check_value(std::string_view name, const Tensor& value,
                            const std::string& where) const {
   Session& session = impl_->session();
   const Tensor current = session.view(session.variables().named(name));
-  if (current.shape() != value.shape()) {
-    throw UserError(where + "parameter '" + std::string(name) + "' is " + current.str() + ", not " +
-                    value.str());
+  const bool converts =
+      current.dtype() == value.dtype() || (is_float(current.dtype()) && is_float(value.dtype()));
+  if (current.shape() != value.shape() || !converts) {
+    throw UserError(where + "'" + std::string(name) + "' is given as " + value.str() +
+                    ", but the parameter is " + current.str());
   }
 }
 

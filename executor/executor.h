@@ -80,13 +80,14 @@ class Executor {
   /// All parameters and recorded states (running statistics) as a safetensors file, written
   /// atomically.
   void save(const std::string& path);
-  /// Sets them from a safetensors file: each must be there with its shape.
+  /// Sets them from a safetensors file: each must be there with its shape, of any float dtype.
   void load(const std::string& path);
   /// Names of what save() writes.
   std::vector<std::string> parameters() const;
   /// A copy of a variable: a parameter, or a state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
-  /// Throws UserError when there is no such variable or the shape differs; converts the dtype.
+  /// Throws UserError when there is no such variable or the shape differs; converts between floats,
+  /// and no other dtype.
   void set_parameter(std::string_view name, const Tensor& value);
 
   MemoryUse memory() const;

@@ -43,7 +43,9 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   }
   constexpr std::string_view kUnknown = "INI was not able to parse ";  // CLI11 means any file
   if (what.starts_with(kUnknown)) {
-    what = "--config: " + what.substr(kUnknown.size()) + " is not expected";
+    const std::string name = what.substr(kUnknown.size());
+    const std::string flag = "--" + name.substr(name.rfind('.') + 1);
+    what = "--config: " + name + " is not expected" + did_you_mean(flag, flags_of(app));
   }
   const auto chosen = app.get_subcommands();
   const std::string help = chosen.empty() ? "" : " " + chosen.front()->get_name();
@@ -70,6 +72,7 @@ void spin_briefly(char** argv) {
 int main_of(int argc, char** argv) {
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
   app.set_config("--config", "", "options from a TOML file, a section [train] for train's");
   app.allow_config_extras(CLI::config_extras_mode::error);
   Action action;
@@ -80,8 +83,8 @@ int main_of(int argc, char** argv) {
   for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
     return parse_error(app, error);
   }

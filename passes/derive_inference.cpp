@@ -42,7 +42,8 @@ bool run(ir::Program& program, const Options& options, const Target&) {
     changed |= std::erase_if(graph.outputs,
                              [&](const ir::Output& o) { return is_left_out(o, options); }) != 0;
     if (graph.outputs.empty()) {
-      throw UserError("predict: every output needs a feed that is not given");
+      throw UserError("predict: every output of program '" + program.name +
+                      "' needs a feed that is not given");
     }
   }
   return changed;

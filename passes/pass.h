@@ -32,6 +32,9 @@ struct PassReport {
   std::string dump;  ///< the changed part, when asked for
 };
 
+/// Why `passes` cannot run in this order, and which pass is lacking; "" when they can.
+std::string order_fault(const std::vector<Pass>& passes);
+
 /// Runs `passes` in order: checks needs, verifies after each, times, dumps on request.
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump = false);

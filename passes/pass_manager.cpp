@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -19,13 +20,6 @@ void verify_after(const ir::Program& program, const std::string& pass) {
   }
 }
 
-void check_needs(const Pass& pass, const std::set<std::string>& facts) {
-  for (const std::string& need : pass.needs) {
-    check(facts.contains(need),
-          "pass " + pass.name + " needs '" + need + "', which no earlier pass gave");
-  }
-}
-
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
@@ -33,19 +27,33 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+std::string order_fault(const std::vector<Pass>& passes) {
+  std::set<std::string> facts;
+  for (const Pass& pass : passes) {
+    for (const std::string& need : pass.needs) {
+      if (facts.contains(need)) continue;
+      const auto giver = std::ranges::find_if(
+          all_passes(), [&](const Pass& p) { return std::ranges::count(p.gives, need) > 0; });
+      check(giver != all_passes().end(), "no pass gives '" + need + "'");
+      return "pass " + pass.name + " needs '" + need + "': run " + giver->name + " before it";
+    }
+    facts.insert(pass.gives.begin(), pass.gives.end());
+  }
+  return "";
+}
+
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump) {
   ir::verify(program);
-  std::set<std::string> facts;
+  const std::string fault = order_fault(passes);
+  check(fault.empty(), fault);
   std::vector<PassReport> reports;
   std::string before = dump ? ir::print_by_id(program) : "";
   for (const Pass& pass : passes) {
-    check_needs(pass, facts);
     PassReport report{.pass = pass.name, .changed = false, .ms = 0, .dump = ""};
     const auto start = std::chrono::steady_clock::now();
     report.changed = pass.run(program, options, target);
     report.ms = milliseconds_since(start);
-    facts.insert(pass.gives.begin(), pass.gives.end());
     if (report.changed) verify_after(program, pass.name);
     if (dump && report.changed) {
       std::string after = ir::print_by_id(program);

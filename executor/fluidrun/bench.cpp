@@ -58,10 +58,16 @@ void add_bench(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<BenchFlags>();
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the training data")->required();
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
-  command->add_option("--steps", flags->steps, "steps that are timed")->check(must_be_count);
-  command->add_option("--warmup", flags->warmup, "steps before")->check(must_be_natural);
-  command->add_option("--repeat", flags->repeat, "timings, for the median")->check(must_be_count);
+  add_batch(*command, flags->batch);
+  command->add_option("--steps", flags->steps, "steps that are timed")
+      ->check(must_be_count)
+      ->capture_default_str();
+  command->add_option("--warmup", flags->warmup, "steps before")
+      ->check(must_be_natural)
+      ->capture_default_str();
+  command->add_option("--repeat", flags->repeat, "timings, for the median")
+      ->check(must_be_count)
+      ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer("Example: fluidrun bench mnist_fluid --data digits --batch 100\n\n" +

@@ -71,9 +71,10 @@ std::string must_be_natural(const std::string& text) {
 }
 
 void add_place_flags(CLI::App& command, PlaceFlags& flags) {
-  command.add_option("--place", flags.place, "auto, cpu or cuda:N");
+  command.add_option("--place", flags.place, "auto, cpu or cuda:N")->capture_default_str();
   command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")
-      ->check(CLI::Range(0, 4096));
+      ->check(CLI::Range(0, 4096).description(""))
+      ->capture_default_str();
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
   flags.cache_dir = default_cache_dir();
   command
@@ -116,16 +117,27 @@ Mode mode_named(const std::string& name) {
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 
 Program open_program(const std::string& name) {
-  if (fs::exists(name)) return Program::load(name);
-  const fs::path example = examples_dir() / (fs::path(name).stem().string() + ".fluid");
-  const bool bare = fs::path(name).filename() == name;
-  if (bare && fs::exists(example)) return Program::load(example.string());
+  const fs::path path(name);
+  const bool bare = path.filename() == name && !path.has_extension();
+  const fs::path example = examples_dir() / (name + ".fluid");
+  const bool example_meant = bare && fs::exists(example);
+  if (fs::exists(path) && !(example_meant && fs::is_directory(path))) return Program::load(name);
+  if (example_meant) return Program::load(example.string());
   throw UserError("no program '" + name + "'" + did_you_mean(name, example_names()));
 }
 
 void add_program_argument(CLI::App& command, std::string& name) {
   command.add_option("program", name, "a .fluid or .fir file, or the name of an example")
       ->required();
+}
+
+void load_parameters(Executor& executor, const std::string& path) {
+  if (!path.empty()) executor.load(path);
+}
+
+void note_initial_parameters(const Executor& executor, const std::string& path) {
+  if (!path.empty() || executor.parameters().empty()) return;
+  fmt::print(stderr, "without --params: the parameters are untrained, as initialised\n");
 }
 
 std::vector<const ir::Op*> feeds_of(const ir::Program& program) {

@@ -45,11 +45,17 @@ Mode mode_named(const std::string& name);
 /// --threads, or as many as an executor would take.
 int threads_of(const PlaceFlags& flags);
 
-/// A program by its path, or by the name of an example that lies in `examples` next to fluidrun.
-/// Throws UserError with a near miss when there is none.
+/// A program by its path, or by the name (without an extension) of an example that lies in
+/// `examples` next to fluidrun; a directory of that name is no program. Throws UserError with a
+/// near miss when there is none.
 Program open_program(const std::string& name);
 /// A subcommand's program argument.
 void add_program_argument(CLI::App& command, std::string& name);
+
+/// Sets the parameters from the safetensors file `path`, if there is one.
+void load_parameters(Executor& executor, const std::string& path);
+/// Says on stderr that without --params it came from initial values.
+void note_initial_parameters(const Executor& executor, const std::string& path);
 
 /// The feeds of a program, in the order in which they were recorded.
 std::vector<const ir::Op*> feeds_of(const ir::Program& program);

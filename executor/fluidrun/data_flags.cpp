@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "executor/fluidrun/common.h"
@@ -48,6 +49,14 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
   return Reader(std::move(source.dataset), {.batch = batch,
                                             .shuffle_seed = shuffle_seed,
                                             .drop_last = source.drop_last.value_or(drop_last)});
+}
+
+void add_batch(CLI::App& command, int64_t& batch) {
+  command
+      .add_option("--batch", batch,
+                  fmt::format("samples a step; default: {}, or all of them where the data says so",
+                              kDefaultBatch))
+      ->check(must_be_count);
 }
 
 std::string data_help() {

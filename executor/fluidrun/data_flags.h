@@ -7,6 +7,10 @@
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
 
+namespace CLI {
+class App;
+}
+
 namespace fluid {
 
 /// Samples a step takes when the user does not say and the data has no preference.
@@ -18,6 +22,9 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// a note on stderr; throws UserError when none is left.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last);
+
+/// --batch of commands that read data; 0 when it is not given.
+void add_batch(CLI::App& command, int64_t& batch);
 
 /// The help text that lists the kinds of data.
 std::string data_help();

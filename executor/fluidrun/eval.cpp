@@ -25,10 +25,11 @@ int run(const EvalFlags& flags) {
   Executor executor(program, place_named(flags.place.place),
                     executor_options(flags.place, flags.seed));
   executor.prepare({.eval = reader.batch_sizes()});
-  if (!flags.params.empty()) executor.load(flags.params);
+  load_parameters(executor, flags.params);
   Figures figures;
   for (const Batch& batch : reader) figures.add(executor.eval(batch), batch.size);
   for (const auto& [name, value] : figures.values()) fmt::print("{} {:.9g}\n", name, value);
+  note_initial_parameters(executor, flags.params);
   return 0;
 }
 
@@ -40,13 +41,17 @@ void add_eval(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
+  add_batch(*command, flags->batch);
   command->add_option("--seed", flags->seed, "of initial values, without --params")
-      ->check(must_be_natural);
+      ->check(must_be_natural)
+      ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer(
-      "Example: fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n" +
+      "Example: fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n"
+      "A metric (accuracy) is exact over all samples. Another output is the mean of the steps, "
+      "each\n"
+      "weighted by its samples: exact for a mean over samples, but a sum depends on --batch.\n\n" +
       data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

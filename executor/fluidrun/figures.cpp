@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fluid {
 
@@ -23,7 +24,20 @@ std::vector<std::pair<std::string, double>> Figures::values() const {
   return values;
 }
 
-std::string Figures::text() const { return figures_text(values()); }
+std::string Figures::text() const {
+  std::string text;
+  for (const auto& [name, value] : values()) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, figure_text(value));
+  }
+  return text;
+}
+
+std::string figure_text(double value) {
+  if (std::isnan(value)) return "nan";
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 1e-3 && size < 1e5) || std::isinf(value);
+  return plain ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value);
+}
 
 std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs) {
   std::vector<std::pair<std::string, double>> values;
@@ -31,14 +45,6 @@ std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs) {
     if (o.metric || o.value.numel() == 1) values.emplace_back(o.name, o.value.item());
   }
   return values;
-}
-
-std::string figures_text(const std::vector<std::pair<std::string, double>>& figures) {
-  std::string text;
-  for (const auto& [name, value] : figures) {
-    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : "  ", name, value);
-  }
-  return text;
 }
 
 }  // namespace fluid

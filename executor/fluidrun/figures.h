@@ -11,8 +11,9 @@
 namespace fluid {
 
 /// The figures of an epoch out of those of its steps. A metric adds its sums and weights, so it is
-/// exact over all samples; another scalar is averaged, each step weighted by its samples. Outputs
-/// of more than one element are left out.
+/// exact over all samples; another scalar is averaged, each step weighted by its samples: so a mean
+/// over samples is exact as well, but a sum depends on the batch. Outputs of more than one element
+/// are left out.
 class Figures {
  public:
   void add(const Outputs& outputs, int64_t samples);
@@ -29,10 +30,10 @@ class Figures {
   std::vector<Sum> sums_;
 };
 
+/// "0.1234", or with an exponent where that would say little; "nan" without a sign.
+std::string figure_text(double value);
+
 /// The scalars of one step.
 std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs);
-
-/// "loss 0.1234  accuracy 0.9876"
-std::string figures_text(const std::vector<std::pair<std::string, double>>& figures);
 
 }  // namespace fluid

@@ -30,6 +30,7 @@ std::vector<Pass> passes_named(const std::string& list) {
     if (found == all.end()) throw UserError("no pass '" + name + "'" + did_you_mean(name, names));
     chosen.push_back(*found);
   }
+  if (const std::string fault = order_fault(chosen); !fault.empty()) throw UserError(fault);
   return chosen;
 }
 
@@ -75,7 +76,9 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_option("--pass", flags->passes, "passes to run, separated by commas");
   command->add_option("--pipeline", flags->mode,
                       "train, eval, predict or init (the startup graph): all passes in order");
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
+  command->add_option("--batch", flags->batch, "samples a step")
+      ->check(must_be_count)
+      ->capture_default_str();
   command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
   command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");
   command->add_flag("--list", flags->list, "describe every pass");

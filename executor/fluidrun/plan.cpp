@@ -138,8 +138,10 @@ void add_plan(CLI::App& app, Action& action) {
   command->footer("Example: fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
-  command->add_option("--pipeline", flags->mode, "train, eval or predict");
+  command->add_option("--batch", flags->batch, "samples a step")
+      ->check(must_be_count)
+      ->capture_default_str();
+  command->add_option("--pipeline", flags->mode, "train, eval or predict")->capture_default_str();
   command->add_option("--target", flags->target, "a machine described by `devices --json`");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
   command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");

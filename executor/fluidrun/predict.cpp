@@ -8,6 +8,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/elements.h"
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -16,7 +17,8 @@ namespace fluid {
 namespace {
 
 struct PredictFlags {
-  std::string program, data, params, output;
+  std::string program, data, params;
+  std::vector<std::string> outputs;
   int64_t batch = 0, draw = 0;
   uint64_t seed = 0;
   PlaceFlags place;
@@ -30,6 +32,7 @@ std::string row_text(const Tensor& value, int64_t sample) {
     if (value.at(sample * width + i) > value.at(sample * width + best)) best = i;
   }
   const double score = value.at(sample * width + best);
+  if (width == 1 && !is_float(value.dtype())) return element_text(value, sample);
   return width == 1 ? fmt::format("{:.6g}", score) : fmt::format("{} ({:.4f})", best, score);
 }
 
@@ -58,10 +61,24 @@ void draw_image(const Tensor& images, int64_t sample) {
   }
 }
 
+bool is_row_each(const Output& output, int64_t samples) {
+  return !output.value.shape().empty() && output.value.shape()[0] == samples;
+}
+
+/// Throws UserError when there is nothing to print of a sample.
+void check_rows(const Outputs& outputs, int64_t samples) {
+  std::string all;
+  for (const Output& o : outputs) {
+    if (is_row_each(o, samples)) return;
+    all += (all.empty() ? "'" : ", '") + o.name + "' " + o.value.str();
+  }
+  throw UserError("predict needs an output with one row a sample; there is " + all);
+}
+
 void print_sample(const Batch& batch, const Outputs& outputs, int64_t sample, bool draw) {
   std::string line;
   for (const Output& o : outputs) {
-    if (o.value.shape().empty() || o.value.shape()[0] != batch.size) continue;
+    if (!is_row_each(o, batch.size)) continue;
     line += fmt::format("{}{} {}", line.empty() ? "" : "  ", o.name, row_text(o.value, sample));
   }
   if (draw) {
@@ -80,7 +97,6 @@ class Collected {
  public:
   explicit Collected(const std::string& spec) {
     const size_t at = spec.find("=@");
-    if (spec.empty()) return;
     if (at == std::string::npos || at == 0) {
       throw UserError("--output " + spec + ": write NAME=@FILE.npy");
     }
@@ -89,9 +105,8 @@ class Collected {
     check_writable(path_);
   }
   void add(const Outputs& outputs, int64_t samples) {
-    if (name_.empty()) return;
     const Tensor& value = outputs[name_];
-    if (value.shape().empty() || value.shape()[0] != samples) {
+    if (!is_row_each(outputs.find(name_), samples)) {
       throw UserError("output '" + name_ + "' is " + value.str() + ", not one row a sample");
     }
     shape_ = value.shape();
@@ -100,7 +115,6 @@ class Collected {
     bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
   }
   void write() {
-    if (name_.empty()) return;
     shape_[0] = samples_;
     write_npy(path_, Tensor::view(dtype_, shape_, bytes_.data()));
   }
@@ -114,7 +128,8 @@ class Collected {
 
 int run(const PredictFlags& flags) {
   const Program program = open_program(flags.program);
-  Collected collected(flags.output);
+  std::vector<Collected> collected;
+  for (const std::string& spec : flags.outputs) collected.emplace_back(spec);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   Executor executor(program, place_named(flags.place.place),
                     executor_options(flags.place, flags.seed));
@@ -125,17 +140,20 @@ int run(const PredictFlags& flags) {
     fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
                name);
   }
-  if (!flags.params.empty()) executor.load(flags.params);
+  load_parameters(executor, flags.params);
+  const int64_t most = flags.draw > 0 && collected.empty() ? flags.draw : -1;
   int64_t seen = 0;
   for (const Batch& batch : reader) {
     const Outputs outputs = executor.predict(batch);
-    collected.add(outputs, batch.size);
-    for (int64_t i = 0; i < batch.size && flags.output.empty(); ++i, ++seen) {
-      if (flags.draw > 0 && seen == flags.draw) return 0;
+    for (Collected& c : collected) c.add(outputs, batch.size);
+    if (collected.empty()) check_rows(outputs, batch.size);
+    for (int64_t i = 0; i < batch.size && collected.empty() && seen != most; ++i, ++seen) {
       print_sample(batch, outputs, i, flags.draw > 0);
     }
+    if (seen == most) break;
   }
-  collected.write();
+  for (Collected& c : collected) c.write();
+  note_initial_parameters(executor, flags.params);
   return 0;
 }
 
@@ -147,12 +165,16 @@ void add_predict(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
+  add_batch(*command, flags->batch);
   command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
       ->check(must_be_count);
-  command->add_option("--output", flags->output, "write all rows of an output: prob=@prob.npy");
+  command
+      ->add_option("--output", flags->outputs,
+                   "write all rows of an output: prob=@prob.npy; may repeat")
+      ->allow_extra_args(false);
   command->add_option("--seed", flags->seed, "of initial values, without --params")
-      ->check(must_be_natural);
+      ->check(must_be_natural)
+      ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer(

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 namespace fluid {
 namespace {
@@ -40,6 +41,15 @@ std::string duration(double seconds) {
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
+/// As many of the parts, from the first on, as fit `width`.
+std::string shortened(const std::vector<std::string>& parts, size_t width) {
+  std::string line = parts.front();
+  for (size_t i = 1; i < parts.size() && line.size() + 2 + parts[i].size() <= width; ++i) {
+    line += "  " + parts[i];
+  }
+  return line.substr(0, width);
+}
+
 }  // namespace
 
 Progress::Progress(int64_t epochs, int64_t steps, double rate)
@@ -66,18 +76,25 @@ void Progress::draw(int64_t step, const std::string& figures) {
   const double seconds = std::chrono::duration<double>(last_ - begin_).count();
   const double ms = 1e3 * seconds / static_cast<double>(step);
   const auto left = static_cast<double>(steps_ - step + (epochs_ - epoch_) * steps_);
+  const std::string eta = duration(left * ms / 1e3);
+  const double rate = static_cast<double>(samples_) / seconds;
   const std::string text =
       fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  lr {:g}  peak {:.0f} MiB",
-                  step, steps_, duration(left * ms / 1e3), figures, ms,
-                  static_cast<double>(samples_) / seconds, rate_, peak_mib());
+                  step, steps_, eta, figures, ms, rate, rate_, peak_mib());
   if (!terminal_) {
     fmt::print(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
     return;
   }
+  const size_t width = terminal_width() - 1;  // a full line would wrap
   const auto full = static_cast<size_t>(kBar * step / steps_);
   std::string line =
       fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_, std::string(full, '='), kBar, text);
-  line.resize(std::min(line.size(), terminal_width() - 1));
+  if (line.size() > width) {
+    line = shortened({fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step, steps_, eta), figures,
+                      fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate),
+                      fmt::format("lr {:g}", rate_), fmt::format("{:.0f} MiB", peak_mib())},
+                     width);
+  }
   fmt::print(stderr, "\r\x1b[K{}", line);
   drawn_ = true;
 }

@@ -7,11 +7,14 @@
 namespace fluid {
 
 /// How far an epoch is, on stderr: a bar that redraws itself on a terminal, else a plain line every
-/// ten seconds. No colours.
+/// ten seconds. No colours. A narrow terminal gets shorter words and no bar, and loses what matters
+/// least: the memory, the learning rate, the samples a second.
 class Progress {
  public:
   /// `rate` is the learning rate.
   Progress(int64_t epochs, int64_t steps, double rate);
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
 
   void begin_epoch(int64_t epoch);  ///< from 1
   /// After each step: `figures` is asked for only when something is drawn.

@@ -111,7 +111,7 @@ int run(const RunFlags& flags) {
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
-  if (!flags.params.empty()) executor.load(flags.params);
+  load_parameters(executor, flags.params);
   const Outputs outputs = executor.predict(batch);
   for (const auto& [name, path] : written) outputs[name];  // before any is written: all are there
   for (const auto& [name, path] : written) write_npy(path, outputs[name]);
@@ -121,6 +121,7 @@ int run(const RunFlags& flags) {
   if (written.empty() && expected.empty()) {
     for (const Output& o : outputs) print(o);
   }
+  note_initial_parameters(executor, flags.params);
   return 0;
 }
 
@@ -131,14 +132,19 @@ void add_run(CLI::App& app, Action& action) {
   command->footer("Example: fluidrun run net.fluid --input x=1x2xf32=1,2 --expected y=@y.npy");
   const auto flags = std::make_shared<RunFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--input", flags->inputs, "x=4xf32=1,2,3,4 or x=@FILE.npy; may repeat");
-  command->add_option("--output", flags->outputs, "write an output: y=@FILE.npy; may repeat");
-  command->add_option("--expected", flags->expected, "fail unless an output equals y=@FILE.npy");
+  command->add_option("--input", flags->inputs, "x=4xf32=1,2,3,4 or x=@FILE.npy; may repeat")
+      ->allow_extra_args(false);
+  command->add_option("--output", flags->outputs, "write an output: y=@FILE.npy; may repeat")
+      ->allow_extra_args(false);
+  command->add_option("--expected", flags->expected, "fail unless an output equals y=@FILE.npy")
+      ->allow_extra_args(false);
   command->add_option("--tolerance", flags->tolerance, "for floats: relative, absolute below 1")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->capture_default_str();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
   command->add_option("--seed", flags->seed, "of initial values, without --params")
-      ->check(must_be_natural);
+      ->check(must_be_natural)
+      ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

@@ -38,6 +38,16 @@ std::set<int64_t> saved_ops(const Program& program) {
   return saved;
 }
 
+std::set<std::string> trained_parameters(const Program& program) {
+  std::set<std::string> trained;
+  if (find_directive(program.ir().main()) == nullptr) return trained;
+  const std::unique_ptr<ir::Program> step = training_step(program);
+  for (const auto& op : step->main().ops) {
+    if (std::holds_alternative<Store>(*def_of(*op).lower)) trained.insert(op->symbol);
+  }
+  return trained;
+}
+
 int64_t optimizer_bytes(const Program& program) {
   if (find_directive(program.ir().main()) == nullptr) return 0;
   const std::unique_ptr<ir::Program> step = training_step(program);

@@ -96,7 +96,7 @@ void add_show(CLI::App& app, Action& action) {
   command->footer("Example: fluidrun show mnist_fluid --format svg -o mnist.svg");
   const auto flags = std::make_shared<ShowFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--format", flags->format, "text, json, dot or svg");
+  command->add_option("--format", flags->format, "text, json, dot or svg")->capture_default_str();
   command->add_option("-o", flags->output, "a file; default: the terminal");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

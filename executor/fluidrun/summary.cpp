@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -23,8 +25,14 @@ struct SummaryFlags {
 
 struct Row {
   std::string name, shape;
-  int64_t parameters = 0, parameter_bytes = 0, saved_bytes = 0;
+  int64_t parameters = 0;
   double flops = 0;
+  int64_t saved_bytes = 0;
+};
+
+/// Numbers of variables and their bytes.
+struct Count {
+  int64_t numbers = 0, bytes = 0;
 };
 
 std::vector<Type> concrete(std::vector<Type> types, int64_t batch) {
@@ -41,29 +49,97 @@ double flops_of(const ir::Op& op, int64_t batch) {
   return (*def_of(op).cost)({in, out, op.attrs}).flops;
 }
 
+/// The layer's name, with the op that computes most of it.
+std::string name_of(const Box& box, int64_t batch) {
+  const ir::Op* most = nullptr;
+  for (const ir::Op* op : box.ops) {
+    if (source_kind(*op) != SourceKind::none) continue;
+    if (most == nullptr || flops_of(*op, batch) > flops_of(*most, batch)) most = op;
+  }
+  return most == nullptr || most->name == box.title ? box.title
+                                                    : box.title + " (" + most->name + ")";
+}
+
 Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
-  Row row{.name = box.title};
+  Row row{.name = name_of(box, batch)};
   for (const ir::Op* op : box.ops) {
     if (op->results.empty()) continue;
     const Type& type = op->results.front().type;
-    if (source_kind(*op) == SourceKind::parameter) {
-      row.parameters += type.shape.numel_at(batch);
-      row.parameter_bytes += type.bytes_at(batch);
-      if (box.ops.size() == 1) row.shape = type.shape.at(batch).str();
-      continue;
-    }
+    if (source_kind(*op) == SourceKind::parameter) row.parameters += type.shape.numel_at(batch);
+    if (source_kind(*op) != SourceKind::none) continue;
     row.shape = type.shape.at(batch).str();
-    if (source_kind(*op) == SourceKind::none) row.flops += flops_of(*op, batch);
+    row.flops += flops_of(*op, batch);
     if (!saved.contains(op->id)) continue;
     for (const ir::Result& r : op->results) row.saved_bytes += r.type.bytes_at(batch);
   }
   return row;
 }
 
+/// Rows of layers and lone ops; equal names are numbered.
+std::vector<Row> rows_of(const Program& program, int64_t batch) {
+  const std::set<int64_t> saved = saved_ops(program);
+  std::vector<Row> rows;
+  std::map<std::string, int> times, numbers;
+  for (const Box& box : diagram_of(program).boxes) {
+    Row row = row_of(box, saved, batch);
+    if (row.shape.empty()) continue;
+    ++times[row.name];
+    rows.push_back(std::move(row));
+  }
+  for (Row& row : rows) {
+    if (times[row.name] > 1) row.name += fmt::format("_{}", ++numbers[row.name]);
+  }
+  return rows;
+}
+
+/// "52.6 M": three digits and a power of a thousand.
+std::string count_text(double count) {
+  constexpr const char* kUnits[] = {"", " k", " M", " G", " T", " P", " E"};
+  size_t unit = 0;
+  for (; count >= 999.5 && unit + 1 < std::size(kUnits); ++unit) count /= 1000;
+  return fmt::format("{:.{}f}{}", count,
+                     unit == 0 || count >= 99.95 ? 0
+                     : count >= 9.995            ? 1
+                                                 : 2,
+                     kUnits[unit]);
+}
+
+std::string size_text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
 void print_row(const Row& row) {
-  fmt::print("{:<24} {:<22} {:>11} {:>12} {:>11.3f} {:>12}\n", row.name, row.shape, row.parameters,
-             bytes_text(static_cast<double>(row.parameter_bytes)), row.flops / 1e6,
-             bytes_text(static_cast<double>(row.saved_bytes)));
+  fmt::print("{:<30} {:<18} {:>10} {:>8} {:>10}\n", row.name, row.shape, row.parameters,
+             count_text(row.flops), size_text(row.saved_bytes));
+}
+
+void print_inputs(const Program& program, int64_t batch) {
+  for (const ir::Op* feed : feeds_of(program.ir())) {
+    const Type& type = feed->results[0].type;
+    fmt::print("input {} : {}{}\n", feed->symbol, fluid::name_of(type.dtype),
+               type.shape.at(batch).str());
+  }
+}
+
+/// Parameters, and states that are no optimizer's: what a trained model consists of. Returns the
+/// bytes of those that are trained.
+int64_t print_variables(const Program& program) {
+  const std::set<std::string> trained = trained_parameters(program);
+  Count all, updated;
+  for (const auto& op : program.ir().main().ops) {
+    if (!is_variable(*op) || op->symbol == kRandomState) continue;
+    const Type& type = op->results[0].type;
+    for (Count* count : {&all, trained.contains(op->symbol) ? &updated : nullptr}) {
+      if (count == nullptr) continue;
+      count->numbers += type.shape.numel_at(1);
+      count->bytes += type.bytes_at(1);
+    }
+  }
+  const auto line = [](const char* name, Count count) {
+    fmt::print("{:<22} {:>10} {:>12}\n", name, count.numbers, size_text(count.bytes));
+  };
+  line("total parameters", all);
+  line("trainable", updated);
+  line("not trainable", {all.numbers - updated.numbers, all.bytes - updated.bytes});
+  return updated.bytes;
 }
 
 /// Refuses a batch for which the bytes of a value, or their sum, would overflow.
@@ -76,27 +152,25 @@ void check_sizes(const Program& program, int64_t batch) {
 int run(const SummaryFlags& flags) {
   const Program program = open_program(flags.program);
   check_sizes(program, flags.batch);
-  const std::set<int64_t> saved = saved_ops(program);
-  const std::string line(97, '-');
-  fmt::print("{}, batch {}\n{:<24} {:<22} {:>11} {:>12} {:>11} {:>12}\n{}\n", program.ir().name,
-             flags.batch, "layer", "output", "parameters", "bytes", "MFLOP", "saved", line);
-  Row total{.name = "total"};
-  const Diagram diagram = diagram_of(program);
-  for (const Box& box : diagram.boxes) {
-    const Row row = row_of(box, saved, flags.batch);
-    if (row.shape.empty()) continue;
+  const std::vector<Row> rows = rows_of(program, flags.batch);
+  const std::string line(80, '-');
+  fmt::print("{}, batch {}\n", program.ir().name, flags.batch);
+  print_inputs(program, flags.batch);
+  fmt::print("\n{:<30} {:<18} {:>10} {:>8} {:>10}\n{}\n", "layer (op)", "output", "parameters",
+             "FLOPs", "saved", line);
+  double flops = 0;
+  int64_t saved = 0;
+  for (const Row& row : rows) {
     print_row(row);
-    total.parameters += row.parameters;
-    total.parameter_bytes += row.parameter_bytes;
-    total.saved_bytes += row.saved_bytes;
-    total.flops += row.flops;
+    flops += row.flops;
+    saved += row.saved_bytes;
   }
   fmt::print("{}\n", line);
-  print_row(total);
-  fmt::print("optimizer {}, gradients {}, forward {:.3f} MFLOP a sample\n",
-             bytes_text(static_cast<double>(optimizer_bytes(program))),
-             bytes_text(static_cast<double>(total.parameter_bytes)),
-             total.flops / 1e6 / static_cast<double>(flags.batch));
+  const int64_t gradients = print_variables(program);
+  fmt::print("forward FLOPs          {:>10} {:>12} a sample\n", count_text(flops),
+             count_text(flops / static_cast<double>(flags.batch)));
+  fmt::print("training: gradients {}, optimizer {}, saved for backward {}\n", size_text(gradients),
+             size_text(optimizer_bytes(program)), size_text(saved));
   return 0;
 }
 
@@ -106,10 +180,13 @@ void add_summary(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("summary", "Print a program's layers and their sizes");
   command->footer(
       "Example: fluidrun summary mnist_fluid --batch 100\n\n"
-      "saved: activation bytes that a training step keeps for its backward pass.");
+      "FLOPs: of the forward pass. saved: activation bytes that a training step keeps for its "
+      "backward pass.");
   const auto flags = std::make_shared<SummaryFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
+  command->add_option("--batch", flags->batch, "samples a step")
+      ->check(must_be_count)
+      ->capture_default_str();
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

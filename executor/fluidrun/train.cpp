@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/epoch_table.h"
 #include "executor/fluidrun/figures.h"
 #include "executor/fluidrun/line_file.h"
 #include "executor/fluidrun/progress.h"
@@ -48,6 +50,16 @@ double set_rate(Program& program, double lr) {
   return train->attrs.get_or("lr", 0.0);
 }
 
+/// The name of the output that training minimizes; empty when the loss is no output.
+std::string loss_output(const Program& program) {
+  const ir::Graph& graph = program.ir().main();
+  const ir::Op* train = find_directive(program.ir().main());
+  for (const ir::Output& o : graph.outputs) {
+    if (train != nullptr && o.value == train->operands.at(0)) return o.name;
+  }
+  return "";
+}
+
 /// A line of --log-json.
 std::string log_line(int64_t epoch, int64_t step, const Outputs& outputs, double lr, double ms) {
   nlohmann::ordered_json line = {{"epoch", epoch}, {"step", step}};
@@ -69,6 +81,7 @@ class Training {
       : flags_(flags),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
+        loss_(loss_output(program_)),
         val_opening_(
             std::async(std::launch::async, [&] { return open_validation(program_, flags); })),
         reader_(
@@ -88,15 +101,17 @@ class Training {
     describe();
     const Signals signals;
     Progress progress(flags_.epochs, reader_.batches(), lr_);
+    EpochTable table(flags_.epochs);
     for (int64_t epoch = 1; epoch <= flags_.epochs && !finished(); ++epoch) {
       const Clock::time_point begin = Clock::now();
+      const int64_t steps_before = steps_;
       progress.begin_epoch(epoch);
       train_epoch(epoch, progress);
+      const double ms = ms_since(begin) / static_cast<double>(steps_ - steps_before);
       progress.clear();
-      std::string line = fmt::format("epoch {}/{}  {}", epoch, flags_.epochs, figures_.text());
-      if (val_ && !Signals::stop_asked()) line += "  |  " + validate();
-      fmt::print("{}  |  {:.2f} s\n", line, ms_since(begin) / 1e3);
-      std::fflush(stdout);
+      auto figures = figures_.values();
+      if (val_ && !Signals::stop_asked()) validate(figures);
+      table.print(epoch, figures, ms, ms_since(begin) / 1e3);
     }
     if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
     save();
@@ -147,21 +162,37 @@ class Training {
       const Outputs outputs = executor_.run(batch);
       figures_.add(outputs, batch.size);
       ++steps_;
-      if (log_) log_->append(log_line(epoch, steps_, outputs, lr_, ms_since(begin)));
+      if (log_) log(log_line(epoch, steps_, outputs, lr_, ms_since(begin)));
+      check_loss(outputs);
       progress.step(++in_epoch, batch.size, [&] { return figures_.text(); });
       if (Signals::take_save_asked()) save();
       if (finished()) return;
     }
   }
 
-  std::string validate() {
+  /// What was trained until then is not lost when the log cannot be written.
+  void log(const std::string& line) {
+    try {
+      log_->append(line);
+    } catch (const UserError&) {
+      save();
+      throw;
+    }
+  }
+
+  /// After a nan all parameters are nan, and stay so.
+  void check_loss(const Outputs& outputs) const {
+    if (loss_.empty() || !std::isnan(outputs[loss_].item())) return;
+    throw UserError(fmt::format(
+        "'{}' is nan at step {}: training diverged, and nothing is saved; try a smaller --lr than "
+        "{:g}",
+        loss_, steps_, lr_));
+  }
+
+  void validate(std::vector<std::pair<std::string, double>>& to) {
     Figures figures;
     for (const Batch& batch : *val_) figures.add(executor_.eval(batch), batch.size);
-    std::string text;
-    for (const auto& [name, value] : figures.values()) {
-      text += fmt::format("{}val_{} {:.4f}", text.empty() ? "" : "  ", name, value);
-    }
-    return text;
+    for (const auto& [name, value] : figures.values()) to.emplace_back("val_" + name, value);
   }
 
   void save() {
@@ -174,6 +205,7 @@ class Training {
   Resident before_ = resident_now();
   Program program_;
   double lr_;
+  std::string loss_;                                ///< the output of that name
   std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled
   Reader reader_;
   std::optional<Reader> val_;
@@ -191,12 +223,15 @@ void add_train(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the training data")->required();
   command->add_option("--val", flags->val, "data to evaluate after each epoch");
-  command->add_option("--epochs", flags->epochs, "times through the data")->check(must_be_count);
-  command->add_option("--batch", flags->batch, "samples a step")->check(must_be_count);
+  command->add_option("--epochs", flags->epochs, "times through the data")
+      ->check(must_be_count)
+      ->capture_default_str();
+  add_batch(*command, flags->batch);
   command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
       ->check(must_be_positive);
   command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling")
-      ->check(must_be_natural);
+      ->check(must_be_natural)
+      ->capture_default_str();
   command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
       ->check(must_be_count);
   command->add_option("--params", flags->params, "start from these parameters (safetensors)");

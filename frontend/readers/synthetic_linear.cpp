@@ -29,7 +29,9 @@ Dataset synthetic_linear(int64_t rows, uint64_t seed) {
 DataKind synthetic_linear_kind() {
   return {.name = "synthetic-linear",
           .usage = "synthetic-linear",
-          .doc = "y = x . (2, -3) + 10 + normal noise of sigma 2: x f32[2], y f32[1]",
+          .doc =
+              "y = x . (2, -3) + 10 + normal noise of sigma 2: x f32[2], y f32[1]; n=N samples, "
+              "seed=N",
           .needs_path = false,
           .full_batch = true,
           .options = {"n", "seed"},

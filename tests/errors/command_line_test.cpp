@@ -34,6 +34,9 @@ TEST_F(CommandLine, IsRefused) {
       {"opt", "opt needs a program, or --list"},
       {"opt line.fir --pass dc", "no pass 'dc' (did you mean 'dce'?)"},
       {"opt line.fir --pass dec", "no pass 'dec' (did you mean 'dce'?)"},
+      {"opt line.fir --pass fuse", "pass fuse needs 'typed': run infer_types before it"},
+      {"opt line.fir --pass infer_types,plan_memory",
+       "pass plan_memory needs 'scheduled': run schedule before it"},
       {"opt line.fir --pipeline tran",
        "no pipeline 'tran'; there are train, eval, predict and init"},
       {"show line.fir --format svgg", "must be text, json, dot or svg (did you mean 'svg'?)"},
@@ -93,7 +96,8 @@ TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {
     std::ofstream(dir_.file("run.toml")) << text;
     refuse("train line.fir --data synthetic-linear?n=50 --config run.toml", message);
   };
-  refuse_options("[train]\nepoch = 3\n", "--config: train.epoch is not expected");
+  refuse_options("[train]\nepoch = 3\n",
+                 "--config: train.epoch is not expected (did you mean '--epochs'?)");
   refuse_options("[train]\nhelp = true\n", "not allowed in a configuration file");
   refuse_options("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
   refuse_options("[train\nepochs = 3\n", "--config: [train is not expected");

@@ -83,7 +83,7 @@ TEST_F(DamagedFiles, Parameters) {
                 "tensor 'w' has 12 bytes, which its shape does not take");
   refuse_header("{\"w\":" + std::string(1'000'000, '['), "tensor 'w' has a list where");
   refuse_header(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})",
-                "parameter 'w' is f32[2, 1], not f32[3]");
+                "'w' is given as f32[3], but the parameter is f32[2, 1]");
   refuse_header(R"({"v":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})",
                 "parameter 'w' is missing");
   refuse_header(R"({"w":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"

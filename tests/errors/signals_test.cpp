@@ -31,7 +31,7 @@ class Signals : public FluidrunTest {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(127);
     }
-    ASSERT_TRUE(until([&] { return log().find("epoch 2/") != std::string::npos; })) << log();
+    ASSERT_TRUE(until([&] { return log().find(" 2/100000000 ") != std::string::npos; })) << log();
   }
   void TearDown() override {
     if (child_ > 0) kill(child_, SIGKILL);

@@ -160,7 +160,10 @@ TEST(Executor, SavesAndLoadsParameters) {
   loaded.load(dir.file("a.safetensors"));
   EXPECT_EQ(parameter_bytes(saved), parameter_bytes(loaded));
   expect_user_error([&] { loaded.set_parameter("fc0.b", Tensor(f32, {4})); },
-                    "parameter 'fc0.b' is f32[3], not f32[4]");
+                    "'fc0.b' is given as f32[4], but the parameter is f32[3]");
+  expect_user_error([&] { loaded.set_parameter("fc0.b", Tensor(i32, {3})); },
+                    "'fc0.b' is given as i32[3], but the parameter is f32[3]");
+  loaded.set_parameter("fc0.b", Tensor(f64, {3}));
   expect_user_error([&] { loaded.parameter("fc0.v"); }, "no variable 'fc0.v'");
   Program wider("wider");
   const Value x = wider.data("x", {kBatch, 2}, f32);

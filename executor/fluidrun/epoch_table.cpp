@@ -1,0 +1,45 @@
+#include "executor/fluidrun/epoch_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "executor/fluidrun/figures.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kNarrowest = 9;  // -1.234e+05
+
+size_t width_of(const std::string& name) { return std::max(kNarrowest, name.size()); }
+
+}  // namespace
+
+size_t EpochTable::epoch_width() const {
+  return std::max<size_t>(5, 2 * std::to_string(epochs_).size() + 1);
+}
+
+void EpochTable::print_names(const std::vector<std::pair<std::string, double>>& figures) {
+  std::string line = fmt::format("{:>{}}", "epoch", epoch_width());
+  for (const auto& [name, value] : figures) {
+    names_.push_back(name);
+    line += fmt::format("  {:>{}}", name, width_of(name));
+  }
+  fmt::print("{}  {:>8}  {:>8}\n", line, "ms/step", "time");
+}
+
+void EpochTable::print(int64_t epoch, const std::vector<std::pair<std::string, double>>& figures,
+                       double ms_per_step, double seconds) {
+  if (names_.empty()) print_names(figures);
+  std::string line = fmt::format("{:>{}}", fmt::format("{}/{}", epoch, epochs_), epoch_width());
+  for (const std::string& name : names_) {
+    const auto figure = std::ranges::find(figures, name, &std::pair<std::string, double>::first);
+    line += fmt::format("  {:>{}}", figure == figures.end() ? "-" : figure_text(figure->second),
+                        width_of(name));
+  }
+  fmt::print("{}  {:>8.2f}  {:>6.2f} s\n", line, ms_per_step, seconds);
+  std::fflush(stdout);
+}
+
+}  // namespace fluid

@@ -1,0 +1,143 @@
+// What people read: the lines of an epoch, the summary, notes and warnings.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "ir/atomic_file.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+using Reports = FluidrunTest;
+
+const std::string kData = " --data synthetic-linear?n=50";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(Reports, EpochsAreAnAlignedTable) {
+  const Result result =
+      run("train line.fir --val synthetic-linear?n=50 --epochs 10 2>/dev/null" + kData);
+  const std::vector<std::string> lines = lines_of(result.output);
+  ASSERT_EQ(lines.size(), 11u) << result.output;
+  EXPECT_TRUE(lines[0].starts_with("epoch       loss   val_loss   ms/step      time")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with(" 1/10  ")) << lines[1];
+  EXPECT_TRUE(lines[10].starts_with("10/10  ")) << lines[10];
+  for (const std::string& line : lines) EXPECT_EQ(line.size(), lines[0].size()) << line;
+}
+
+TEST_F(Reports, TheProgressFitsTheTerminal) {
+  if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "no script(1)";
+  for (const size_t width : {60u, 80u, 200u}) {
+    const Result result = run_command(
+        "script -qec \"stty cols " + std::to_string(width) + "; TERM=xterm " + kFluidrun +
+        " train line.fir --data 'synthetic-linear?n=1000000' --batch 10 --max-steps 60000\" "
+        "/dev/null < /dev/null");
+    const size_t begin = result.output.rfind("\r\x1b[K", result.output.rfind("\r\x1b[K") - 1);
+    ASSERT_NE(begin, std::string::npos) << result.output;
+    const size_t text = begin + 4;
+    const std::string line = result.output.substr(text, result.output.find('\r', text) - text);
+    EXPECT_LT(line.size(), width) << line;
+    for (const std::string part : {"1/1", "/100000", "loss "}) {
+      EXPECT_NE(line.find(part), std::string::npos) << line;
+    }
+    EXPECT_NE(line.find(width < 200 ? " ms" : "samples/s"), std::string::npos) << line;
+  }
+}
+
+TEST_F(Reports, TheSummaryIsAsWideAsATerminal) {
+  write_plain(dir_.file("net.fir"), R"(program @net {
+  %x = data "x" : f32[?, 1, 8, 8]
+  %f = param "frozen" : f32[1, 1, 8, 8]
+  %a = relu(%x) : f32[?, 1, 8, 8]
+  %b = relu(%a) : f32[?, 1, 8, 8]
+  output "b" = %b
+}
+)");
+  const std::string net = run("summary net.fir --batch 2").output;
+  EXPECT_NE(net.find("input x : f32[2, 1, 8, 8]"), std::string::npos) << net;
+  EXPECT_NE(net.find("\nrelu_1  "), std::string::npos) << net;
+  EXPECT_NE(net.find("\nrelu_2  "), std::string::npos) << net;
+  EXPECT_NE(net.find("not trainable                  64        256 B"), std::string::npos) << net;
+  const std::string line = run("summary line.fir --batch 10").output;
+  EXPECT_NE(line.find("trainable                       2          8 B"), std::string::npos) << line;
+  EXPECT_NE(line.find("training: gradients 8 B, optimizer 0 B, saved for backward"),
+            std::string::npos)
+      << line;
+  for (const std::string& row : lines_of(net + line)) EXPECT_LE(row.size(), 80u) << row;
+}
+
+TEST_F(Reports, ANanLossEndsTheTraining) {
+  write_plain(dir_.file("w.safetensors"), "old");
+  refuse_late("train line.fir --lr 1e30 --epochs 100 --save w.safetensors" + kData,
+              "training diverged, and nothing is saved; try a smaller --lr than 1e+30");
+  EXPECT_EQ(read_file(dir_.file("w.safetensors")), "old");
+}
+
+TEST_F(Reports, ALogThatCannotBeWrittenLosesNoTraining) {
+  const Result result = run("train line.fir --log-json /dev/full --save w.safetensors" + kData);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.output.find("saved w.safetensors\nfluidrun: cannot write '/dev/full': No space"),
+            std::string::npos)
+      << result.output;
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("w.safetensors")));
+}
+
+TEST_F(Reports, UntrainedParametersAreSaid) {
+  const std::string note = "without --params: the parameters are untrained, as initialised\n";
+  const std::string commands[] = {"eval line.fir" + kData, "predict line.fir" + kData,
+                                  "run line.fir --input x=1x2xf32=1,2"};
+  for (const std::string& command : commands) {
+    const Result result = run(command);
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find(note), std::string::npos) << command;
+  }
+  run("train line.fir --save w.safetensors" + kData);
+  for (const std::string& command : commands) {
+    const Result result = run(command + " --params w.safetensors");
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_EQ(result.output.find(note), std::string::npos) << command;
+  }
+}
+
+TEST_F(Reports, AnExampleIsNamedWithoutAnExtension) {
+  if (!std::filesystem::exists(FLUID_BINARY_DIR "/examples/mnist_fluid.fluid")) {
+    GTEST_SKIP() << "the examples are not recorded";
+  }
+  refuse("verify mnist_fluid.fir", "no program 'mnist_fluid.fir' (did you mean 'mnist_fluid'?)");
+  std::filesystem::create_directory(dir_.file("mnist_fluid"));
+  EXPECT_EQ(run("verify mnist_fluid").code, 0);
+}
+
+TEST_F(Reports, PredictNeedsRows) {
+  write_plain(dir_.file("sum.fir"), R"(program @all {
+  %x = data "x" : f32[?, 2]
+  %s = mean(%x) : f32[]
+  output "total" = %s
+}
+)");
+  refuse_late("predict sum.fir" + kData,
+              "predict needs an output with one row a sample; there is 'total' f32[]");
+  const Result result = run("predict line.fir --output line=@a.npy --output line=@b.npy" + kData);
+  EXPECT_EQ(read_file(dir_.file("a.npy")), read_file(dir_.file("b.npy"))) << result.output;
+}
+
+TEST_F(Reports, HelpSaysTheDefaultsAndTheVersion) {
+  const std::string help = run("train --help").output;
+  EXPECT_NE(help.find("--epochs INT=1 "), std::string::npos) << help;
+  EXPECT_NE(help.find("--threads INT=0 "), std::string::npos) << help;
+  EXPECT_NE(help.find("default: 100"), std::string::npos) << help;
+  EXPECT_NE(help.find("n=N samples, seed=N"), std::string::npos) << help;
+  EXPECT_TRUE(run("--version").output.starts_with("fluidrun 0.")) << run("--version").output;
+}
+
+}  // namespace
+}  // namespace fluid
