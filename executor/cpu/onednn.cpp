@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "executor/cpu/onednn_memory.h"
 #include "executor/cpu/onednn_plan.h"
@@ -95,6 +96,12 @@ std::optional<OnednnEpilogue> match(const ir::Op& op, const Chain& chain, int ch
   return epilogue;
 }
 
+/// oneDNN computes with extents in 32 bits and dies of larger ones.
+bool fits_onednn(const Type& type) {
+  return std::ranges::all_of(
+      type.shape, [](const Dim& d) { return d.size <= std::numeric_limits<int32_t>::max(); });
+}
+
 std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
                                   const Kind& kind) {
   const auto epilogue = match(op, chain, kind.channel_axis, batch);
@@ -104,8 +111,10 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   for (const Value& v : op.operands) task.operands.push_back(concrete(v.type(), batch));
   for (const Type& t : task.operands) {
     if (t.dtype != task.result.dtype || t.shape.numel().size == 0) return std::nullopt;
+    if (!fits_onednn(t)) return std::nullopt;
   }
   if (!onednn_dtype(task.result.dtype) || task.result.shape.numel().size == 0) return std::nullopt;
+  if (!fits_onednn(task.result)) return std::nullopt;
   return task;
 }
 

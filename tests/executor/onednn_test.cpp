@@ -185,6 +185,15 @@ TEST(Onednn, Conv2dWithBiasAndRelu) {
   check_claims(p, 2);
 }
 
+TEST(Onednn, LeavesExtentsBeyond32BitsAlone) {
+  ir::Program program("large");
+  ir::Graph& graph = program.main();
+  const int64_t rows = int64_t{1} << 42;
+  const Value x = record_source(graph, "data", "x", {f32, {rows, 8}, {}}, {}, {});
+  const Value w = record_source(graph, "data", "w", {f32, {8, 16}, {}}, {}, {});
+  EXPECT_TRUE(onednn_claims(*matmul(x, w).op(), {}, kRates).empty());
+}
+
 TEST(Onednn, Conv2dOfOneChannel) {
   Program p;
   const Value x = p.feed({2, 1, 11, 13}), w = p.feed({32, 1, 3, 3});
