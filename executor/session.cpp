@@ -123,6 +123,7 @@ std::unique_ptr<Prepared> Session::compile(const Options& options) {
   step->program = recorded_->clone();
   run_passes(*step->program, pipeline(options), options, device_->target());
   step->plan = memory_plan(*step->program, options);
+  if (options.guard_plan) verify_plan(step->plan, *step->program, options);
   passes_ms_ += ms_since(start);
   check_memory(step->plan, options.batch);
   step->executable = device_->build(*step->program, step->plan, options);

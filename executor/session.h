@@ -100,7 +100,7 @@ class Session {
   Variables variables_;
   std::vector<std::unique_ptr<Prepared>> steps_;
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< shared with outputs' views
-  Regions regions_;  ///< of the arena
+  Regions regions_;                                           ///< of the arena
   std::array<Held, 2> held_;
   Slots slots_;  ///< of the next step
   bool initialised_ = false;

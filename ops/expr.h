@@ -108,8 +108,8 @@ bool is_constant(const Expr& e);  ///< any constant
 bool is_constant(const Expr& e, double value);
 bool same(const Expr& a, const Expr& b);  ///< structurally equal
 
-Expr operator+(const Expr& a,
-               const Expr& b);  // these fold constants, x-0, x*1; of integers x+0, x*0
+// These fold constants, x-0 and x*1, and of integers x+0 and x*0.
+Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
 Expr operator/(const Expr& a, const Expr& b);
