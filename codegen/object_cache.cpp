@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <string_view>
 #include <vector>
 
@@ -35,11 +34,19 @@ bool has_magic(const std::string& bytes) {
   return bytes.starts_with(std::string_view(kMagic, sizeof kMagic));
 }
 
+/// Whether a name is that of an entry, k<32 hexadecimal digits>.o, or of a temporary file of one.
+bool names_entry(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr size_t kKeyEnd = 33;
+  return name.starts_with('k') && name.find_first_not_of(kDigits, 1) == kKeyEnd &&
+         name.substr(kKeyEnd).starts_with(kSuffix) &&
+         (name.ends_with(kSuffix) || name.ends_with(".tmp"));
+}
+
 /// Whether the file's name and first bytes say that a cache wrote it. The directory is the user's
 /// choice and may hold anything else.
 bool is_entry(const fs::path& path) {
-  static const std::regex kName("k[0-9a-f]{32}\\.o(\\.[0-9]+\\.[0-9]+\\.tmp)?");
-  if (!std::regex_match(path.filename().string(), kName)) return false;
+  if (!names_entry(path.filename().string())) return false;
   std::string start(sizeof kMagic, '\0');
   std::ifstream(path, std::ios::binary).read(start.data(), sizeof kMagic);
   return has_magic(start);
