@@ -14,7 +14,7 @@ constexpr int kPoison = 0xFF;  // a NaN in every float type
 
 PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), positions_(positions) {}
 
-void PlanGuard::start() { std::memset(transient_, kPoison, static_cast<size_t>(plan_.transient)); }
+void PlanGuard::start() { std::fill_n(transient_, plan_.transient, std::byte{kPoison}); }
 
 std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   std::vector<Span> live;
