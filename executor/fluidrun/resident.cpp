@@ -47,7 +47,7 @@ Resident resident_now() {
   return now;
 }
 
-Owners owners_outside(const MemoryUse& arena, const Resident& before,
+Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resident& opened,
                       const std::vector<const Reader*>& readers) {
   const Resident now = resident_now();
   int64_t data = 0, buffers = 0;
@@ -58,11 +58,14 @@ Owners owners_outside(const MemoryUse& arena, const Resident& before,
   // What the process held for a while and gave back, above what it will hold when it runs.
   const int64_t to_come = arena.total - arena.touched + buffers;
   const int64_t given_back = std::max<int64_t>(0, now.peak - now.total - to_come);
-  Owners owners = {{"data", data},
-                   {"batches", buffers},
-                   {"compiled kernels", now.made_code - before.made_code},
-                   {"passes, LLVM, library primitives",
-                    now.other - before.other - data - arena.touched + given_back}};
+  const bool by_reading = now.peak == opened.peak;
+  Owners owners = {
+      {"data", data},
+      {"reading the data", by_reading ? given_back : 0},
+      {"batches", buffers},
+      {"compiled kernels", now.made_code - before.made_code},
+      {"passes, LLVM, library primitives",
+       now.other - before.other - data - arena.touched + (by_reading ? 0 : given_back)}};
   for (const auto& [name, bytes] : now.files) {
     const auto earlier = before.files.find(name);
     owners.emplace_back("code of " + name,

@@ -26,8 +26,9 @@ Resident resident_now();
 using Owners = std::vector<std::pair<std::string, int64_t>>;
 
 /// What has come since `before`, measured, and what the readers will still take. Between `before`
-/// and now they were opened, and the steps of an executor compiled whose arena is `arena`.
-Owners owners_outside(const MemoryUse& arena, const Resident& before,
+/// and `opened` they were opened; since then the steps of an executor were compiled whose arena is
+/// `arena`.
+Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resident& opened,
                       const std::vector<const Reader*>& readers);
 
 }  // namespace fluid

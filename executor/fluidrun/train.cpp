@@ -142,7 +142,7 @@ class Training {
     std::vector<const Reader*> readers = {&reader_};
     if (val_) readers.push_back(&*val_);
     std::vector<std::string> outside;  // of 1 MiB and more
-    for (const auto& [owner, bytes] : owners_outside(arena, before_, readers)) {
+    for (const auto& [owner, bytes] : owners_outside(arena, before_, opened_, readers)) {
       outside.push_back(owner + " " + text(bytes));
     }
     if (outside.empty()) outside.push_back("nothing of 1 MiB");
@@ -208,6 +208,7 @@ class Training {
   std::string loss_;                                ///< the output of that name
   std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled
   Reader reader_;
+  Resident opened_ = resident_now();
   std::optional<Reader> val_;
   Executor executor_;
   std::optional<LineFile> log_;

@@ -3,8 +3,11 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "ir/error.h"
@@ -13,8 +16,8 @@ namespace fluid {
 namespace {
 
 constexpr unsigned kBuffer = 1 << 18;
-constexpr size_t kFirst = size_t{1} << 20;
-constexpr size_t kMaxRead = size_t{1} << 30;
+constexpr size_t kRead = size_t{1} << 20;
+constexpr size_t kMostCompressed = 1032;  // deflate's largest ratio: zlib.net/zlib_tech.html
 
 struct GzCloser {
   void operator()(gzFile_s* file) const { gzclose(file); }
@@ -22,6 +25,21 @@ struct GzCloser {
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
   throw UserError("cannot read '" + path + "': " + why);
+}
+
+/// What the file probably holds: its size, or what a gzip file says at its end (RFC 1952, 2.3.1).
+size_t probable_size(const std::string& path) {
+  std::error_code not_a_file;
+  const uintmax_t size = std::filesystem::file_size(path, not_a_file);
+  if (not_a_file) return 0;
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 2> magic = {};
+  std::array<unsigned char, 4> last = {};
+  file.read(reinterpret_cast<char*>(magic.data()), magic.size());
+  if (!file || magic != std::array<unsigned char, 2>{0x1f, 0x8b}) return size;
+  file.seekg(-4, std::ios::end).read(reinterpret_cast<char*>(last.data()), last.size());
+  const uint32_t said = last[0] | last[1] << 8 | last[2] << 16 | uint32_t{last[3]} << 24;
+  return std::min(uintmax_t{said}, size * kMostCompressed);
 }
 
 }  // namespace
@@ -33,11 +51,14 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
+  text.reserve(std::min(most, probable_size(path) + 1));  // and one byte, where the end is seen
   size_t used = 0;
   for (;;) {
-    if (used == text.size()) text.resize(std::min(most, std::max(kFirst, used * 2)));
-    const auto wanted = static_cast<unsigned>(std::min(text.size() - used, kMaxRead));
-    const int n = gzread(file.get(), text.data() + used, wanted);
+    if (used == text.size()) {
+      const size_t room = used < text.capacity() ? text.capacity() : used + kRead;
+      text.resize(std::min({most, room, used + kRead}));
+    }
+    const int n = gzread(file.get(), text.data() + used, static_cast<unsigned>(text.size() - used));
     int code = Z_OK;
     const char* why = gzerror(file.get(), &code);
     if (code == Z_ERRNO) fail(path, std::strerror(errno));

@@ -91,6 +91,19 @@ TEST_F(Memory, OfTrainIsExplainedByArenaAndList) {
   }
 }
 
+TEST_F(Memory, OfTextIsExplainedByTheDataAndItsReading) {
+  const std::string path = dir_.file("large.csv");
+  std::ofstream csv(path);
+  csv << "a,b,y\n";
+  for (int row = 0; row < 900'000; ++row) csv << "0.12345678,0.87654321,0.5\n";
+  csv.close();
+  const std::string steps = "linear_regression --batch 100000 --max-steps 2 --data 'csv:" + path;
+  account_of(steps + "?label=y'");  // compiles, in the memory that reading gave back
+  const Account account = account_of(steps + "?label=y'");
+  EXPECT_GT(mib_after(account.text, "reading the data"), 4);
+  EXPECT_NEAR(account.said, account.grown, 0.1 * account.grown) << account.text;
+}
+
 TEST_F(Memory, OfAllDataAsOneBatchIsNoMoreThanSaid) {
   const Account account = account_of("linear_regression --data synthetic-linear --max-steps 10");
   EXPECT_LE(account.grown, 1.1 * account.said)
