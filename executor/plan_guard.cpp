@@ -19,6 +19,7 @@ void PlanGuard::start() { std::fill_n(transient_, plan_.transient, std::byte{kPo
 std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   std::vector<Span> live;
   auto add = [&](const Range& r) {
+    if (r.bytes == 0) return;  // it may lie past the end
     if (r.region == Region::transient && r.first <= position && position <= r.last) {
       live.push_back({r.offset, r.offset + r.bytes});
     }

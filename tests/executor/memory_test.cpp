@@ -63,6 +63,16 @@ TEST_F(PlanGuardTest, AcceptsWritesToLiveMemoryAndClearsTheDead) {
   EXPECT_EQ(memory_[70], std::byte{2});
 }
 
+TEST_F(PlanGuardTest, TakesAnEmptyValuePastTheEndForNoMemory) {
+  plan_.values[program_.main().ops[2]->result()] = {.offset = 192, .bytes = 0, .last = 2};
+  memory_.resize(192);  // what lies behind is another's
+  PlanGuard guard(plan_, 3);
+  guard.bind(memory_.data());
+  guard.start();
+  for (int i = 0; i < 3; ++i) guard.after(i, op(static_cast<size_t>(i)));
+  EXPECT_EQ(memory_[130], std::byte{0});
+}
+
 TEST_F(PlanGuardTest, FindsAWriteToDeadMemory) {
   PlanGuard guard(plan_, 3);
   guard.bind(memory_.data());

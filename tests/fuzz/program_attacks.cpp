@@ -36,7 +36,8 @@ std::unique_ptr<ir::Program> whole_net(Random& random) {
 std::unique_ptr<ir::Program> saved_net(Random& random) {
   auto program = whole_net(random);
   if (below(random, 4) != 0) return program;
-  const Options options{.mode = Mode::train, .batch = kBatchSize, .libraries = false};
+  const bool libraries = below(random, 2) == 0;
+  const Options options{.mode = Mode::train, .batch = kBatchSize, .libraries = libraries};
   std::vector<Pass> passes = pipeline(options);
   passes.resize(below(random, passes.size() + 1));
   try {
@@ -85,19 +86,21 @@ double work_of(const ir::Program& program) {
 }
 
 /// Plans a step, compiles it and runs it. An honest amount of work is no hang, so steps of more
-/// than a second of it end after the plan.
-void run_step(std::unique_ptr<ir::Program> recorded) {
+/// than a second of it end after the plan. Half of them are given to libraries where those are
+/// faster.
+void run_step(std::unique_ptr<ir::Program> recorded, Random& random) {
   constexpr double kMostWork = 1e8;
   const Batch batch = zeros_for(*recorded);
   const double work = work_of(*recorded);
+  const bool libraries = below(random, 2) == 0;
   const Program program(std::move(recorded));
   ExecutorOptions options{.threads = 1,
                           .any_batch = true,
-                          .libraries = false,
+                          .libraries = libraries,
                           .verify_plan = true,
                           .memory_limit = kMemoryLimit};
   if (work > kMostWork) {
-    Options plan{.mode = Mode::eval, .batch = kBatchSize, .libraries = false};
+    Options plan{.mode = Mode::eval, .batch = kBatchSize, .libraries = libraries};
     run_passes(*program.ir().clone(), pipeline(plan), plan, CpuTarget(describe_host(1)));
     return;
   }
@@ -106,7 +109,7 @@ void run_step(std::unique_ptr<ir::Program> recorded) {
 }
 
 /// Reads the file; a program that is accepted must be sound enough to print, read, infer and run.
-void read_and_check(const std::string& bytes, const std::string& file_name) {
+void read_and_check(const std::string& bytes, const std::string& file_name, Random& random) {
   auto program = read_program(bytes, file_name);
   const std::string text = ir::print(*program);
   const auto again = read_program(text, "printed.fir");
@@ -114,7 +117,7 @@ void read_and_check(const std::string& bytes, const std::string& file_name) {
   for (const auto& graph : program->graphs) {
     for (const auto& op : graph->ops) infer_types(*op);
   }
-  run_step(std::move(program));
+  run_step(std::move(program), random);
 }
 
 template <class T>
@@ -285,20 +288,20 @@ std::string with_changed_structure(const std::string& bytes, Random& random) {
 
 std::vector<Attack> program_attacks() {
   return {
-      {"net", [](Random& random) { run_step(whole_net(random)); }, 1},
+      {"net", [](Random& random) { run_step(whole_net(random), random); }, 1},
       {"fluid-bytes",
        [](Random& random) {
-         read_and_check(with_changed_bytes(net_file(random), random), "damaged.fluid");
+         read_and_check(with_changed_bytes(net_file(random), random), "damaged.fluid", random);
        },
        5},
       {"fluid-structure",
        [](Random& random) {
-         read_and_check(with_changed_structure(net_file(random), random), "damaged.fluid");
+         read_and_check(with_changed_structure(net_file(random), random), "damaged.fluid", random);
        },
        5},
       {"fir-bytes",
        [](Random& random) {
-         read_and_check(with_changed_bytes(net_text(random), random), "damaged.fir");
+         read_and_check(with_changed_bytes(net_text(random), random), "damaged.fir", random);
        },
        1},
   };

@@ -1,7 +1,10 @@
 #include "tests/fuzz/random_net.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "ops/functions.h"
+#include "ops/operators.h"
 #include "ops/record.h"
 
 namespace fluid::fuzz {
@@ -86,6 +89,65 @@ void try_op(Random& random, ir::Graph& graph, Values& values) {
   }
 }
 
+Value add_param(ir::Graph& graph, const Type& type) {
+  return record_source(graph, "param", "w" + std::to_string(graph.ops.size()), type, {}, {});
+}
+
+/// The last value of so many dimensions, else a new feed.
+Value image_or_rows(Random& random, ir::Graph& graph, const Values& values, size_t rank) {
+  static constexpr int64_t kChannels[] = {1, 3, 8, 16, 20, 32, 64};
+  static constexpr int64_t kExtents[] = {1, 4, 7, 8, 17, 28};
+  for (size_t i = values.size(); i-- > 0 && below(random, 2) == 0;) {
+    if (values[i].shape().size() == rank && is_float(values[i].dtype())) return values[i];
+  }
+  static constexpr DType kDTypes[] = {f32, f32, f32, f32, bf16, f64};
+  const Dim n = below(random, 2) == 0 ? Dim(rank == 4 ? 4 : 64) : Dim::of_batch(1);
+  Type type{one_of(random, kDTypes), {n, one_of(random, kChannels)}, {}};
+  while (type.shape.size() < rank) type.shape.push_back(one_of(random, kExtents));
+  return record_source(graph, "data", "x" + std::to_string(graph.ops.size()), type, {}, {});
+}
+
+Value random_conv(Random& random, ir::Graph& graph, const Values& values) {
+  static constexpr int64_t kFilters[] = {1, 4, 16, 20, 32, 64};
+  static constexpr int64_t kTaps[] = {1, 3, 3, 5};
+  const Value x = image_or_rows(random, graph, values, 4);
+  const int64_t channels = x.shape()[1].size, taps = one_of(random, kTaps);
+  const int64_t groups = below(random, 6) == 0 ? std::max<int64_t>(channels, 1) : 1;
+  const int64_t filters = one_of(random, kFilters) * groups;
+  const Value w = add_param(graph, {x.dtype(), {filters, channels / groups, taps, taps}, {}});
+  const Value y = conv2d(x, w,
+                         {.stride = {one_of(random, {1, 1, 1, 2, 3})},
+                          .padding = {one_of(random, {0, 1, 2, 7})},
+                          .dilation = {one_of(random, {1, 1, 1, 2})},
+                          .groups = groups});
+  if (below(random, 3) == 0) {
+    return max_pool2d(y, {.kernel = {one_of(random, {1, 2, 3})}, .stride = {2}});
+  }
+  return below(random, 2) == 0 ? y : y + add_param(graph, {x.dtype(), {filters, 1, 1}, {}});
+}
+
+Value random_product(Random& random, ir::Graph& graph, const Values& values) {
+  static constexpr int64_t kUnits[] = {1, 10, 64, 100, 256};
+  const Value x = image_or_rows(random, graph, values, 2 + below(random, 2));
+  const int64_t units = one_of(random, kUnits);
+  const bool transposed = below(random, 3) == 0;
+  Shape shape = {x.shape().back(), units};
+  if (transposed) std::swap(shape[0], shape[1]);
+  const Value y = matmul(x, add_param(graph, {x.dtype(), shape, {}}), {.transpose_b = transposed});
+  return below(random, 2) == 0 ? y : y + add_param(graph, {x.dtype(), {units}, {}});
+}
+
+/// What libraries have kernels for, with a bias and a relu or without; its operands fit together.
+void add_library_op(Random& random, ir::Graph& graph, Values& values) {
+  try {
+    const Value y = below(random, 2) == 0 ? random_conv(random, graph, values)
+                                          : random_product(random, graph, values);
+    values.push_back(below(random, 2) == 0 ? y : relu(y));
+  } catch (const UserError&) {
+    // A window may be larger than its image.
+  }
+}
+
 }  // namespace
 
 Type random_type(Random& random) {
@@ -112,6 +174,9 @@ std::unique_ptr<ir::Program> random_net(Random& random, int ops) {
     } else {
       try_op(random, graph, values);
     }
+  }
+  if (below(random, 2) == 0) {  // last, so that the output, and a loss, depend on them
+    for (size_t n = 1 + below(random, 3); n > 0; --n) add_library_op(random, graph, values);
   }
   graph.outputs.push_back({"out", values.back()});
   graph.outputs.push_back({"other", values[below(random, values.size())]});
