@@ -11,8 +11,7 @@ bool is_root(const ir::Op& op) {
 }
 
 bool drop_ops(ir::Graph& graph) {
-  Values roots;
-  for (const ir::Output& o : graph.outputs) roots.push_back(o.value);
+  Values roots = output_values(graph);
   std::set<const ir::Op*> live;
   for (const auto& op : graph.ops) {
     if (!is_root(*op)) continue;
@@ -20,9 +19,7 @@ bool drop_ops(ir::Graph& graph) {
     roots.insert(roots.end(), op->operands.begin(), op->operands.end());
   }
   live.merge(ancestors(roots));
-  const size_t before = graph.ops.size();
-  graph.erase_if([&](const ir::Op& op) { return !live.contains(&op); });
-  return graph.ops.size() != before;
+  return keep_only(graph, live);
 }
 
 /// Main and the graphs that its ops, and the ops of those, refer to.

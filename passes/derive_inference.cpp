@@ -24,14 +24,7 @@ Values inference_of(ir::Op& op) {
 
 /// Keeps what outputs are computed from: no directive and no store. Before ops change to inference,
 /// since some then lack the results that only an update reads.
-bool drop_training(ir::Graph& graph) {
-  Values roots;
-  for (const ir::Output& o : graph.outputs) roots.push_back(o.value);
-  const std::set<const ir::Op*> live = ancestors(roots);
-  const size_t before = graph.ops.size();
-  graph.erase_if([&](const ir::Op& op) { return !live.contains(&op); });
-  return graph.ops.size() != before;
-}
+bool drop_training(ir::Graph& graph) { return keep_only(graph, ancestors(output_values(graph))); }
 
 bool run(ir::Program& program, const Options& options, const Target&) {
   if (options.mode != Mode::eval && options.mode != Mode::predict) return false;

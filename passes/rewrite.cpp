@@ -69,6 +69,18 @@ std::set<const ir::Op*> ancestors(const Values& roots) {
   return seen;
 }
 
+Values output_values(const ir::Graph& graph) {
+  Values values;
+  for (const ir::Output& o : graph.outputs) values.push_back(o.value);
+  return values;
+}
+
+bool keep_only(ir::Graph& graph, const std::set<const ir::Op*>& live) {
+  const size_t before = graph.ops.size();
+  graph.erase_if([&](const ir::Op& op) { return !live.contains(&op); });
+  return graph.ops.size() != before;
+}
+
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch) {
   auto program = std::make_unique<ir::Program>("chain");
   ir::Graph& graph = program->main();

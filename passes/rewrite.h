@@ -26,6 +26,12 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
 /// The ops that `roots` depend on, the roots' own ops included.
 std::set<const ir::Op*> ancestors(const Values& roots);
 
+/// What leaves the graph, in the order of its outputs.
+Values output_values(const ir::Graph& graph);
+
+/// Removes the ops that are not in `live`. Returns whether there were any.
+bool keep_only(ir::Graph& graph, const std::set<const ir::Op*>& live);
+
 /// A copy of `chain` with the batch made a number, as a Target wants it: the values it reads from
 /// outside are `arg` ops, which come first; then the ops of the chain, in order.
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
