@@ -1,20 +1,19 @@
 #include "executor/plan_guard.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "ir/error.h"
 
 namespace fluid {
 namespace {
 
-constexpr int kPoison = 0xFF;  // a NaN in every float type
+constexpr std::byte kPoison{0xFF};  // a NaN in every float type
 
 }  // namespace
 
 PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), positions_(positions) {}
 
-void PlanGuard::start() { std::fill_n(transient_, plan_.transient, std::byte{kPoison}); }
+void PlanGuard::start() { std::fill_n(transient_, plan_.transient, kPoison); }
 
 std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   std::vector<Span> live;
@@ -41,15 +40,15 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
 void PlanGuard::after(int position, const ir::Op& op) {
   for (const Span& s : dead_at(position)) {
     const std::byte* end = transient_ + s.end;
-    const std::byte* bad = std::find_if<const std::byte*>(
-        transient_ + s.begin, end, [](std::byte b) { return b != std::byte{kPoison}; });
+    const std::byte* bad = std::find_if<const std::byte*>(transient_ + s.begin, end,
+                                                          [](std::byte b) { return b != kPoison; });
     if (bad == end) continue;
     throw InternalError("op '" + op.name + "' wrote to byte " + std::to_string(bad - transient_) +
                         " of the arena, where the plan has nothing");
   }
   if (position + 1 >= positions_) return;
   for (const Span& s : dead_at(position + 1)) {
-    std::memset(transient_ + s.begin, kPoison, static_cast<size_t>(s.end - s.begin));
+    std::fill(transient_ + s.begin, transient_ + s.end, kPoison);
   }
 }
 
