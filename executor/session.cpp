@@ -37,10 +37,6 @@ Memory memory_of(const Arena& arena, const Regions& regions) {
   return memory;
 }
 
-bool is_metric(Value v) {
-  return v.index() == 0 && std::holds_alternative<Metric>(*def_of(*v.op()).effects);
-}
-
 std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& plan,
                            const ir::Program& recorded) {
   std::vector<Feed> feeds;

@@ -13,6 +13,11 @@ std::vector<Type> operand_types(const std::vector<Value>& operands) {
   return types;
 }
 
+Type without_layout(Type type) {
+  type.layout.reset();
+  return type;
+}
+
 std::vector<Type> without_layouts(std::vector<Type> types) {
   for (Type& t : types) t.layout.reset();
   return types;

@@ -10,6 +10,7 @@ namespace fluid {
 std::vector<Type> operand_types(const std::vector<Value>& operands);
 std::vector<Type> result_types(const ir::Op& op);
 /// Shapes and dtypes alone: what an op computes does not depend on how its tensors lie in memory.
+Type without_layout(Type type);
 std::vector<Type> without_layouts(std::vector<Type> types);
 /// "(f32[2], i64[])".
 std::string text_of(const std::vector<Type>& types);

@@ -23,11 +23,6 @@ void check_source(const OpDef& def, const ir::Op& op) {
   check_source(def, op.symbol, op.results[0].type, op.attrs, op.loc);
 }
 
-Type without_layout(Type type) {
-  type.layout.reset();
-  return type;
-}
-
 void check_argument(const ir::Op& fused, const ir::Op& argument) {
   const int64_t index = argument.attrs.get<int64_t>("index");
   require(index >= 0 && index < static_cast<int64_t>(fused.operands.size()), fused,
@@ -53,8 +48,7 @@ void check_body(const ir::Op& fused) {
   }
   std::vector<Type> made;
   for (const ir::Output& o : body->outputs) made.push_back(without_layout(o.value.type()));
-  std::vector<Type> given = result_types(fused);
-  for (Type& t : given) t.layout.reset();
+  const std::vector<Type> given = without_layouts(result_types(fused));
   require(made == given, fused,
           "results are given as " + text_of(given) + " but its body makes " + text_of(made));
 }

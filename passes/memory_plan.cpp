@@ -170,26 +170,34 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
   return Reader(final_program.main(), options).run();
 }
 
+namespace {
+
+/// The body that code is generated from; null where a library computes it, or there is none.
+const ir::Graph* generated_body(const ir::Op& op) {
+  const Attr* body = op.attrs.find("body");
+  if (body == nullptr || op.attrs.has("kernel")) return nullptr;
+  return op.graph()->program().find(std::get<GraphRef>(*body).name);
+}
+
+}  // namespace
+
 std::vector<InPlace> in_place_pairs(const ir::Op& op) {
   if (!std::holds_alternative<Composite>(*def_of(op).lower)) return *def_of(op).in_place;
-  if (op.attrs.has("kernel")) return {};
-  const auto& body = op.attrs.get<GraphRef>("body");
-  return in_place_pairs(*op.graph()->program().find(body.name));
+  const ir::Graph* body = generated_body(op);
+  return body == nullptr ? std::vector<InPlace>() : in_place_pairs(*body);
 }
 
 bool may_refuse(const ir::Op& op) {
-  const Attr* body = op.attrs.find("body");
-  if (body == nullptr || op.attrs.has("kernel")) return false;
-  const ir::Graph& graph = *op.graph()->program().find(std::get<GraphRef>(*body).name);
-  return std::ranges::any_of(graph.ops,
-                             [](const auto& inner) { return !checked_operands(*inner).empty(); });
+  const ir::Graph* body = generated_body(op);
+  return body != nullptr && std::ranges::any_of(body->ops, [](const auto& inner) {
+           return !checked_operands(*inner).empty();
+         });
 }
 
 std::set<int> unchecked_results(const ir::Op& op) {
   std::set<int> results;
   if (!may_refuse(op)) return results;
-  const auto& body = op.attrs.get<GraphRef>("body");
-  for (const GroupSink& sink : analyze_body(*op.graph()->program().find(body.name)).sinks) {
+  for (const GroupSink& sink : analyze_body(*generated_body(op)).sinks) {
     if (!sink.finish) results.insert(sink.outputs.begin(), sink.outputs.end());
   }
   results.erase(-1);  // of reductions that are not stored

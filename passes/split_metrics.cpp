@@ -4,11 +4,12 @@
 #include "passes/passes.h"
 
 namespace fluid {
-namespace {
 
 bool is_metric(Value v) {
   return v.index() == 0 && std::holds_alternative<Metric>(*def_of(*v.op()).effects);
 }
+
+namespace {
 
 bool run(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
