@@ -1,9 +1,9 @@
 #include "executor/place.h"
 
-#include <charconv>
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/number.h"
 
 namespace fluid {
 
@@ -19,9 +19,7 @@ Place place_named(std::string_view name) {
     gpu = true;
     number = name.substr(5);
   }
-  int index = -1;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), index);
-  if (!gpu || error != std::errc() || end != number.data() + number.size() || index < 0) {
+  if (!gpu || number_in<int>(number).value_or(-1) < 0) {
     const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
     throw UserError("no place '" + std::string(name) + "'" + did_you_mean(name, known) +
                     "; places are auto, cpu and cuda:N");

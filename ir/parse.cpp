@@ -1,10 +1,10 @@
 #include "ir/parse.h"
 
-#include <charconv>
 #include <limits>
 #include <unordered_map>
 
 #include "ir/lexer.h"
+#include "ir/number.h"
 #include "ir/text.h"
 
 namespace fluid::ir {
@@ -16,10 +16,8 @@ using Kind = Token::Kind;
 Loc loc_from(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, 0};
-  int line = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data() + colon + 1, end, line);
-  const bool canonical = error == std::errc() && after == end && line > 0 && text[colon + 1] != '0';
+  const int line = number_in<int>(std::string_view(text).substr(colon + 1)).value_or(0);
+  const bool canonical = line > 0 && text[colon + 1] != '0';
   return canonical ? Loc{text.substr(0, colon), line} : Loc{text, 0};
 }
 
@@ -82,12 +80,11 @@ class Parser {
   T number(const std::string& what) {
     if (token_.kind != Kind::number) fail("expected " + what);
     T value{};
-    const char* const end = token_.text.data() + token_.text.size();
-    const auto [after, error] = std::from_chars(token_.text.data(), end, value);
+    const std::errc error = read_number(token_.text, value);
     if (error == std::errc::result_out_of_range) {
       lexer_.fail(token_.offset, token_.text + " is out of range");
     }
-    if (error != std::errc() || after != end) fail("expected " + what);
+    if (error != std::errc()) fail("expected " + what);
     advance();
     return value;
   }

@@ -4,12 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 
 #include "executor/cpu/parallel.h"
 #include "ir/error.h"
+#include "ir/number.h"
 #include "ops/source_kind.h"
 
 namespace fluid {
@@ -38,16 +38,6 @@ std::string default_cache_dir() {
   if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
   const std::string home = variable("HOME");
   return home.empty() ? "" : home + "/.cache/fluid";
-}
-
-/// The whole of `text` as a number.
-template <class T>
-std::optional<T> number_in(const std::string& text) {
-  T value = {};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
 }
 
 bool octal(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
@@ -156,15 +146,13 @@ std::string bytes_text(double bytes) {
 }
 
 int64_t parse_bytes(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const std::string unit(stop, end);
+  const size_t digits = std::min(text.find_first_of("KMGB"), text.size());
+  const double value = number_in<double>(text.substr(0, digits)).value_or(0);
   const std::map<std::string, double> units = {{"", 1},         {"B", 1},       {"KB", 1e3},
                                                {"MB", 1e6},     {"GB", 1e9},    {"KiB", 1024.0},
                                                {"MiB", 0x1p20}, {"GiB", 0x1p30}};
-  const auto found = units.find(unit);
-  if (error != std::errc() || found == units.end() || !(value > 0) || value > 1e15) {
+  const auto found = units.find(text.substr(digits));
+  if (found == units.end() || !(value > 0) || value > 1e15) {
     throw UserError("'" + text + "' is no size in bytes; write 512MiB or 8GiB");
   }
   return static_cast<int64_t>(value * found->second);

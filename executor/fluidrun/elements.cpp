@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <vector>
+
+#include "ir/number.h"
 
 namespace fluid {
 namespace {
@@ -23,9 +24,8 @@ std::vector<std::string> pieces(const std::string& text, char separator) {
 template <class T>
 T number(const std::string& text, DType dtype, const std::string& where) {
   T value = {};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (stop != end || error == std::errc::invalid_argument) {
+  const std::errc error = read_number(text, value);
+  if (error == std::errc::invalid_argument) {
     throw UserError(where + ": '" + text + "' is not " +
                     (std::is_integral_v<T> ? "an integer" : "a number"));
   }
@@ -56,6 +56,14 @@ Tensor tensor_of(const std::vector<int64_t>& shape, DType dtype,
 }
 
 }  // namespace
+
+NamedFile named_file(const std::string& text, const std::string& flag) {
+  const size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || text[at + 1] != '@') {
+    throw UserError(flag + " " + text + ": write NAME=@FILE.npy");
+  }
+  return {text.substr(0, at), text.substr(at + 2)};
+}
 
 Tensor tensor_from_text(const std::string& text, const std::string& where) {
   const size_t equals = text.find('=');

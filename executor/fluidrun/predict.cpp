@@ -95,19 +95,11 @@ void print_sample(const Batch& batch, const Outputs& outputs, int64_t sample, bo
 /// Rows of one output, gathered over the batches for --output.
 class Collected {
  public:
-  explicit Collected(const std::string& spec) {
-    const size_t at = spec.find("=@");
-    if (at == std::string::npos || at == 0) {
-      throw UserError("--output " + spec + ": write NAME=@FILE.npy");
-    }
-    name_ = spec.substr(0, at);
-    path_ = spec.substr(at + 2);
-    check_writable(path_);
-  }
+  explicit Collected(NamedFile to) : to_(std::move(to)) { check_writable(to_.path); }
   void add(const Outputs& outputs, int64_t samples) {
-    const Tensor& value = outputs[name_];
-    if (!is_row_each(outputs.find(name_), samples)) {
-      throw UserError("output '" + name_ + "' is " + value.str() + ", not one row a sample");
+    const Tensor& value = outputs[to_.name];
+    if (!is_row_each(outputs.find(to_.name), samples)) {
+      throw UserError("output '" + to_.name + "' is " + value.str() + ", not one row a sample");
     }
     shape_ = value.shape();
     dtype_ = value.dtype();
@@ -116,11 +108,12 @@ class Collected {
   }
   void write() {
     shape_[0] = samples_;
-    write_npy(path_, Tensor::view(dtype_, shape_, bytes_.data()));
+    write_npy(to_.path, Tensor::view(dtype_, shape_, bytes_.data()));
   }
 
  private:
-  std::string name_, path_, bytes_;
+  NamedFile to_;
+  std::string bytes_;
   std::vector<int64_t> shape_;
   DType dtype_ = DType::f32;
   int64_t samples_ = 0;
@@ -129,7 +122,9 @@ class Collected {
 int run(const PredictFlags& flags) {
   const Program program = open_program(flags.program);
   std::vector<Collected> collected;
-  for (const std::string& spec : flags.outputs) collected.emplace_back(spec);
+  for (const std::string& text : flags.outputs) {
+    collected.emplace_back(named_file(text, "--output"));
+  }
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   Executor executor(program, place_named(flags.place.place),
                     executor_options(flags.place, flags.seed));

@@ -21,26 +21,9 @@ struct RunFlags {
   PlaceFlags place;
 };
 
-using Assignment = std::pair<std::string, std::string>;
-
-Assignment split(const std::string& text, const std::string& flag) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw UserError(flag + " " + text + ": write NAME=...");
-  }
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-/// The names and paths of NAME=@FILE.
-std::vector<Assignment> files_of(const std::vector<std::string>& texts, const std::string& flag) {
-  std::vector<Assignment> files;
-  for (const std::string& text : texts) {
-    const auto [name, value] = split(text, flag);
-    if (!value.starts_with('@')) {
-      throw UserError(flag + " " + text + ": write " + name + "=@FILE.npy");
-    }
-    files.emplace_back(name, value.substr(1));
-  }
+std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std::string& flag) {
+  std::vector<NamedFile> files;
+  for (const std::string& text : texts) files.push_back(named_file(text, flag));
   return files;
 }
 
@@ -57,7 +40,11 @@ std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
 Batch batch_of(const Program& program, const RunFlags& flags) {
   Batch batch;
   for (const std::string& input : flags.inputs) {
-    auto [name, value] = split(input, "--input");
+    const size_t equals = input.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UserError("--input " + input + ": write NAME=...");
+    }
+    const std::string name = input.substr(0, equals), value = input.substr(equals + 1);
     if (batch.find(name) != nullptr) throw UserError("--input " + name + " is given twice");
     batch.columns.emplace_back(name, value.starts_with('@')
                                          ? read_npy(value.substr(1))
@@ -103,8 +90,8 @@ void print(const Output& output) {
 
 int run(const RunFlags& flags) {
   const Program program = open_program(flags.program);
-  const std::vector<Assignment> written = files_of(flags.outputs, "--output"),
-                                expected = files_of(flags.expected, "--expected");
+  const std::vector<NamedFile> written = files_of(flags.outputs, "--output"),
+                               expected = files_of(flags.expected, "--expected");
   const Batch batch = batch_of(program, flags);
   Executor executor(program, place_named(flags.place.place),
                     executor_options(flags.place, flags.seed));

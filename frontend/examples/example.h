@@ -1,6 +1,5 @@
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -9,6 +8,7 @@
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/number.h"
 
 /// What the examples' command lines have in common.
 struct ExampleOptions {
@@ -19,9 +19,8 @@ struct ExampleOptions {
 };
 
 inline int64_t example_count(std::string_view flag, std::string_view text) {
-  int64_t count = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || stop != text.data() + text.size() || count <= 0) {
+  const int64_t count = fluid::number_in<int64_t>(text).value_or(0);
+  if (count <= 0) {
     throw fluid::UserError(std::string(flag) + " " + std::string(text) +
                            ": must be a positive integer");
   }

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "frontend/files/gz.h"
 #include "frontend/readers/kind.h"
 #include "ir/error.h"
+#include "ir/number.h"
 
 namespace fluid {
 namespace {
@@ -53,12 +53,11 @@ Table read_table(const std::string& path) {
                       " fields, but the first line has " + std::to_string(table.names.size()));
     }
     for (const std::string_view field : fields) {
-      double value = 0;
-      const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-      if (error != std::errc() || stop != field.data() + field.size() || !std::isfinite(value)) {
+      const std::optional<double> value = number_in<double>(field);
+      if (!value || !std::isfinite(*value)) {
         throw UserError(place + ": '" + std::string(field) + "' is not a finite number");
       }
-      table.values.push_back(value);
+      table.values.push_back(*value);
     }
     ++table.rows;
   }

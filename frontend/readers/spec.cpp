@@ -1,9 +1,9 @@
 #include "frontend/readers/spec.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ir/error.h"
+#include "ir/number.h"
 
 namespace fluid {
 namespace {
@@ -77,14 +77,12 @@ std::string DataArgs::text(const std::string& name, const std::string& fallback)
 int64_t DataArgs::integer(const std::string& name, int64_t fallback, int64_t lowest) const {
   const std::string* value = find(name);
   if (value == nullptr) return fallback;
-  int64_t number = 0;
-  const char* end = value->data() + value->size();
-  const auto [stop, error] = std::from_chars(value->data(), end, number);
-  if (error != std::errc() || stop != end || number < lowest) {
+  const std::optional<int64_t> number = number_in<int64_t>(*value);
+  if (!number || *number < lowest) {
     fail("option " + name + "=" + *value + " must be an integer of at least " +
          std::to_string(lowest));
   }
-  return number;
+  return *number;
 }
 
 bool DataArgs::flag(const std::string& name, bool fallback) const {

@@ -118,7 +118,7 @@ TEST_F(CommandLine, OfRunIsRefused) {
       {"--input x=1x2xf32=1e999,1", "1e999 does not fit f32"},
       {"--input =1", "--input =1: write NAME=..."},
       {"--input x=@absent.npy", "cannot read 'absent.npy': No such file or directory"},
-      {"--input x=1x2xf32=1,2 --output line=o.npy", "write line=@FILE.npy"},
+      {"--input x=1x2xf32=1,2 --output line=o.npy", "write NAME=@FILE.npy"},
       {"--input x=1x2xf32=1,2 --output line=@a.npy --output lin=@b.npy", "no output 'lin'"},
       {"--input x=1x2xf32=1,2 --expected line=@absent.npy", "cannot read 'absent.npy'"},
       {"--input x=1x2xf32=1,2 --tolerance -1", "--tolerance: Value -1 not in range"},

@@ -80,7 +80,7 @@ TEST_F(Fluidrun, RunsOnGivenInputsAndCompares) {
   EXPECT_EQ(run(base + " --expected line=@good.npy").code, 0);
   refuse(base + " --expected line=@bad.npy", "output 'line' element 1 is -6, expected -5");
   refuse(base + " --expected line=@short.npy", "output 'line' is f32[2, 1], expected f32[1]");
-  refuse(base + " --expected line=good.npy", "write line=@FILE.npy");
+  refuse(base + " --expected line=good.npy", "--expected line=good.npy: write NAME=@FILE.npy");
   refuse("run line.fir --input x=0x2xf32=", "--input holds no sample: a batch has one at least");
   refuse("run line.fir --input x", "--input x: write NAME=...");
   refuse("run line.fir --input x=5", "write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");

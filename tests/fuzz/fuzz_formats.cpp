@@ -9,7 +9,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +21,7 @@
 #endif
 
 #include "ir/error.h"
+#include "ir/number.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fluid::fuzz {
@@ -65,12 +65,9 @@ struct Settings {
 
 template <class T>
 T number_of(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw UserError("'" + text + "' is no number");
-  }
-  return value;
+  const std::optional<T> value = number_in<T>(text);
+  if (!value) throw UserError("'" + text + "' is no number");
+  return *value;
 }
 
 Settings settings_of(const std::vector<std::string>& arguments) {
