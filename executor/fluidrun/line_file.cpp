@@ -1,6 +1,7 @@
 #include "executor/fluidrun/line_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,11 +12,16 @@
 namespace fluid {
 
 LineFile::LineFile(const std::string& path) : path_(path) {
-  fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(errno);
 }
 
 LineFile::~LineFile() { close(fd_); }
+
+void LineFile::clear() {
+  struct stat info = {};
+  if (fstat(fd_, &info) != 0 || (S_ISREG(info.st_mode) && ftruncate(fd_, 0) != 0)) fail(errno);
+}
 
 void LineFile::append(std::string_view line) {
   text_.assign(line);

@@ -6,14 +6,16 @@
 namespace fluid {
 
 /// A file of lines that others read while it grows: every line is there whole or not at all, and is
-/// handed to the system at once. An older file is emptied. Throws UserError naming the path and the
-/// reason when the system refuses.
+/// handed to the system at once. Throws UserError naming the path and the reason when the system
+/// refuses.
 class LineFile {
  public:
+  /// Opens the file, or makes it; what is in it stays until clear().
   explicit LineFile(const std::string& path);
   ~LineFile();
   LineFile(const LineFile&) = delete;
 
+  void clear();
   /// Appends `line` and a line feed.
   void append(std::string_view line);
 

@@ -75,10 +75,15 @@ std::optional<Reader> open_validation(const Program& program, const TrainFlags& 
   return open_reader(program, flags.val, "test", flags.batch, {}, false);
 }
 
+std::unique_ptr<LineFile> open_log(const TrainFlags& flags) {
+  return flags.log_json.empty() ? nullptr : std::make_unique<LineFile>(flags.log_json);
+}
+
 class Training {
  public:
   explicit Training(const TrainFlags& flags)
       : flags_(flags),
+        log_(open_log(flags)),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
@@ -93,8 +98,7 @@ class Training {
       val_.emplace(std::move(*val));
     }
     if (!flags.params.empty()) executor_.load(flags.params);
-    if (!flags.save.empty()) check_writable(flags.save);
-    if (!flags.log_json.empty()) log_.emplace(flags.log_json);
+    if (log_) log_->clear();
   }
 
   void run() {
@@ -202,6 +206,7 @@ class Training {
   }
 
   const TrainFlags& flags_;
+  std::unique_ptr<LineFile> log_;
   Resident before_ = resident_now();
   Program program_;
   double lr_;
@@ -211,7 +216,6 @@ class Training {
   Resident opened_ = resident_now();
   std::optional<Reader> val_;
   Executor executor_;
-  std::optional<LineFile> log_;
   Figures figures_;
   int64_t steps_ = 0;
 };
@@ -249,6 +253,7 @@ void add_train(CLI::App& app, Action& action) {
       data_help());
   command->callback([&action, flags] {
     action = [flags] {
+      if (!flags->save.empty()) check_writable(flags->save);  // before all that takes long
       Training(*flags).run();
       return 0;
     };

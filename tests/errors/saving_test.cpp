@@ -32,6 +32,17 @@ TEST_F(Saving, NeedsAPathThatCanBeWritten) {
   }
 }
 
+/// Before the data is looked for, which may take long to read; and what is there stays.
+TEST_F(Saving, LooksAtItsPathsFirst) {
+  const std::string train = "train line.fir --data csv:absent.csv?label=y ";
+  refuse(train + "--save no/such/file", "cannot write 'no/such/file': No such file or directory");
+  refuse(train + "--log-json no/such/file",
+         "cannot write 'no/such/file': No such file or directory");
+  write_plain(dir_.file("log"), "old");
+  refuse(train + "--log-json log", "cannot read 'absent.csv'");
+  EXPECT_EQ(read_file(dir_.file("log")), "old");
+}
+
 TEST_F(Saving, LeavesNothingOnAFullDisk) {
   write_npy(dir_.file("x.npy"), Tensor(f32, {2000, 2}));
   before_ = "ulimit -f 1; ";
