@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "executor/fluidrun/command.h"
 #include "ir/error.h"
@@ -34,6 +35,25 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands(nullptr)) flags.push_back(command->get_name());
   return flags;
 }
+
+/// Options of a file that stand in no section are the chosen subcommand's.
+class OptionFile : public CLI::ConfigTOML {
+ public:
+  explicit OptionFile(const CLI::App& app) : app_(app) {}
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(input);
+    for (const CLI::App* command : app_.get_subcommands()) {
+      for (CLI::ConfigItem& item : items) {
+        const bool known = command->get_option_no_throw("--" + item.name) != nullptr;
+        if (known && item.parents.empty()) item.parents = {command->get_name()};
+      }
+    }
+    return items;
+  }
+
+ private:
+  const CLI::App& app_;
+};
 
 int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
@@ -73,7 +93,9 @@ int main_of(int argc, char** argv) {
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
   app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
-  app.set_config("--config", "", "options from a TOML file, a section [train] for train's");
+  app.set_config("--config", "",
+                 "options from a TOML file: batch = 100; below [train], only train's");
+  app.config_formatter(std::make_shared<OptionFile>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   Action action;
   for (const auto add : {add_train, add_eval, add_predict, add_run, add_show, add_summary, add_opt,

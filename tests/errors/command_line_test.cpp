@@ -98,6 +98,7 @@ TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {
   };
   refuse_options("[train]\nepoch = 3\n",
                  "--config: train.epoch is not expected (did you mean '--epochs'?)");
+  refuse_options("epoch = 3\n", "--config: epoch is not expected (did you mean '--epochs'?)");
   refuse_options("[train]\nhelp = true\n", "not allowed in a configuration file");
   refuse_options("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
   refuse_options("[train\nepochs = 3\n", "--config: [train is not expected");

@@ -143,11 +143,15 @@ TEST_F(Fluidrun, StopsAfterMaxSteps) {
 }
 
 TEST_F(Fluidrun, ReadsOptionsFromAFile) {
-  std::ofstream(dir_.file("run.toml")) << "[train]\nbatch = 100\nmax-steps = 7\n";
-  const Result result =
-      run("train line.fir --data 'synthetic-linear?n=1000' --config run.toml --log-json log.json");
-  ASSERT_EQ(result.code, 0) << result.output;
-  EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 7);
+  for (const std::string text :
+       {"[train]\nbatch = 100\nmax-steps = 7\n", "batch = 100\nmax-steps = 7\n",
+        "batch = 100\n[eval]\nbatch = 1\n[train]\nmax-steps = 7\n"}) {
+    std::ofstream(dir_.file("run.toml")) << text;
+    const Result result = run(
+        "train line.fir --data 'synthetic-linear?n=1000' --config run.toml --log-json log.json");
+    ASSERT_EQ(result.code, 0) << result.output;
+    EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 7) << text;
+  }
 }
 
 constexpr std::string_view kSkip = R"(program @skip {
