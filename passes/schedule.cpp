@@ -122,22 +122,24 @@ class Problem {
     }
     for (int check = 0; check < size(); ++check) {
       if (!may_refuse(op(check))) continue;
+      const std::vector<bool> earlier = up_to(check);
       for (const int writer : writers) {
-        if (writer != check && !reaches(writer, check)) add_edge(check, writer);
+        if (!earlier[static_cast<size_t>(writer)]) add_edge(check, writer);
       }
     }
   }
-  bool reaches(int from, int to) const {
-    std::set<int> seen;
-    std::vector<int> stack = {from};
+  /// Of each op, whether it must come before `last`, or is it.
+  std::vector<bool> up_to(int last) const {
+    std::vector<bool> earlier(graph_.ops.size());
+    std::vector<int> stack = {last};
     while (!stack.empty()) {
-      const int at = stack.back();
+      const auto at = static_cast<size_t>(stack.back());
       stack.pop_back();
-      if (at == to) return true;
-      if (!seen.insert(at).second) continue;
-      stack.insert(stack.end(), after(at).begin(), after(at).end());
+      if (earlier[at]) continue;
+      earlier[at] = true;
+      stack.insert(stack.end(), before_[at].begin(), before_[at].end());
     }
-    return false;
+    return earlier;
   }
 
   const ir::Graph& graph_;
