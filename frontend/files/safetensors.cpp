@@ -1,5 +1,7 @@
 #include "frontend/files/safetensors.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -15,6 +17,7 @@ namespace {
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr const char* kChecksum = "fluid.checksum";
 static_assert(std::endian::native == std::endian::little, "the file's bytes are the memory's");
 
 /// Bytes that the entry's shape takes; -1 when they do not fit 63 bits.
@@ -52,6 +55,29 @@ void check_bools(const Tensor& tensor, const std::string& name, const std::strin
   }
 }
 
+/// The XXH3 hash of bytes that come in pieces, in decimal.
+class Checksum {
+ public:
+  Checksum() { XXH3_64bits_reset(&state_); }
+  void add(const void* bytes, size_t size) { XXH3_64bits_update(&state_, bytes, size); }
+  std::string str() const { return std::to_string(XXH3_64bits_digest(&state_)); }
+
+ private:
+  XXH3_state_t state_;
+};
+
+/// Takes the checksum out of the metadata. Files that others wrote have none.
+void check_sum(std::map<std::string, std::string>& metadata, std::string_view data,
+               const std::string& what) {
+  const auto recorded = metadata.extract(kChecksum);
+  if (recorded.empty()) return;
+  Checksum checksum;
+  checksum.add(data.data(), data.size());
+  if (recorded.mapped() != checksum.str()) {
+    throw UserError(what + ": damaged: its checksum differs");
+  }
+}
+
 }  // namespace
 
 const Tensor* TensorFile::find(std::string_view name) const {
@@ -75,6 +101,7 @@ TensorFile parse_safetensors(std::string_view bytes, const std::string& what) {
                      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                    });
   check_cover(header.entries, static_cast<int64_t>(data.size()), what);
+  check_sum(header.metadata, data, what);
   TensorFile file;
   file.metadata = std::move(header.metadata);
   for (TensorEntry& e : header.entries) {
@@ -93,7 +120,7 @@ TensorFile read_safetensors(const std::string& path) {
 
 void write_safetensors(const std::string& path,
                        const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
+                       std::map<std::string, std::string> metadata) {
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& entry : tensors) order.push_back(&entry);
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -101,7 +128,12 @@ void write_safetensors(const std::string& path,
     return wide != narrow ? wide > narrow : a->first < b->first;
   });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  Checksum checksum;
+  for (const auto* entry : order) {
+    checksum.add(entry->second.data(), static_cast<size_t>(entry->second.bytes()));
+  }
+  metadata[kChecksum] = checksum.str();
+  header["__metadata__"] = metadata;
   int64_t at = 0;
   for (const auto* entry : order) {
     const auto& [name, tensor] = *entry;

@@ -74,7 +74,13 @@ TEST_F(DamagedFiles, ProgramsOfANewerFluid) {
 TEST_F(DamagedFiles, Parameters) {
   const std::string command = "eval line.fir --params p.safetensors" + kData;
   write_safetensors(dir_.file("p.safetensors"), {{"w", Tensor(f32, {2, 1})}});
-  refuse_damage("p.safetensors", read_file(dir_.file("p.safetensors")), 9, command);
+  const std::string bytes = read_file(dir_.file("p.safetensors"));
+  refuse_damage("p.safetensors", bytes, 9, command);
+  refuse_damage("p.safetensors", bytes, bytes.size() - 2, command);
+  std::string flipped = bytes;
+  flipped.back() ^= 1;
+  write_plain(dir_.file("p.safetensors"), flipped);
+  refuse(command, "p.safetensors: damaged: its checksum differs");
   const auto refuse_header = [&](const std::string& header, const std::string& message) {
     write_plain(dir_.file("p.safetensors"), safetensors_bytes(header, std::string(12, '\0')));
     refuse(command, "p.safetensors: " + message);

@@ -16,10 +16,10 @@ namespace {
 using Named = std::vector<std::pair<std::string, Tensor>>;
 
 /// What safetensors 0.8.0 writes for w = [[1, 2], [3, -4.5]] f32, h = [1.5, -2] bf16, n = 7 i64,
-/// m = [1, 0, 1] bool, e = zeros(0, 3) f32 and the metadata {"by": "ref"}.
-std::string reference_file() {
+/// m = [1, 0, 1] bool, e = zeros(0, 3) f32 and the metadata {"by": "ref"}, or that and `more`.
+std::string reference_file(const std::string& more = "") {
   const std::string header =
-      R"({"__metadata__":{"by":"ref"},"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+      R"({"__metadata__":{"by":"ref")" + more + R"(},"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
       R"("e":{"dtype":"F32","shape":[0,3],"data_offsets":[8,8]},)"
       R"("w":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]},)"
       R"("h":{"dtype":"BF16","shape":[2],"data_offsets":[24,28]},)"
@@ -62,7 +62,23 @@ TEST(Safetensors, ReadsTheReferencePackagesFile) {
 TEST(Safetensors, WritesTheReferencePackagesBytes) {
   TempDir dir;
   write_safetensors(dir.file("a"), reference_tensors(), {{"by", "ref"}});
-  EXPECT_EQ(read_file(dir.file("a")), reference_file());
+  EXPECT_EQ(read_file(dir.file("a")), reference_file(R"(,"fluid.checksum":"5829782792942642664")"));
+}
+
+TEST(Safetensors, EveryChangedByteOfTheTensorsIsFound) {
+  TempDir dir;
+  write_safetensors(dir.file("a"), reference_tensors(), {{"by", "ref"}});
+  const std::string bytes = read_file(dir.file("a"));
+  const TensorFile file = parse_safetensors(bytes, "f");
+  EXPECT_EQ(file.metadata, (std::map<std::string, std::string>{{"by", "ref"}}));
+  for (size_t at = bytes.size() - 31; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[at] ^= static_cast<char>(1 << bit);
+      expect_user_error([&] { parse_safetensors(damaged, "f"); },
+                        "f: damaged: its checksum differs");
+    }
+  }
 }
 
 TEST(Safetensors, EveryDtypeRoundTrips) {
