@@ -1,16 +1,12 @@
 """Losses of PyTorch's own training runs: what Fluid's runs are compared with.
 
-    python tests/golden/training.py MNIST_DIR > tests/golden/training.json
+    python tests/golden/training.py > tests/golden/training.json
 
-Parameters and the linear-regression data come from `uniform`, a counter hash that
-tests/support/golden.h repeats bit for bit, so that no tensor needs to be stored. The image networks
-read the first records of the official MNIST training files in MNIST_DIR, unshuffled, as u8 / 255.
-Per work: 50 losses in f64, 50 in f32 (one thread).
+Parameters and data come from `uniform`, a counter hash that tests/support/golden.h repeats bit for
+bit, so that no tensor needs to be stored. Per work: 50 losses in f64, 50 in f32 (one thread).
 """
 
-import gzip
 import json
-import sys
 
 import numpy as np
 import torch
@@ -41,14 +37,15 @@ def parameters(shapes, dtype):
     return made
 
 
-def mnist(directory, count):
-    def read(name, header):
-        with gzip.open(f"{directory}/{name}.gz") as f:
-            return np.frombuffer(f.read()[header:], dtype=np.uint8)
-
-    images = read("train-images-idx3-ubyte", 16)[: count * 784].reshape(count, 1, 28, 28)
-    labels = read("train-labels-idx1-ubyte", 8)[:count]
-    return images, torch.tensor(labels.astype(np.int64))
+def images(step, size):
+    """Images and labels of a step: a label's 7 x 7 cells of 4 x 4 pixels, on or off (some of them
+    differ from image to image); noise where on, 0 where off, so that pools meet ties as in MNIST."""
+    label = (10 * uniform(200 + step, size)).astype(np.int64)
+    likely = uniform(199, 10 * 49).reshape(10, 7, 7)[label]
+    on = likely + uniform(300 + step, size * 49).reshape(size, 7, 7) < 1
+    noise = 64 + np.floor(192 * uniform(400 + step, size * 784)).reshape(size, 1, 28, 28)
+    on = on.repeat(4, axis=1).repeat(4, axis=2)[:, None]
+    return np.where(on, noise, 0).astype(np.uint8), torch.tensor(label)
 
 
 # Parameters in the order in which the programs record them: weights as [out, in, ...] for
@@ -98,25 +95,19 @@ def linear_batches():
     return [(torch.tensor(x.astype(np.float32)), torch.tensor(y.astype(np.float32)))] * STEPS
 
 
-def image_batches(images, labels, size):
-    for i in range(STEPS):
-        rows = slice(i * size, (i + 1) * size)
-        yield images[rows], labels[rows]
-
-
-def scaled(batches, dtype):
+def image_batches(size, dtype):
     """u8 pixels times f32(1/255), computed in the run's own precision."""
     scale = float(np.float32(1 / 255))
+    batches = [images(step, size) for step in range(STEPS)]
     return [(torch.tensor(x).to(dtype) * scale, y) for x, y in batches]
 
 
-def main(directory):
-    images, labels = mnist(directory, 128 * STEPS)
+def main():
     sgd = lambda p: torch.optim.SGD(p, 0.01)
     momentum = lambda p: torch.optim.SGD(p, 0.01, momentum=0.9)
     adam = lambda lr: lambda p: torch.optim.Adam(p, lr)
-    fluid = lambda dtype: scaled(image_batches(images, labels, 100), dtype)
-    cnn = lambda dtype: scaled(image_batches(images, labels, 128), dtype)
+    fluid = lambda dtype: image_batches(100, dtype)
+    cnn = lambda dtype: image_batches(128, dtype)
     works = {
         "linear_regression": (linear_regression, [((2, 1), 2), ((1,), 2)], lambda d: linear_batches(), adam(0.1)),
         "mnist_fluid_sgd": (mnist_fluid, FLUID_SHAPES, fluid, sgd),
@@ -136,4 +127,4 @@ def main(directory):
     print("}")
 
 
-main(sys.argv[1])
+main()

@@ -76,6 +76,26 @@ Batch linear_batch(int64_t n) {
   return {.size = n, .columns = {{"x", xs}, {"y", ys}}, .id = 1};
 }
 
+Batch golden_images(uint64_t step, int64_t n) {
+  constexpr size_t kSide = 28, kCell = 4, kCells = 49;
+  Tensor image(u8, {n, 1, kSide, kSide}), label(i64, {n});
+  const std::vector<double> likely = testing::golden_uniform(199, 10 * kCells);
+  const std::vector<double> digit = testing::golden_uniform(200 + step, n);
+  const std::vector<double> cells = testing::golden_uniform(300 + step, n * kCells);
+  const std::vector<double> noise = testing::golden_uniform(400 + step, image.numel());
+  for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+    const auto truth = static_cast<size_t>(10 * digit[i]);
+    label.as<int64_t>()[i] = static_cast<int64_t>(truth);
+    for (size_t k = 0; k < kSide * kSide; ++k) {
+      const size_t cell = k / kSide / kCell * (kSide / kCell) + k % kSide / kCell;
+      const size_t pixel = i * kSide * kSide + k;
+      const bool on = likely[truth * kCells + cell] + cells[i * kCells + cell] < 1;
+      image.as<uint8_t>()[pixel] = on ? static_cast<uint8_t>(64 + 192 * noise[pixel]) : 0;
+    }
+  }
+  return {.size = n, .columns = {{"image", image}, {"label", label}}};
+}
+
 std::string mnist_directory() {
   const char* data = std::getenv("FLUID_DATA");
   const std::filesystem::path root =

@@ -22,6 +22,10 @@ Batch digit_batch(int64_t n);
 /// `n` samples of y = 2 x0 - 3 x1 + 10 and noise, with a Batch::id.
 Batch linear_batch(int64_t n);
 
+/// The `n` images and labels of a step of the golden runs: `images` in tests/golden/training.py,
+/// bit for bit.
+Batch golden_images(uint64_t step, int64_t n);
+
 /// Where the official MNIST files are: $FLUID_DATA/mnist, by default beside the source tree.
 std::string mnist_directory();
 
