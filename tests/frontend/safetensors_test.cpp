@@ -18,12 +18,12 @@ using Named = std::vector<std::pair<std::string, Tensor>>;
 /// What safetensors 0.8.0 writes for w = [[1, 2], [3, -4.5]] f32, h = [1.5, -2] bf16, n = 7 i64,
 /// m = [1, 0, 1] bool, e = zeros(0, 3) f32 and the metadata {"by": "ref"}, or that and `more`.
 std::string reference_file(const std::string& more = "") {
-  const std::string header =
-      R"({"__metadata__":{"by":"ref")" + more + R"(},"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
-      R"("e":{"dtype":"F32","shape":[0,3],"data_offsets":[8,8]},)"
-      R"("w":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]},)"
-      R"("h":{"dtype":"BF16","shape":[2],"data_offsets":[24,28]},)"
-      R"("m":{"dtype":"BOOL","shape":[3],"data_offsets":[28,31]}})";
+  const std::string header = R"({"__metadata__":{"by":"ref")" + more +
+                             R"(},"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+                             R"("e":{"dtype":"F32","shape":[0,3],"data_offsets":[8,8]},)"
+                             R"("w":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]},)"
+                             R"("h":{"dtype":"BF16","shape":[2],"data_offsets":[24,28]},)"
+                             R"("m":{"dtype":"BOOL","shape":[3],"data_offsets":[28,31]}})";
   std::string padded = header;
   padded.resize((header.size() + 7) / 8 * 8, ' ');
   const char data[] =
