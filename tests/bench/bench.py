@@ -1,10 +1,10 @@
-"""Measures Fluid against PyTorch in one run and prints README's table.
+"""Measures Fluid against PyTorch, and how soon it starts, in one run and prints README's tables.
 
-    python bench.py FLUID_BENCH PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
+    python bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
 
 Every variant of a work is a process of its own that has warmed up; then they take turns, `rounds`
 times, and the medians are compared. PyTorch's best of eager or compiled and NCHW or NHWC counts.
-Exits with 1 when a target is missed.
+The work `start_up` is start_up.py's. Exits with 1 when a target is missed.
 """
 
 import argparse
@@ -15,6 +15,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+import start_up
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
@@ -59,7 +61,7 @@ class Runner:
 
 
 def measure(work, args, cache):
-    runners = [Runner("fluid", [args.fluid_bench, work, cache], FLUID_SETTINGS)]
+    runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache], FLUID_SETTINGS)]
     for mode, layout in VARIANTS:
         if work == "linear_regression" and layout == "nhwc":
             continue  # no images
@@ -79,18 +81,9 @@ def cpu_name():
         return next((l.split(":")[1].strip() for l in f if l.startswith("model name")), platform.processor())
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("fluid_bench")
-    parser.add_argument("python")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    works = args.only.split(",") if args.only else list(TARGETS)
-
-    results = {"cpu": cpu_name(), "threads": os.cpu_count(), "rounds": args.rounds, "works": {}}
-    missed = []
+def compare(works, args):
+    """Prints the table. The results for the JSON file, and the names of missed targets."""
+    results, missed = {}, []
     print("| work | Fluid ms | PyTorch's best ms | ratio | target | first step s, Fluid / PyTorch |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as cache:
@@ -101,9 +94,34 @@ def main():
             text, target = TARGETS[work]
             if ratio > target:
                 missed.append(work)
-            results["works"][work] = {"rows": rows, "best_peer": best, "ratio": ratio, "target": target}
+            results[work] = {"rows": rows, "best_peer": best, "ratio": ratio, "target": target}
             print(f"| {text} | {rows['fluid']['ms']:.3f} | {rows[best]['ms']:.3f} ({best}) | {ratio:.2f} "
                   f"| {target} | {rows['fluid']['first_s']:.2f} / {rows[best]['first_s']:.1f} |", flush=True)
+    return results, missed
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("python")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    works = args.only.split(",") if args.only else [*TARGETS, "start_up"]
+    unknown = set(works) - {*TARGETS, "start_up"}
+    if unknown:
+        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(TARGETS)}, start_up")
+
+    results = {"cpu": cpu_name(), "threads": os.cpu_count(), "rounds": args.rounds}
+    missed = []
+    compared = [work for work in works if work in TARGETS]
+    if compared:
+        results["works"], missed = compare(compared, args)
+        print()
+    if "start_up" in works:
+        results["start_up"], too_slow = start_up.report(args.build, args.rounds)
+        missed += too_slow
     if args.out:
         with open(args.out, "w") as f:
             json.dump(results, f, indent=1)
