@@ -1,3 +1,5 @@
+#include <tuple>
+
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
@@ -51,12 +53,17 @@ class Problem {
     for (Value v : op(i).operands) roots.insert(root_of(v));
     return roots;
   }
-  /// Ops that read each root.
+  /// The ops that read each root.
+  std::map<Value, std::vector<int>> readers() const {
+    std::map<Value, std::vector<int>> readers;
+    for (int i = 0; i < size(); ++i) {
+      for (Value root : roots_read(i)) readers[root].push_back(i);
+    }
+    return readers;
+  }
   std::map<Value, int> reader_counts() const {
     std::map<Value, int> counts;
-    for (int i = 0; i < size(); ++i) {
-      for (Value root : roots_read(i)) ++counts[root];
-    }
+    for (const auto& [root, ops] : readers()) counts[root] = static_cast<int>(ops.size());
     return counts;
   }
 
@@ -149,29 +156,38 @@ class Problem {
   std::set<Value> permanent_;
 };
 
-/// Repeatedly takes the ready op that `better` prefers; stores wait until nothing else is left.
+/// Repeatedly takes the ready op of the lowest score, of equal ones the first; stores wait until
+/// nothing else is left. Of the readers left, a score may only ask whether they are the last.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
+  using Rank = std::tuple<bool, int64_t, int>;
+  const std::map<Value, std::vector<int>> readers = p.readers();
+  std::map<Value, int> left = p.reader_counts();
+  std::vector<Rank> ranks(static_cast<size_t>(p.size()), Rank{false, 0, -1});
+  std::set<Rank> ready;
+  auto add = [&](int i) {
+    Rank& rank = ranks[static_cast<size_t>(i)];
+    rank = {is_store(p.op(i)), score(i, left), i};
+    ready.insert(rank);
+  };
   std::vector<int> waiting(static_cast<size_t>(p.size()));
-  std::set<int> ready;
   for (int i = 0; i < p.size(); ++i) {
     waiting[static_cast<size_t>(i)] = static_cast<int>(p.before(i).size());
-    if (p.before(i).empty()) ready.insert(i);
+    if (p.before(i).empty()) add(i);
   }
-  std::map<Value, int> left = p.reader_counts();
   Order order;
   while (!ready.empty()) {
-    int best = -1;
-    std::pair<bool, int64_t> lowest;
-    for (int i : ready) {
-      const std::pair<bool, int64_t> s = {is_store(p.op(i)), score(i, left)};
-      if (best < 0 || s < lowest) best = i, lowest = s;
-    }
-    ready.erase(best);
+    const int best = std::get<int>(*ready.begin());
+    ready.erase(ready.begin());
     order.push_back(best);
-    for (Value root : p.roots_read(best)) --left.at(root);
+    for (Value root : p.roots_read(best)) {
+      if (--left.at(root) != 1) continue;
+      for (int reader : readers.at(root)) {
+        if (ready.erase(ranks[static_cast<size_t>(reader)]) > 0) add(reader);
+      }
+    }
     for (int next : p.after(best)) {
-      if (--waiting[static_cast<size_t>(next)] == 0) ready.insert(next);
+      if (--waiting[static_cast<size_t>(next)] == 0) add(next);
     }
   }
   return order;

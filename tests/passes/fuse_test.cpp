@@ -84,10 +84,11 @@ TEST(Fuse, SoftmaxCrossEntropyForwardAndBackwardIsOneKernel) {
   EXPECT_LE(kernels, 2);  // and the update
 }
 
-/// A residual network of `layers` layers of 64 units, trained with Adam.
+/// A residual classifier of `layers` layers of 64 units, trained with Adam.
 std::string residual(int layers) {
   std::string text =
-      "program @deep {\n  %x = data \"x\" : f32[?, 64]\n  %h0 = relu(%x) : f32[?, 64]\n";
+      "program @deep {\n  %x = data \"x\" : f32[?, 64]\n  %label = data \"label\" : i64[?]\n"
+      "  %h0 = relu(%x) : f32[?, 64]\n";
   for (int layer = 0; layer < layers; ++layer) {
     const std::string i = std::to_string(layer), next = std::to_string(layer + 1);
     text += "  %w" + i + " = param \"w" + i + "\" : f32[64, 64]\n";
@@ -97,9 +98,9 @@ std::string residual(int layers) {
     text += "  %r" + i + " = relu(%a" + i + ") : f32[?, 64]\n";
     text += "  %h" + next + " = add(%r" + i + ", %h" + i + ") : f32[?, 64]\n";
   }
-  return text + "  %loss = mean(%h" + std::to_string(layers) +
-         ") : f32[]\n  train(%loss) {optimizer = \"adam\", lr = 0.001}\n  output \"loss\" = "
-         "%loss\n}\n";
+  return text + "  %e = softmax_cross_entropy(%h" + std::to_string(layers) +
+         ", %label) : f32[?]\n  %loss = mean(%e) : f32[]\n"
+         "  train(%loss) {optimizer = \"adam\", lr = 0.001}\n  output \"loss\" = %loss\n}\n";
 }
 
 TEST(Compile, TimeGrowsAboutLinearlyWithDepth) {
