@@ -84,7 +84,8 @@ UserError refusal(const Status& status) {
     const ir::Op* root = root_of(given).op();
     if (source_kind(*root) == SourceKind::feed) feed = " of feed '" + root->symbol + "'";
   }
-  return UserError(op->loc, op->name + ": index " + std::to_string(status.index) + feed +
+  const std::string name = op->attrs.get_or("part_of", op->name);
+  return UserError(op->loc, name + ": index " + std::to_string(status.index) + feed +
                                 " is out of range; the step was not applied");
 }
 

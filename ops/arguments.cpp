@@ -61,7 +61,7 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
 }  // namespace
 
 bool is_stage_attribute(std::string_view name) {
-  return name == "arena" || name == "workspace" || name == "kernel";
+  return name == "arena" || name == "workspace" || name == "kernel" || name == "part_of";
 }
 
 namespace {

@@ -15,7 +15,8 @@ std::vector<Type> without_layouts(std::vector<Type> types);
 /// "(f32[2], i64[])".
 std::string text_of(const std::vector<Type>& types);
 
-/// What passes note on ops of any kind: where results lie, who computes them.
+/// What passes note on ops of any kind: where results lie, who computes them, what they are part
+/// of.
 bool is_stage_attribute(std::string_view name);
 
 /// Throws UserError unless `def` takes this many operands.

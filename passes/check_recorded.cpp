@@ -16,7 +16,7 @@ void check_not_compiled(const ir::Program& program, const ir::Op& op) {
   const bool made = std::holds_alternative<Composite>(*def_of(op).lower) ||
                     source_kind(op) == SourceKind::argument;
   require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
-  for (const std::string_view stage : {"arena", "workspace"}) {
+  for (const std::string_view stage : {"arena", "workspace", "part_of"}) {
     require(!op.attrs.has(stage), op,
             "has the attribute '" + std::string(stage) + "' of a program compiled in part");
   }

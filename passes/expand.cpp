@@ -1,3 +1,4 @@
+#include "ops/group.h"
 #include "ops/table.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
@@ -5,9 +6,24 @@
 namespace fluid {
 namespace {
 
+/// Notes on the parts from position `first` on that may refuse data whose parts they are: who reads
+/// the message knows `whole` alone.
+void name_whole(const ir::Op& whole, ir::Graph& graph, size_t first) {
+  for (size_t i = first; i < graph.ops.size(); ++i) {
+    ir::Op& part = *graph.ops[i];
+    const bool has_parts = std::holds_alternative<Expand>(*def_of(part).lower);
+    if (!has_parts && checked_operands(part).empty()) continue;
+    part.attrs.set("part_of", whole.attrs.get_or("part_of", whole.name));
+  }
+}
+
 Values expansion(ir::Op& op) {
   const auto* expand = std::get_if<Expand>(&*def_of(op).lower);
-  return expand == nullptr ? Values() : expand->ops(ExpandCtx(op));
+  if (expand == nullptr) return {};
+  const size_t first = op.graph()->ops.size();
+  Values values = expand->ops(ExpandCtx(op));
+  name_whole(op, *op.graph(), first);
+  return values;
 }
 
 bool run(ir::Program& program, const Options&, const Target&) {

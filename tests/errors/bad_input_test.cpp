@@ -95,7 +95,7 @@ TEST_F(BadInput, Labels) {
     write_labels("y.npy", {0, label});
     for (const std::string command : {"train", "eval"}) {
       refuse_late(command + " classes.fir --data npy:x=x.npy,y=y.npy",
-                  "pick: index " + std::to_string(label) +
+                  "softmax_cross_entropy: index " + std::to_string(label) +
                       " of feed 'y' is out of range; the step was not applied");
     }
   }

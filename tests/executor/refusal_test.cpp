@@ -106,7 +106,7 @@ TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
       Executor exe(labelled_rows(optimizer), cpu(), {.batch = 1, .fuse = fuse});
       exe.run(rows(2));
       const auto before = state_bytes(exe, optimizer, {"update"});
-      expect_user_error([&] { exe.run(rows(3)); }, "pick: index 3");
+      expect_user_error([&] { exe.run(rows(3)); }, "softmax_cross_entropy: index 3");
       EXPECT_EQ(state_bytes(exe, optimizer, {"update"}), before) << optimizer << ", fuse " << fuse;
     }
   }
@@ -116,7 +116,7 @@ TEST(Refusal, NamesTheUsersOpAndLine) {
   const Program net(testing::conv_net({.size = 20, .first = 3, .second = 5}));
   Executor exe(net, cpu(), {.batch = kImages});
   expect_user_error([&] { exe.run(images(10)); }, "small_programs.cpp:");
-  expect_user_error([&] { exe.run(images(10)); }, "pick: index 10");
+  expect_user_error([&] { exe.run(images(10)); }, "softmax_cross_entropy: index 10");
 }
 
 }  // namespace
