@@ -16,7 +16,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 6;
+inline constexpr int kEmitterVersion = 7;
 
 class KernelEmitter {
  public:
@@ -122,6 +122,7 @@ class KernelEmitter {
   llvm::Value* shuffled_load(const Expr& e, const std::vector<int64_t>& steps, llvm::Value* mask);
   llvm::Value* read_by(llvm::Value* mask, const std::vector<std::vector<int>>& readers);
   llvm::Value* gather(const Expr& e, llvm::Value* mask);
+  void store_error(const kir::StoreTo& s);
   void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
   llvm::Value* widen(llvm::Value* stored, DType dtype);
   llvm::Value* narrow(llvm::Value* value, DType from, DType to);

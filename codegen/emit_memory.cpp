@@ -297,8 +297,33 @@ llvm::Value* KernelEmitter::gather(const Expr& e, llvm::Value* mask) {
              n.ivalue);
 }
 
+/// Threads that find bad data at once write the same words, so no store may tear. The last bad lane
+/// counts.
+void KernelEmitter::store_error(const kir::StoreTo& s) {
+  llvm::Value* mask = both(vector_ ? vector_->mask : nullptr, expr(s.mask));
+  llvm::Value* value = expr(s.value);
+  auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(mask->getType());
+  auto* then = llvm::BasicBlock::Create(context_, "bad", function_);
+  auto* done = llvm::BasicBlock::Create(context_, "checked", function_);
+  b_.CreateCondBr(lanes ? b_.CreateOrReduce(mask) : mask, then, done);
+  b_.SetInsertPoint(then);
+  if (lanes) {
+    llvm::Value* bits = b_.CreateBitCast(mask, b_.getIntNTy(lanes->getNumElements()));
+    llvm::Value* above = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, b_.getTrue());
+    llvm::Value* last = llvm::ConstantInt::get(bits->getType(), lanes->getNumElements() - 1);
+    value = b_.CreateExtractElement(splat(value), b_.CreateSub(last, above));
+  }
+  first_lane_values_.clear();  // what is computed in the branch stays there
+  llvm::Value* place = address(s.buffer, first_lane(s.offset));
+  auto* store = b_.CreateAlignedStore(value, place, alignment(buffer_named(s.buffer).dtype));
+  tag(store, s.buffer)->setAtomic(llvm::AtomicOrdering::Monotonic);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
 void KernelEmitter::emit(const kir::StoreTo& s) {
   const kir::Buffer& buffer = buffer_named(s.buffer);
+  if (buffer.role == kir::Buffer::Role::error) return store_error(s);
   llvm::Value* mask = s.mask ? expr(s.mask) : nullptr;
   if (mask && is_true(mask)) mask = nullptr;
   if (mask && is_false(mask)) return;

@@ -91,7 +91,7 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
-  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error word
+  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
   Expr blocks;                  ///< how many; may read Scalar::batch
   int64_t block_var = 0;        ///< the loop variable that holds the block's number in `body`
   int64_t vector_width = 0;     ///< lanes of vector loops; 0: chosen, see lanes_of

@@ -8,15 +8,15 @@
 namespace fluid {
 namespace {
 
-/// The error word comes last, after scratch: gives its stores the final number.
-void number_error_word(kir::Block& block, int64_t buffer) {
+/// The error words come last, after scratch: gives their stores the final number.
+void number_error_words(kir::Block& block, int64_t buffer) {
   for (kir::Stmt& s : block) {
     if (auto* store = std::get_if<kir::StoreTo>(&s)) {
       if (store->buffer == kErrorBuffer) store->buffer = buffer;
     } else if (auto* loop = std::get_if<kir::For>(&s)) {
-      number_error_word(*loop->body, buffer);
+      number_error_words(*loop->body, buffer);
     } else if (auto* branch = std::get_if<kir::If>(&s)) {
-      number_error_word(*branch->body, buffer);
+      number_error_words(*branch->body, buffer);
     }
   }
 }
@@ -58,9 +58,10 @@ void sweep(KernelBuilder& b) {
   b.kernel.flops_per_block /= std::max(blocks, 1.0);
   if (!b.checks) return;
   const auto error = static_cast<int64_t>(b.kernel.buffers.size());
-  b.kernel.buffers.push_back({"error", i64, 2, kir::Buffer::Role::error});
-  number_error_word(b.kernel.body, error);
-  number_error_word(b.kernel.finish, error);
+  const auto words = 2 * static_cast<int64_t>(b.group.inputs.size());
+  b.kernel.buffers.push_back({"error", i64, words, kir::Buffer::Role::error});
+  number_error_words(b.kernel.body, error);
+  number_error_words(b.kernel.finish, error);
 }
 
 }  // namespace

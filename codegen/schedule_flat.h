@@ -11,7 +11,7 @@ namespace fluid {
 
 using Vars = std::vector<int64_t>;
 
-/// An index that came from data: when `bad`, the read was clamped and the error word must be set.
+/// An index that came from data: when `bad`, the read was clamped and the error words must be set.
 struct IndexCheck {
   Expr bad;
   Expr index;
@@ -53,7 +53,7 @@ struct KernelBuilder {
 /// Row-major or laid-out offset of `index` in a buffer of `type`.
 Expr offset_of(const Type& type, const std::vector<Expr>& index);
 
-/// Stands for the error word's buffer until all scratch buffers are known.
+/// Stands for the buffer of error words until all scratch buffers are known.
 inline constexpr int64_t kErrorBuffer = -1;
 
 /// Element `offset` of `buffer`; a null mask is true.

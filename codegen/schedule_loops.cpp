@@ -131,9 +131,9 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
 
 void emit_checks(const FlatSink& sink, kir::Block& block) {
   for (const IndexCheck& c : sink.checks) {
-    block.push_back({kir::StoreTo{kErrorBuffer, Expr::index(0), Expr::index(c.input + 1), c.bad}});
-    block.push_back(
-        {kir::StoreTo{kErrorBuffer, Expr::index(1), scalar::cast(c.index, i64), c.bad}});
+    const Expr found = Expr::index(2 * c.input), where = Expr::index(2 * c.input + 1);
+    block.push_back({kir::StoreTo{kErrorBuffer, found, Expr::index(1), c.bad}});
+    block.push_back({kir::StoreTo{kErrorBuffer, where, scalar::cast(c.index, i64), c.bad}});
   }
 }
 

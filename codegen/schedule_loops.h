@@ -45,7 +45,7 @@ double nominal_points(const KernelBuilder& builder, const Vars& vars);
 /// Scalar operations of one evaluation.
 double operations(const FlatSink& sink);
 
-/// Stores that set the error word (1 + the input's position, the index) where an index is bad.
+/// Stores that set the error words of an input (1, the index) where an index is bad.
 void emit_checks(const FlatSink& sink, kir::Block& block);
 
 bool contains(const Vars& vars, int64_t v);

@@ -76,8 +76,10 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   for (const int64_t offset : scratch.offsets) step.refs.push_back({.offset = begin + offset});
   if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
     step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
-    error_words_.push_back({});
-    error_ops_.push_back(step.op);
+    for (size_t i = 0; i < step.op->operands.size(); ++i) {
+      error_words_.push_back({});
+      error_operands_.push_back({step.op, static_cast<int>(i)});
+    }
   }
   check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
   step.blocks = kir::evaluate(kernel.blocks, batch_);
@@ -140,8 +142,8 @@ void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
 
 Status CpuExecutable::error() const {
   for (size_t i = 0; i < error_words_.size(); ++i) {
-    const auto [argument, index] = error_words_[i];
-    if (argument != 0) return {error_ops_[i], static_cast<int>(argument - 1), index};
+    const auto [bad, index] = error_words_[i];
+    if (bad != 0) return {error_operands_[i].first, error_operands_[i].second, index};
   }
   return {};
 }

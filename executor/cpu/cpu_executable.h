@@ -18,7 +18,7 @@ struct BufferRef {
   int64_t offset = 0;    ///< in its region; unused for state
   bool feed = false;     ///< in the slot of the feeds, not of the outputs
   std::string variable;  ///< of a buffer in the state region
-  int error_word = -1;   ///< when >= 0: the buffer is this error word
+  int error_word = -1;   ///< when >= 0: the buffer is the error words from here on
 };
 
 /// One call of a step list: a generated kernel, a library's, or a copy of `copy_bytes` from buffer
@@ -61,9 +61,9 @@ class CpuExecutable : public Executable {
   int64_t batch_;
   int threads_;
   std::vector<Step> steps_;
-  /// One for each step whose data may be bad: {1 + argument, index}, or zero.
+  /// One for each operand of a step whose data may be bad: {1, index}, or zero.
   std::vector<std::array<int64_t, 2>> error_words_;
-  std::vector<const ir::Op*> error_ops_;
+  std::vector<std::pair<const ir::Op*, int>> error_operands_;
   std::optional<PlanGuard> guard_;
 };
 

@@ -56,6 +56,19 @@ TEST(Assembly, GuardsOnTheLaneAreConstants) {
   EXPECT_NE(text.find("<16 x i1> <i1 false, i1 false, i1 true"), std::string::npos) << text;
 }
 
+TEST(Assembly, ErrorWordsAreStoredWhole) {
+  const Expr x = load(0, i64, Expr::var(0));
+  kir::Kernel kernel = vector_kernel(1024, x);
+  kernel.buffers = {input("x", i64, 1024), {"error", i64, 1, kir::Buffer::Role::error}};
+  kernel.body = {
+      loop(kir::For::Kind::vector, 0, Expr::index(0), Expr::index(1024),
+           {store(1, Expr::index(0), x, scalar::compare(Scalar::lt, x, Expr::index(0)))})};
+  const std::string text = emit_llvm(kernel);
+  EXPECT_NE(text.find("store atomic i64"), std::string::npos) << text;
+  EXPECT_EQ(text.find("scatter"), std::string::npos) << text;
+  EXPECT_NE(emit_ptx({&kernel, 1}, "sm_90").find("st.relaxed.sys.global.b64"), std::string::npos);
+}
+
 TEST(Assembly, NothingIsCalled) {
   for (const kir::Kernel& kernel : every_scalar_kernels()) {
     const std::string text = emit_assembly(kernel);

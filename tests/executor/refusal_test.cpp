@@ -5,6 +5,7 @@
 
 #include "ir/parse.h"
 #include "ops/functions.h"
+#include "ops/operators.h"
 #include "ops/optim/optimizer.h"
 #include "ops/table.h"
 #include "tests/support/errors.h"
@@ -78,6 +79,29 @@ TEST(Refusal, NamesNoFeedForAComputedIndex) {
   Executor exe(net, cpu(), {.batch = 1});
   const Batch batch{1, {{"x", Tensor::of<float>({1, 3}, std::vector<float>{1, 7, 2})}}, 0};
   expect_user_error([&] { exe.run(batch); }, "pick: index 7 is out of range");
+}
+
+TEST(Refusal, NeverMixesTheIndicesOfTwoFeeds) {
+  constexpr int64_t kRows = 20000;
+  Program net("two");
+  const Value x = net.data("x", {kBatch, 3}, f32), z = net.data("z", {kBatch, 3}, f32);
+  const Value i = net.data("i", {kBatch}, i64), j = net.data("j", {kBatch}, i64);
+  net.output("y", pick(x, i) + pick(z, j));
+  Executor exe(net, cpu(), {.batch = kRows});
+  Tensor first(i64, {kRows}), second(i64, {kRows});
+  first.as<int64_t>()[kRows - 1] = 7;
+  std::fill_n(second.as<int64_t>().begin(), kRows, 8);
+  const Tensor rows(f32, {kRows, 3});
+  const Batch batch{kRows, {{"x", rows}, {"z", rows}, {"i", first}, {"j", second}}, 0};
+  try {
+    exe.run(batch);
+    FAIL() << "indices out of range";
+  } catch (const UserError& e) {
+    const std::string message = e.what();
+    EXPECT_TRUE(message.find("index 7 of feed 'i'") != std::string::npos ||
+                message.find("index 8 of feed 'j'") != std::string::npos)
+        << message;
+  }
 }
 
 /// The logits are a parameter, so the check can share a kernel with the updates.

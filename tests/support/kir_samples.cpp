@@ -107,6 +107,20 @@ Kernel batch_kernel() {
   return k;
 }
 
+/// Error words, set in lanes and for all lanes at once.
+Kernel checked_kernel() {
+  const Expr x = load(0, i64, i0()), first = load(0, i64, at(0));
+  const auto negative = [&](const Expr& e) { return scalar::compare(Scalar::lt, e, at(0)); };
+  const auto small = [&](const Expr& e) { return scalar::compare(Scalar::lt, e, at(1 << 20)); };
+  Kernel k = one_block(
+      {input("x", i64, kElements), {"error", i64, 4, kir::Buffer::Role::error}},
+      {loop(Kind::vector, 0, at(0), at(kElements),
+            {store(1, at(0), at(1), negative(x)), store(1, at(1), x, negative(x)),
+             store(1, at(2), at(1), small(first)), store(1, at(3), first, small(first))})});
+  k.name = "checked";
+  return k;
+}
+
 /// Per-block partial sums, combined in `finish`; a condition and a masked store.
 Kernel finish_kernel() {
   Kernel k;
@@ -162,6 +176,7 @@ std::vector<Kernel> every_scalar_kernels() {
   kernels.push_back(logic_kernel());
   kernels.push_back(batch_kernel());
   kernels.push_back(finish_kernel());
+  kernels.push_back(checked_kernel());
   kernels.push_back(tile_kernel());
   return kernels;
 }
