@@ -39,7 +39,8 @@ class Executable {
  public:
   virtual ~Executable() = default;
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
-  /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing.
+  /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
+  /// DeviceError says whether variables were written by then; the next run starts anew.
   virtual Status run(Slots slots) = 0;
 };
 

@@ -67,7 +67,8 @@ class Executor {
 
   /// One training step: forward, backward, update. A program without `minimize` only runs forward.
   /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of
-  /// range): the step is then not applied.
+  /// range): the step is then not applied. Throws DeviceError when a library fails, which says
+  /// whether the step was applied in part.
   Outputs run(const Batch& batch);
   /// All outputs in inference mode (dropout off); changes no variable.
   Outputs eval(const Batch& batch);

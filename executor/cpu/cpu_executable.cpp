@@ -154,11 +154,19 @@ void CpuExecutable::run_step(const Step& step, size_t slots) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
     return;
   }
-  if (step.library) {
-    step.calls[slots]();
-    return;
-  }
   run_blocks(step.kernel, buffers, batch_, step.blocks, step.parallel ? threads_ : 1);
+}
+
+/// Says of a library's failure which kernel it was, and what the user has of the step.
+void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
+  try {
+    step.calls[slots]();
+  } catch (const DeviceError& e) {
+    throw DeviceError((step.op->loc.known() ? step.op->loc.str() + ": " : "") +
+                      step.op->attrs.get<std::string>("kernel") + " failed: " + e.what() +
+                      (updated ? "; the step was applied in part: start again from saved parameters"
+                               : "; the step was not applied"));
+  }
 }
 
 Status CpuExecutable::run(Slots chosen) {
@@ -166,11 +174,17 @@ Status CpuExecutable::run(Slots chosen) {
   const LibraryThreads guard(threads_);
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->start();
+  bool updated = false;
   for (const Step& step : steps_) {
     if (step.updates) {
       if (const Status status = error(); !status.good()) return status;
     }
-    run_step(step, slots);
+    if (step.library) {
+      call_library(step, slots, updated);
+    } else {
+      run_step(step, slots);
+    }
+    updated |= step.updates;
     if (step.kernel.finish != nullptr) {
       // A reduction may feed an update in the same kernel.
       if (step.updates) {

@@ -55,6 +55,7 @@ class CpuExecutable : public Executable {
   int64_t workspace(const ir::Op& op, int64_t bytes) const;
   BufferRef ref(const Value& value) const;
   void run_step(const Step& step, size_t slots);
+  static void call_library(const Step& step, size_t slots, bool updated);
   Status error() const;
 
   const MemoryPlan& plan_;

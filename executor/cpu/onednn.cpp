@@ -118,6 +118,10 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   return task;
 }
 
+std::string name_of(dnnl_status_t status) {
+  return status == dnnl_out_of_memory ? "out of memory" : "error " + std::to_string(status);
+}
+
 int64_t aligned(size_t bytes) { return (static_cast<int64_t>(bytes) + 63) / 64 * 64; }
 
 /// A primitive with reorders around it where the memory given is not as it wants it.
@@ -263,7 +267,7 @@ void OnednnCall::run() const {
   for (const Impl::Part& part : impl_->parts) {
     const dnnl_status_t status = dnnl_primitive_execute(
         part.primitive, impl_->stream.get(), static_cast<int>(part.args.size()), part.args.data());
-    if (status != dnnl_success) throw DeviceError("oneDNN failed to run a kernel");
+    if (status != dnnl_success) throw DeviceError("oneDNN: " + name_of(status));
   }
 }
 

@@ -31,7 +31,8 @@ class OnednnCall {
   ~OnednnCall();
   OnednnCall(OnednnCall&&) noexcept;
   OnednnCall& operator=(OnednnCall&&) noexcept;
-  /// Allocates nothing of ours; oneDNN itself makes a few small allocations.
+  /// Allocates nothing of ours; oneDNN itself makes a few small allocations. Throws DeviceError
+  /// when it fails.
   void run() const;
 
  private:
