@@ -13,6 +13,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/inference.h"
+#include "passes/loss_scale.h"
 
 namespace fluid {
 namespace {
@@ -41,6 +42,7 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 Options base_options(const ExecutorOptions& options) {
   Options o;
   o.dtype = options.dtype;
+  o.amp = options.amp;
   o.fuse = options.fuse;
   o.libraries = options.libraries;
   o.guard_plan = options.verify_plan;
@@ -238,6 +240,15 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
   const Tensor converted = value.cast(to.dtype());
   std::copy_n(static_cast<const std::byte*>(converted.data()), converted.bytes(),
               static_cast<std::byte*>(to.data()));
+}
+
+std::optional<LossScaling> Executor::loss_scaling() const {
+  Session& session = impl_->session();
+  const Variable* scale = session.variables().find(kLossScale);
+  if (scale == nullptr) return std::nullopt;
+  const Tensor skipped = session.view(session.variables().named(kSkippedSteps));
+  return LossScaling{.scale = session.view(*scale).item(),
+                     .skipped = static_cast<int64_t>(skipped.item())};
 }
 
 MemoryUse Executor::memory() const {

@@ -22,6 +22,7 @@ struct ExecutorOptions {
   uint64_t seed = 0;                ///< of initialisers and random ops
   int threads = 0;                  ///< 0: as many as OpenMP would use
   std::optional<DType> dtype = {};  ///< f64: the whole program in f64
+  std::optional<AmpOptions> amp = {};  ///< mixed precision
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   bool fuse = true;
   bool libraries = true;       ///< let library kernels take the ops they are better at
@@ -47,6 +48,12 @@ struct MemoryUse {
   int64_t slots = 0;      ///< two slots for the feeds and outputs of a step
   int64_t transient = 0;  ///< the largest need of any prepared step
   int64_t touched = 0;    ///< of the total, used so far: the system gives memory at the first use
+};
+
+/// Where dynamic loss scaling is after the last step.
+struct LossScaling {
+  double scale = 1;
+  int64_t skipped = 0;  ///< steps whose gradients were not finite, in all
 };
 
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once.
@@ -90,6 +97,9 @@ class Executor {
   /// Throws UserError when there is no such variable or the shape differs; converts between floats,
   /// and no other dtype.
   void set_parameter(std::string_view name, const Tensor& value);
+
+  /// Nothing when the loss is not scaled.
+  std::optional<LossScaling> loss_scaling() const;
 
   MemoryUse memory() const;
   CompileReport compile_report() const;

@@ -46,6 +46,8 @@ Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, co
 
 Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
 
+Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "count_nonfinite", loc), "count_nonfinite", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
 
 Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }

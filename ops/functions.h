@@ -204,6 +204,14 @@ Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, co
 /// Gives y: like x.
 Value copy(Value x, const Loc& loc = Loc::here());
 
+/// How many elements along `axes` are infinite or nan; exact up to 2^24.
+/// x: float tensor.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
+/// Gives y: f32.
+struct CountNonfiniteAttrs { Ints axes = {}; bool keep_dims = false; };
+Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// a / b.
 /// a: float tensor.
 /// b: same dtype, broadcasts with a.

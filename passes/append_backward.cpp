@@ -7,20 +7,25 @@
 namespace fluid {
 namespace {
 
+struct Gradients {
+  Value seed;  ///< of the loss for itself
+  /// One a parameter, in the order in which the parameters were recorded.
+  std::vector<std::pair<ir::Op*, Value>> parameters;
+};
+
 /// Reverse-mode differentiation of one scalar with respect to the parameters it depends on.
 class Backward {
  public:
   Backward(ir::Graph& graph, Value loss) : graph_(graph), loss_(loss), count_(graph.ops.size()) {}
 
-  /// One gradient a parameter, in the order in which the parameters were recorded.
-  std::vector<std::pair<ir::Op*, Value>> run() {
+  Gradients run() {
     mark_what_leads_to_parameters();
-    seed();
+    Gradients result{.seed = seed(), .parameters = {}};
+    gradients_[loss_] = result.seed;
     for (size_t i = count_; i-- > 0;) differentiate(*graph_.ops[i]);
-    std::vector<std::pair<ir::Op*, Value>> result;
     for (ir::Op* param : params_) {
       if (auto it = gradients_.find(param->result()); it != gradients_.end()) {
-        result.emplace_back(param, it->second);
+        result.parameters.emplace_back(param, it->second);
       }
     }
     return result;
@@ -46,9 +51,9 @@ class Backward {
     }
   }
 
-  void seed() {
+  Value seed() {
     ir::RecordAs as(graph_, {ir::Role::backward, loss_.op()->loc, loss_.op()->scope, ""});
-    gradients_[loss_] = fill(graph_, {.type = loss_.type(), .value = 1.0}, loss_.op()->loc);
+    return fill(graph_, {.type = loss_.type(), .value = 1.0}, loss_.op()->loc);
   }
 
   void differentiate(ir::Op& op) {
@@ -99,12 +104,13 @@ bool run(ir::Program& program, const Options&, const Target&) {
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
   const Value loss = train->operands.at(0);
-  const auto gradients = Backward(graph, loss).run();
-  if (gradients.empty()) {
+  const Gradients gradients = Backward(graph, loss).run();
+  if (gradients.parameters.empty()) {
     throw UserError(train->loc, "the loss does not depend on any parameter: nothing to train");
   }
   std::vector<std::string> names;
-  for (const auto& [param, gradient] : gradients) {
+  train->operands.push_back(gradients.seed);
+  for (const auto& [param, gradient] : gradients.parameters) {
     names.push_back(param->symbol);
     train->operands.push_back(gradient);
     if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
@@ -122,7 +128,7 @@ Pass append_backward_pass() {
   return {.name = "append_backward",
           .doc =
               "Adds the ops that compute the gradient of the loss for every parameter, and makes "
-              "them operands of the train directive.",
+              "their seed and them operands of the train directive.",
           .needs = {"typed"},
           .gives = {"gradients"},
           .run = run};

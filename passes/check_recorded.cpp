@@ -1,6 +1,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -23,10 +24,7 @@ void check_not_compiled(const ir::Program& program, const ir::Op& op) {
 }
 
 void check_store(const ir::Graph& graph, const ir::Op& store) {
-  const ir::Op* variable = nullptr;
-  for (const auto& op : graph.ops) {
-    if (op->symbol == store.symbol && is_variable(*op)) variable = op.get();
-  }
+  const ir::Op* variable = variable_named(graph, store.symbol);
   require(variable != nullptr, store, "there is no variable '" + store.symbol + "'");
   const Type& given = store.operands.at(0).type();
   const Type& type = variable->results.at(0).type;

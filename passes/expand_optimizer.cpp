@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <functional>
+
 #include "ops/functions.h"
 #include "ops/operators.h"
 #include "ops/optim/optimizer.h"
@@ -5,6 +8,7 @@
 #include "ops/source_kind.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
+#include "passes/recipe.h"
 
 namespace fluid {
 namespace {
@@ -12,60 +16,107 @@ namespace {
 constexpr size_t kFirstState =
     4;  // operands of an optimizer op: param, grad, lr, update, states...
 
-/// The directive's place in the graph: what is recorded for it is of role optimize.
-ir::Graph::Recording recording_for(const ir::Op& train, const std::string& param) {
-  return {ir::Role::optimize, train.loc, train.scope, param};
-}
+/// Replaces a train directive by what it asks for.
+class Expansion {
+ public:
+  Expansion(ir::Graph& graph, const Recipe& recipe)
+      : graph_(graph), recipe_(recipe), train_(recipe.directive()) {}
 
-/// Updates one parameter; gives (variable, new value) pairs to store.
-void update(ir::Graph& graph, const ir::Op& train, const OpDef& optimizer, Value param,
-            Value gradient, Value lr, Value counter,
-            std::vector<std::pair<std::string, Value>>& stores) {
-  const std::string name = param.op()->symbol;
-  ir::RecordAs as(graph, recording_for(train, name));
-  Values operands = {param, gradient, lr, counter};
-  for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
-    operands.push_back(record_source(graph, "state", name + "." + optimizer.inputs->at(i).name,
-                                     param.type(), {}, train.loc));
+  void run() {
+    ir::RecordAs as(graph_, recipe_.recording());
+    if (recipe_.applies()) predicate_recorded_stores();
+    const Value counter = state("update", Type{i64, {}, {}});
+    const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
+    for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
+    stores_.emplace_back("update", if_applied(counter + 1, counter));
+    if (ir::Op* rng = graph_.find("state", kRandomState)) {
+      stores_.emplace_back(kRandomState, advanced(rng->result()));
+    }
+    for (auto& [name, value] : stores_) record_store(graph_, name, value, train_.loc);
   }
-  const Values results =
-      record(graph, *optimizer.name, operands, optimizer_settings(train.attrs), train.loc);
-  for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
-    stores.emplace_back(operands.at(static_cast<size_t>(operand)).op()->symbol,
-                        results.at(static_cast<size_t>(result)));
-  }
-}
 
-/// The random state after the step: (seed, runs, first sample) with one more run.
-Value advanced(Value rng, const Loc& loc) {
-  const auto part = [&](int64_t i) { return slice(rng, {.starts = {i}, .stops = {i + 1}}, loc); };
-  const Value runs = part(1);
-  return concat({part(0), runs + 1, part(2)}, {.axis = 0}, loc);
-}
+ private:
+  Value state(const std::string& name, const Type& type) {
+    return record_source(graph_, "state", name, type, {}, train_.loc);
+  }
+
+  /// In the precision that an update is computed in.
+  Value rate(DType dtype) {
+    Value& known = rates_[dtype];
+    if (!known) {
+      const double lr = train_.attrs.get<double>("lr");
+      known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
+    }
+    return known;
+  }
+
+  void update(size_t index, const OpDef& optimizer, Value counter) {
+    const std::string& name = recipe_.parameters()[index];
+    const Value param = graph_.find("param", name)->result();
+    const Value lr = rate(compute_dtype(param.dtype()));
+    ir::RecordAs as(graph_, recipe_.recording(name));
+    Values operands = {param, recipe_.gradient(index), lr, counter};
+    for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
+      operands.push_back(state(name + "." + optimizer.inputs->at(i).name, param.type()));
+    }
+    const Values results =
+        record(graph_, *optimizer.name, operands, optimizer_settings(train_.attrs), train_.loc);
+    for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
+      const Value old = operands.at(static_cast<size_t>(operand));
+      const Value updated = results.at(static_cast<size_t>(result));
+      stores_.emplace_back(old.op()->symbol, if_applied(updated, old));
+    }
+  }
+
+  Value if_applied(Value updated, Value old) const {
+    const Value applies = recipe_.applies();
+    return applies ? select(applies, updated, old, train_.loc) : updated;
+  }
+
+  /// Running statistics stay too when a step is not applied; but what is computed from that
+  /// decision, such as a loss scale, decides for itself.
+  void predicate_recorded_stores() {
+    const std::vector<ir::Op*> stores = moved_last();
+    for (ir::Op* store : stores) {
+      Value& value = store->operands.at(0);
+      if (ancestors({value}).contains(recipe_.applies().op())) continue;
+      const size_t first = graph_.ops.size();
+      value = if_applied(value, variable_named(graph_, store->symbol)->result());
+      graph_.move_tail(first, first - stores.size());
+    }
+  }
+
+  /// The stores of the graph, behind all other ops.
+  std::vector<ir::Op*> moved_last() {
+    const auto is_store = [](const auto& op) {
+      return std::holds_alternative<Store>(*def_of(*op).lower);
+    };
+    const auto first = std::ranges::stable_partition(graph_.ops, std::not_fn(is_store)).begin();
+    std::vector<ir::Op*> stores;
+    for (auto op = first; op != graph_.ops.end(); ++op) stores.push_back(op->get());
+    return stores;
+  }
+
+  /// The random state after the step: (seed, runs, first sample) with one more run.
+  Value advanced(Value rng) const {
+    const auto part = [&](int64_t i) {
+      return slice(rng, {.starts = {i}, .stops = {i + 1}}, train_.loc);
+    };
+    return concat({part(0), part(1) + 1, part(2)}, {.axis = 0}, train_.loc);
+  }
+
+  ir::Graph& graph_;
+  const Recipe& recipe_;
+  const ir::Op& train_;
+  std::map<DType, Value> rates_;
+  std::vector<std::pair<std::string, Value>> stores_;
+};
 
 bool run(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
-  const OpDef& optimizer = op_named(train->attrs.get<std::string>("optimizer"), train->loc);
-  ir::RecordAs as(graph, recording_for(*train, ""));
-  const Value counter = record_source(graph, "state", "update", Type{i64, {}, {}}, {}, train->loc);
-  const double rate = train->attrs.get<double>("lr");
-  std::map<DType, Value> lr;  // one a dtype, in the precision the update is computed in
-  std::vector<std::pair<std::string, Value>> stores;
-  const auto& names = train->attrs.get<std::vector<std::string>>("parameters");
-  for (size_t i = 0; i < names.size(); ++i) {
-    const Value gradient = train->operands.at(i + 1);
-    const Value param = graph.find("param", names[i])->result();
-    const DType dtype = compute_dtype(param.dtype());
-    if (!lr.contains(dtype))
-      lr[dtype] = fill(graph, {.type = Type{dtype, {}, {}}, .value = rate}, train->loc);
-    update(graph, *train, optimizer, param, gradient, lr[dtype], counter, stores);
-  }
-  stores.emplace_back("update", counter + 1);
-  if (ir::Op* rng = graph.find("state", "rng"))
-    stores.emplace_back("rng", advanced(rng->result(), train->loc));
-  for (auto& [name, value] : stores) record_store(graph, name, value, train->loc);
+  Expansion(graph, Recipe(*train)).run();
   graph.erase_if([&](const ir::Op& op) { return &op == train; });
   return true;
 }

@@ -17,12 +17,31 @@ enum class Mode : uint8_t {
   init,     ///< the startup graph: fills the variables
 };
 
+/// How a loss is scaled so that its gradients fit f16. The defaults are those of PyTorch's
+/// GradScaler, but for floor and ceiling, of which it has none.
+struct LossScale {
+  double initial = 65536;
+  double growth = 2;     ///< after `interval` steps in a row whose gradients are all finite
+  double backoff = 0.5;  ///< after one whose gradients are not
+  int64_t interval = 2000;
+  double floor = 1;
+  double ceiling = 16777216;
+  bool dynamic = true;  ///< false: it stays at `initial`
+};
+
+/// Automatic mixed precision: compute-bound ops in half precision, range-sensitive ones in f32.
+struct AmpOptions {
+  DType dtype = DType::bf16;  ///< or f16
+  std::optional<LossScale> loss_scale = {};
+};
+
 /// Everything a pass may depend on besides the program and the target.
 struct Options {
   Mode mode = Mode::train;
-  int64_t batch = 1;            ///< samples a step; > 0
-  std::optional<DType> dtype;   ///< f64: the whole program in f64
-  std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
+  int64_t batch = 1;              ///< samples a step; > 0
+  std::optional<DType> dtype;     ///< f64: the whole program in f64
+  std::optional<AmpOptions> amp;  ///< mixed precision
+  std::set<std::string> feeds;    ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
   bool libraries = true;    ///< let library kernels claim ops
   bool guard_plan = false;  ///< --verify-plan: guards between ranges, dead ranges poisoned

@@ -6,6 +6,7 @@
 
 namespace fluid {
 
+Pass amp_cast_pass();
 Pass append_backward_pass();
 Pass assign_layouts_pass();
 Pass check_recorded_pass();
@@ -17,6 +18,7 @@ Pass expand_pass();
 Pass expand_optimizer_pass();
 Pass fuse_pass();
 Pass infer_types_pass();
+Pass loss_scale_pass();
 Pass make_startup_pass();
 Pass own_values_pass();
 Pass plan_memory_pass();

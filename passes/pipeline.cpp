@@ -4,6 +4,7 @@ namespace fluid {
 
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
+      amp_cast_pass(),
       append_backward_pass(),
       assign_layouts_pass(),
       check_recorded_pass(),
@@ -15,6 +16,7 @@ const std::vector<Pass>& all_passes() {
       expand_optimizer_pass(),
       fuse_pass(),
       infer_types_pass(),
+      loss_scale_pass(),
       make_startup_pass(),
       own_values_pass(),
       plan_memory_pass(),
@@ -38,7 +40,9 @@ std::vector<Pass> pipeline(const Options& options) {
   p.push_back(dce_pass());
 
   // 2. The training step.
+  if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
   p.push_back(append_backward_pass());
+  if (options.amp) p.push_back(loss_scale_pass());  // before the optimizer reads gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
   if (options.mode == Mode::init) {
     p.push_back(make_startup_pass());  // after it: the states are initialised as well

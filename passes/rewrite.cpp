@@ -1,5 +1,6 @@
 #include "passes/rewrite.h"
 
+#include "ops/source_kind.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -113,6 +114,13 @@ std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& cha
     }
   }
   return program;
+}
+
+ir::Op* variable_named(const ir::Graph& graph, std::string_view name) {
+  for (const auto& op : graph.ops) {
+    if (op->symbol == name && is_variable(*op)) return op.get();
+  }
+  return nullptr;
 }
 
 ir::Op* find_directive(const ir::Graph& graph) {

@@ -36,6 +36,9 @@ bool keep_only(ir::Graph& graph, const std::set<const ir::Op*>& live);
 /// outside are `arg` ops, which come first; then the ops of the chain, in order.
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
 
+/// The parameter or state of that name; null when there is none.
+ir::Op* variable_named(const ir::Graph& graph, std::string_view name);
+
 /// The one directive (`train`) of the graph; null when there is none.
 ir::Op* find_directive(const ir::Graph& graph);
 

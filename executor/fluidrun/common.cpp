@@ -66,6 +66,10 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->check(CLI::Range(0, 4096).description(""))
       ->capture_default_str();
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
+  command.add_option("--amp", flags.amp,
+                     "o1: mixed precision, casts around ops that gain from half precision");
+  command.add_option("--amp-dtype", flags.amp_dtype, "half precision of --amp: bf16 or f16")
+      ->capture_default_str();
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
@@ -75,6 +79,19 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
 
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--memory", flags.memory, "refuse steps that need more than this: 8GiB");
+}
+
+std::optional<AmpOptions> amp_of(const PlaceFlags& flags) {
+  const std::optional<DType> half = dtype_named(flags.amp_dtype);
+  if (half != DType::bf16 && half != DType::f16) {
+    throw UserError("--amp-dtype " + flags.amp_dtype + ": must be bf16 or f16");
+  }
+  if (flags.amp.empty()) return std::nullopt;
+  if (flags.amp != "o1") throw UserError("--amp " + flags.amp + ": must be o1");
+  if (dtype_of(flags)) throw UserError("--amp and --dtype f64 exclude each other");
+  AmpOptions amp{.dtype = *half};
+  if (half == DType::f16) amp.loss_scale = LossScale();
+  return amp;
 }
 
 std::optional<DType> dtype_of(const PlaceFlags& flags) {
@@ -88,6 +105,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
   return {.seed = seed,
           .threads = flags.threads,
           .dtype = dtype_of(flags),
+          .amp = amp_of(flags),
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory)};
 }

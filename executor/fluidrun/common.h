@@ -27,6 +27,8 @@ struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;
   std::string dtype;      ///< "f64", or empty: as recorded
+  std::string amp;        ///< "o1", or empty: no mixed precision
+  std::string amp_dtype = "bf16";
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
   std::string memory;     ///< "8GiB", or empty: as much as the machine has
 };
@@ -35,6 +37,8 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags);
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
+/// Throws UserError for an unknown level or dtype of mixed precision.
+std::optional<AmpOptions> amp_of(const PlaceFlags& flags);
 
 /// How an executor is to run, by the flags and the seed of initial values.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);

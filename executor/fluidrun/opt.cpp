@@ -48,6 +48,7 @@ int run(const OptFlags& flags) {
   Options options;
   options.batch = flags.batch;
   options.dtype = dtype_of(flags.place);
+  options.amp = amp_of(flags.place);
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);

@@ -105,6 +105,7 @@ int run(const PlanFlags& flags) {
   Options options;
   options.mode = mode_named(flags.mode);
   options.dtype = dtype_of(flags.place);
+  options.amp = amp_of(flags.place);
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const PlannedStep step = plan_at(program, target, options, flags.batch);
   const MemoryPlan& plan = step.memory;

@@ -60,13 +60,22 @@ std::string loss_output(const Program& program) {
   return "";
 }
 
-/// A line of --log-json.
-std::string log_line(int64_t epoch, int64_t step, const Outputs& outputs, double lr, double ms) {
-  nlohmann::ordered_json line = {{"epoch", epoch}, {"step", step}};
+/// What --log-json says of a step besides its outputs.
+struct StepLog {
+  int64_t epoch = 0, step = 0;
+  double lr = 0;
+  std::optional<LossScaling> scaling;
+  bool skipped = false;
+  double ms = 0;
+};
+
+std::string log_line(const StepLog& step, const Outputs& outputs) {
+  nlohmann::ordered_json line = {{"epoch", step.epoch}, {"step", step.step}};
   for (const auto& [name, value] : scalars(outputs)) line[name] = value;
-  line["lr"] = lr;
-  line["skipped"] = false;
-  line["step_ms"] = ms;
+  line["lr"] = step.lr;
+  if (step.scaling) line["loss_scale"] = step.scaling->scale;
+  line["skipped"] = step.skipped;
+  line["step_ms"] = step.ms;
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -118,6 +127,10 @@ class Training {
       table.print(epoch, figures, ms, ms_since(begin) / 1e3);
     }
     if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
+    if (scaling_) {
+      fmt::print(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling_->scale,
+                 scaling_->skipped, steps_);
+    }
     save();
   }
 
@@ -164,14 +177,24 @@ class Training {
     for (const Batch& batch : reader_) {
       const Clock::time_point begin = Clock::now();
       const Outputs outputs = executor_.run(batch);
-      figures_.add(outputs, batch.size);
       ++steps_;
-      if (log_) log(log_line(epoch, steps_, outputs, lr_, ms_since(begin)));
-      check_loss(outputs);
+      const bool skipped = was_skipped();
+      if (log_) log(log_line({epoch, steps_, lr_, scaling_, skipped, ms_since(begin)}, outputs));
+      if (!skipped) {
+        figures_.add(outputs, batch.size);
+        check_loss(outputs);
+      }
       progress.step(++in_epoch, batch.size, [&] { return figures_.text(); });
       if (Signals::take_save_asked()) save();
       if (finished()) return;
     }
+  }
+
+  /// Whether the step just run was not applied, because its gradients overflowed.
+  bool was_skipped() {
+    const int64_t before = scaling_ ? scaling_->skipped : 0;
+    scaling_ = executor_.loss_scaling();
+    return scaling_ && scaling_->skipped > before;
   }
 
   /// What was trained until then is not lost when the log cannot be written.
@@ -217,6 +240,7 @@ class Training {
   std::optional<Reader> val_;
   Executor executor_;
   Figures figures_;
+  std::optional<LossScaling> scaling_;  ///< after the last step
   int64_t steps_ = 0;
 };
 

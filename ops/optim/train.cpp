@@ -22,8 +22,10 @@ std::vector<Type> infer_train(const InferCtx& c) {
   const Type& loss = c.in(0);
   c.require(is_float(loss.dtype) && loss.shape.empty(),
             "the loss must be a float scalar, got " + loss.str() + "; take its mean");
-  c.require(c.arity() == 1 + c.attrs().get_or("parameters", std::vector<std::string>()).size(),
-            "needs one gradient for each of its parameters");
+  const size_t gradients = c.attrs().get_or("parameters", std::vector<std::string>()).size();
+  const bool predicated = c.attrs().get_or("predicated", false);
+  c.require(c.arity() == 1 + (gradients > 0 ? 1 + gradients : 0) + (predicated ? 1 : 0),
+            "needs a seed, and one gradient for each of its parameters");
   require_setting(c, "lr", 0);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
@@ -41,6 +43,7 @@ Attrs optimizer_settings(const Attrs& train) {
   settings.erase("optimizer");
   settings.erase("lr");
   settings.erase("parameters");
+  settings.erase("predicated");
   return settings;
 }
 
@@ -52,10 +55,14 @@ OpDef train_op() {
           "update of every parameter that it depends on. Attributes beyond those listed are the "
           "optimizer's.",
       .inputs = {{"loss", "float scalar to minimise"},
-                 {"gradient", "of each of `parameters`; the passes append them", true, true}},
+                 {"step",
+                  "the passes append them: the gradient of the loss for itself, one of each of "
+                  "`parameters`, and if `predicated` whether the step is applied",
+                  true, true}},
       .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
-                {"parameters", std::vector<std::string>{}, "in the order of the gradients"}},
+                {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
+                {"predicated", false, "whether the last operand says if the step is applied"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

@@ -141,7 +141,7 @@ TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
   %x = data "x" : f32[]
   train(%x, %x) {optimizer = "sgd", lr = 0.1}
 })",
-                 ":3: train: needs one gradient for each of its parameters");
+                 ":3: train: needs a seed, and one gradient for each of its parameters");
   expect_refused(R"(program @p {
   %x = data "x" : u8[5000000000000000000]
   %y = concat(%x, %x) {axis = 0} : u8[10]

@@ -119,6 +119,25 @@ OpTest max_index_test() {
   return t;
 }
 
+OpTest count_nonfinite_test() {
+  OpTest t = reduction("count_nonfinite", {}, true);
+  Tensor odd(f64, {2, 3});
+  odd.as<double>()[0] = INFINITY;
+  odd.as<double>()[2] = NAN;
+  odd.as<double>()[5] = -INFINITY;
+  t.samples.push_back({{odd}, {}, {}});
+  t.samples.push_back({{odd}, {{"axes", std::vector<int64_t>{1}}}, {}});
+  t.reference = [](const Sample& s) {
+    const auto count = [](const List& x) {
+      return static_cast<double>(
+          std::ranges::count_if(x, [](double v) { return !(std::abs(v) < INFINITY); }));
+    };
+    return std::vector{reduced(s, count, f32)};
+  };
+  t.bad = {{{{i64, {2}, {}}}, {}, "count_nonfinite: expects a float tensor, got i64[2]"}};
+  return t;
+}
+
 OpTest argmax_test() {
   OpTest t;
   t.op = "argmax";
@@ -143,6 +162,7 @@ const AddOpTest kMean(reduction("mean", average, true));
 const AddOpTest kMax(reduction("max", largest, false));
 const AddOpTest kMin(reduction("min", smallest, false));
 const AddOpTest kMaxIndex(max_index_test());
+const AddOpTest kCountNonfinite(count_nonfinite_test());
 const AddOpTest kArgmax(argmax_test());
 
 }  // namespace

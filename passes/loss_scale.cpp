@@ -1,0 +1,96 @@
+#include "passes/loss_scale.h"
+
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+#include "passes/recipe.h"
+
+namespace fluid {
+namespace {
+
+Value variable(ir::Graph& graph, const Recipe& recipe, std::string_view name, DType dtype,
+               double initial) {
+  return record_source(graph, "state", std::string(name), Type{dtype, {}, {}},
+                       {{"init", std::string("constant")}, {"value", initial}},
+                       recipe.directive().loc);
+}
+
+void for_each_gradient(ir::Graph& graph, const Recipe& recipe,
+                       const std::function<Value(Value)>& replace) {
+  for (size_t i = 0; i < recipe.parameters().size(); ++i) {
+    ir::RecordAs as(graph, recipe.recording(recipe.parameters()[i]));
+    recipe.gradient(i) = replace(recipe.gradient(i));
+  }
+}
+
+/// Whether all gradients are finite.
+Value all_finite(const Recipe& recipe) {
+  Value bad;
+  for (size_t i = 0; i < recipe.parameters().size(); ++i) {
+    const Value faults = count_nonfinite(recipe.gradient(i));
+    bad = bad ? bad + faults : faults;
+  }
+  return equal(bad, scalar_like(bad, 0));
+}
+
+/// The scale after the step: as PyTorch's GradScaler, it grows after `interval` good steps in a row
+/// and backs off at once, within floor and ceiling.
+void store_next(ir::Graph& graph, const LossScale& s, Value scale, Value applies, const Loc& loc,
+                const Recipe& recipe) {
+  const Value good = variable(graph, recipe, kGoodSteps, i64, 0);
+  const Value skipped = variable(graph, recipe, kSkippedSteps, i64, 0);
+  const Value run = good + 1;
+  const Value grows = equal(run, scalar_like(run, static_cast<double>(s.interval)));
+  const Value zero = scalar_like(run, 0);
+  if (s.dynamic) {
+    const Value grown = minimum(scale * s.growth, scalar_like(scale, s.ceiling));
+    const Value backed = maximum(scale * s.backoff, scalar_like(scale, s.floor));
+    record_store(graph, std::string(kLossScale),
+                 select(applies, select(grows, grown, scale), backed), loc);
+  }
+  record_store(graph, std::string(kGoodSteps), select(applies, select(grows, zero, run), zero),
+               loc);
+  record_store(graph, std::string(kSkippedSteps), select(applies, skipped, skipped + 1), loc);
+}
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr || !options.amp || !options.amp->loss_scale) return false;
+  const LossScale& settings = *options.amp->loss_scale;
+  const Recipe recipe(*directive);
+  Value scale;
+  const ir::Op* seed = recipe.seed().op();
+  rewrite_ops(graph, [&](ir::Op& op) {
+    if (&op != seed) return Values();
+    scale = variable(graph, recipe, kLossScale, f32, settings.initial);
+    const Values unscaled = record(graph, op.name, op.operands, op.attrs, op.loc);
+    return Values{unscaled[0] * cast(scale, unscaled[0].dtype())};
+  });
+  const size_t first = graph.ops.size();
+  ir::RecordAs as(graph, recipe.recording());
+  const Value unscale = 1.0 / scale;
+  for_each_gradient(graph, recipe, [&](Value g) { return g * cast(unscale, g.dtype()); });
+  recipe.set_applies(all_finite(recipe));
+  // With the decision as an operand, the whole update is one sweep after it.
+  for_each_gradient(graph, recipe,
+                    [&](Value g) { return select(recipe.applies(), g, scalar_like(g, 0)); });
+  store_next(graph, settings, scale, recipe.applies(), directive->loc, recipe);
+  graph.move_tail(first, first - 1);  // the directive stays last
+  return true;
+}
+
+}  // namespace
+
+Pass loss_scale_pass() {
+  return {.name = "loss_scale",
+          .doc =
+              "Scales the loss so that its gradients fit half precision, takes the scale off the "
+              "gradients, and skips steps where one is not finite.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+namespace fluid {
+
+// The state of dynamic loss scaling. It moves on in skipped steps too.
+inline constexpr std::string_view kLossScale = "loss_scale";  ///< f32[]
+inline constexpr std::string_view kGoodSteps =
+    "loss_scale.good_steps";  ///< i64[]: since it changed
+inline constexpr std::string_view kSkippedSteps = "loss_scale.skipped";  ///< i64[]: in all
+
+}  // namespace fluid

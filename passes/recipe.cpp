@@ -1,0 +1,26 @@
+#include "passes/recipe.h"
+
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr const char* kPredicated = "predicated";
+
+}  // namespace
+
+const std::vector<std::string>& Recipe::parameters() const {
+  return directive_.attrs.get<std::vector<std::string>>("parameters");
+}
+
+Value Recipe::applies() const {
+  return directive_.attrs.get_or(kPredicated, false) ? directive_.operands.back() : Value();
+}
+
+void Recipe::set_applies(Value applies) const {
+  check(!this->applies(), "the step is predicated twice");
+  directive_.operands.push_back(applies);
+  directive_.attrs.set(kPredicated, true);
+}
+
+}  // namespace fluid

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// What the passes between the backward graph and the optimizer hand on in the operands of the
+/// `train` directive: train(loss, seed, gradient of each of `parameters`..., applies if
+/// `predicated`).
+class Recipe {
+ public:
+  /// Of the graph's directive, which append_backward has been at.
+  explicit Recipe(ir::Op& directive) : directive_(directive) {}
+
+  ir::Op& directive() const { return directive_; }
+  const std::vector<std::string>& parameters() const;
+  /// The gradient of the loss for itself.
+  Value& seed() const { return directive_.operands.at(1); }
+  /// Of parameter `i`.
+  Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
+  /// A bool scalar: whether the step is applied. Null: always.
+  Value applies() const;
+  void set_applies(Value applies) const;
+
+  /// The place of what is recorded for the directive: role optimize, and a parameter's.
+  ir::Graph::Recording recording(const std::string& parameter = "") const {
+    return {ir::Role::optimize, directive_.loc, directive_.scope, parameter};
+  }
+
+ private:
+  ir::Op& directive_;
+};
+
+}  // namespace fluid
