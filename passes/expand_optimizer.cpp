@@ -7,8 +7,8 @@
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
 #include "passes/recipe.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {

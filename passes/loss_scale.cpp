@@ -3,8 +3,8 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
 #include "passes/recipe.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
