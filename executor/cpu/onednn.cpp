@@ -150,6 +150,9 @@ struct Reordered {
     }
   }
   int64_t workspace() const { return scratch_bytes + moved_bytes; }
+  int64_t moves() const {
+    return std::ranges::count_if(reorders, [](const auto& r) { return r.has_value(); });
+  }
 };
 
 /// The part of the peak that a kernel reaches, from minima of runs on one core with AVX-512 and
@@ -227,7 +230,8 @@ std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
   as_given.workspace = reordered.workspace();
   for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
   as_given.results = {task->result.layout};
-  as_given.seconds += kCallSeconds + 2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
+  as_given.seconds += kCallSeconds * static_cast<double>(reordered.moves()) +
+                      2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
   claims.push_back(as_given);
   return claims;
 }
