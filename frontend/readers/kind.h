@@ -46,6 +46,7 @@ struct DataKind {
 
 DataKind mnist_kind();
 DataKind mnist_json_kind();
+DataKind cifar10_kind();
 DataKind digits_kind();
 DataKind synthetic_linear_kind();
 DataKind csv_kind();

@@ -103,9 +103,9 @@ void DataArgs::fail(const std::string& what) const {
 }
 
 const std::vector<DataKind>& data_kinds() {
-  static const std::vector<DataKind> kinds = {mnist_kind(),  mnist_json_kind(),
-                                              digits_kind(), synthetic_linear_kind(),
-                                              csv_kind(),    npy_kind()};
+  static const std::vector<DataKind> kinds = {
+      mnist_kind(), mnist_json_kind(), cifar10_kind(), digits_kind(), synthetic_linear_kind(),
+      csv_kind(),   npy_kind()};
   return kinds;
 }
 

@@ -149,6 +149,36 @@ TEST_F(DamagedFiles, Gz) {
   refuse_damage(images, bytes, bytes.size() - 6, command, images, /*longer=*/false);
 }
 
+TEST_F(DamagedFiles, Cifar10) {
+  write_plain(dir_.file("colour.fir"), R"(program @colour {
+  %x = data "image" : f32[?, 3, 32, 32]
+  %m = mean(%x) : f32[]
+  output "m" = %m
+})");
+  const std::string command = "eval colour.fir --data cifar10:d?split=train";
+  refuse(command, "CIFAR-10: 'd' is not a directory that can be read");
+  std::filesystem::create_directory(dir_.file("d"));
+  refuse(command, "CIFAR-10: 'd' has no data_batch_1.bin to data_batch_5.bin, with or without .gz");
+  refuse("eval colour.fir --data cifar10:d",
+         "CIFAR-10: 'd' has no test_batch.bin, with or without .gz");
+  const std::string name = "d/data_batch_2.bin", bytes = cifar10_record(1) + cifar10_record(9);
+  write_plain(dir_.file(name), bytes);
+  const Result good = run(command);
+  ASSERT_EQ(good.code, 0) << good.output;
+  write_plain(dir_.file(name), bytes + "x");
+  refuse(command,
+         "'d/data_batch_2.bin' holds 6147 bytes, not records of 3073: CIFAR-10's binary version is "
+         "needed");
+  write_plain(dir_.file(name), "");
+  refuse(command, "'d/data_batch_2.bin' holds 0 bytes, not records of 3073");
+  write_plain(dir_.file(name), cifar10_record(9) + cifar10_record(10));
+  refuse(command, "'d/data_batch_2.bin': label 10 of record 1 is not below 10");
+  std::filesystem::remove(dir_.file(name));
+  write_gz(dir_.file(name + ".gz"), bytes);
+  const std::string packed = read_file(dir_.file(name + ".gz"));
+  refuse_damage(name + ".gz", packed, packed.size() - 6, command, "", /*longer=*/false);
+}
+
 TEST_F(DamagedFiles, Json) {
   std::string image = "[0";
   for (int i = 1; i < 784; ++i) image += ",0";

@@ -90,6 +90,20 @@ void read_damaged_gz(Random& random) {
   read_data("mnist:" + dir.path());
 }
 
+/// Records of one label each, as they are or gzipped.
+void read_damaged_cifar10(Random& random) {
+  TempDir dir;
+  std::string bytes;
+  for (size_t n = below(random, 4); n > 0; --n) bytes += cifar10_record(char(below(random, 10)));
+  const std::string path = dir.file("data_batch_1.bin");
+  if (below(random, 2) == 0) {
+    write_gz(path, bytes);
+    bytes = read_file(path);
+  }
+  write_plain(path, with_changed_bytes(bytes, random));
+  read_data("cifar10:" + dir.path());
+}
+
 }  // namespace
 
 std::vector<Attack> data_attacks() {
@@ -101,6 +115,7 @@ std::vector<Attack> data_attacks() {
       {"npy", [](Random& random) { read_damaged("npy:x=", npy_file(random), random); }},
       {"idx", read_damaged_idx},
       {"gz", read_damaged_gz},
+      {"cifar10", read_damaged_cifar10},
       {"json", [](Random& random) { read_damaged("mnist-json:", json_file(random), random); }},
       {"csv",
        [](Random& random) {

@@ -25,8 +25,8 @@ struct Attack {
 /// `fluid-structure`, `fir-bytes`). What is accepted is planned, compiled and run for a step.
 std::vector<Attack> program_attacks();
 
-/// Other damaged files: `safetensors`, `npy`, `idx`, `gz`, `json`, `csv`, `target`. Data that is
-/// accepted is read for an epoch.
+/// Other damaged files: `safetensors`, `npy`, `idx`, `gz`, `cifar10`, `json`, `csv`, `target`.
+/// Data that is accepted is read for an epoch.
 std::vector<Attack> data_attacks();
 
 /// `bytes` with one to four changes: bytes flipped, cut out, repeated, inserted, or the end cut

@@ -7,11 +7,11 @@
 #include <zlib.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "ops/operators.h"
 #include "ops/record.h"
+#include "tests/support/data_folder.h"
 #include "tests/support/interpreter.h"
 
 namespace fluid::testing {
@@ -82,10 +82,8 @@ void expect_vector(const Json& test, const OnnxUse& use) {
 }
 
 std::string read_vectors() {
-  const char* folder = std::getenv("FLUID_DATA");
-  const std::string base = folder != nullptr ? folder : FLUID_SOURCE_DIR "/../shared/data";
   std::string text;
-  gzFile file = gzopen((base + "/onnx_node_tests.jsonl.gz").c_str(), "rb");
+  gzFile file = gzopen((data_folder() + "/onnx_node_tests.jsonl.gz").c_str(), "rb");
   if (file == nullptr) return text;
   std::vector<char> chunk(1 << 16);
   for (int n = 0; (n = gzread(file, chunk.data(), static_cast<unsigned>(chunk.size()))) > 0;) {

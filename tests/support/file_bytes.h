@@ -29,6 +29,11 @@ inline std::string idx_labels(const std::string& values) {
   return big_endian(0x801) + big_endian(static_cast<uint32_t>(values.size())) + values;
 }
 
+/// A record of CIFAR-10's binary files: the label, then planes of red 1, green 2 and blue 3.
+inline std::string cifar10_record(char label) {
+  return label + std::string(1024, '\1') + std::string(1024, '\2') + std::string(1024, '\3');
+}
+
 inline std::string npy_bytes(const std::string& header, const std::string& data, char major = 1) {
   std::string bytes = "\x93NUMPY";
   bytes += major;

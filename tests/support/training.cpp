@@ -1,10 +1,8 @@
 #include "tests/support/training.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "tests/support/data_folder.h"
 #include "tests/support/golden.h"
 
 namespace fluid {
@@ -96,12 +94,7 @@ Batch golden_images(uint64_t step, int64_t n) {
   return {.size = n, .columns = {{"image", image}, {"label", label}}};
 }
 
-std::string mnist_directory() {
-  const char* data = std::getenv("FLUID_DATA");
-  const std::filesystem::path root =
-      data != nullptr ? data : std::string(FLUID_SOURCE_DIR) + "/../shared/data";
-  return (root / "mnist").string();
-}
+std::string mnist_directory() { return data_folder() + "/mnist"; }
 
 std::vector<std::byte> parameter_bytes(Executor& exe) {
   std::vector<std::byte> bytes;

@@ -26,7 +26,7 @@ Batch linear_batch(int64_t n);
 /// bit for bit.
 Batch golden_images(uint64_t step, int64_t n);
 
-/// Where the official MNIST files are: $FLUID_DATA/mnist, by default beside the source tree.
+/// Where the official MNIST files are, below data_folder().
 std::string mnist_directory();
 
 /// The bytes of every parameter, in the executor's order.
