@@ -5,13 +5,20 @@
 namespace fluid {
 namespace {
 
-void record_recipe(Value loss, const char* optimizer, Attrs settings, const Loc& loc) {
+void record_recipe(Value loss, const char* optimizer, Attrs settings, const StepRules& rules,
+                   const Loc& loc) {
   if (!loss) throw UserError(loc, "minimize: the loss is an empty value");
   if (!loss.shape().empty() || !is_float(loss.dtype())) {
     throw UserError(loc, "minimize: the loss is " + loss.type().str() +
                              ", not a float scalar; take its mean()");
   }
   settings.set("optimizer", std::string(optimizer));
+  const auto set_clip = [&](const char* name, double most) {
+    if (most != 0) settings.set(name, most);
+  };
+  set_clip("clip_value", rules.clip.value);
+  set_clip("clip_norm", rules.clip.norm);
+  set_clip("clip_global_norm", rules.clip.global_norm);
   record(*loss.op()->graph(), "train", {loss}, std::move(settings), loc);
 }
 
@@ -26,25 +33,25 @@ Attrs adam_settings(const Adams& o) {
 
 }  // namespace
 
-void minimize(Value loss, const SGD& o, const Loc& loc) {
-  record_recipe(loss, "sgd", {{"lr", o.lr}, {"weight_decay", o.weight_decay}}, loc);
+void minimize(Value loss, const SGD& o, const StepRules& rules, const Loc& loc) {
+  record_recipe(loss, "sgd", {{"lr", o.lr}, {"weight_decay", o.weight_decay}}, rules, loc);
 }
 
-void minimize(Value loss, const Momentum& o, const Loc& loc) {
+void minimize(Value loss, const Momentum& o, const StepRules& rules, const Loc& loc) {
   record_recipe(loss, "momentum",
                 {{"lr", o.lr},
                  {"mu", o.momentum},
                  {"nesterov", o.nesterov},
                  {"weight_decay", o.weight_decay}},
-                loc);
+                rules, loc);
 }
 
-void minimize(Value loss, const Adam& o, const Loc& loc) {
-  record_recipe(loss, "adam", adam_settings(o), loc);
+void minimize(Value loss, const Adam& o, const StepRules& rules, const Loc& loc) {
+  record_recipe(loss, "adam", adam_settings(o), rules, loc);
 }
 
-void minimize(Value loss, const AdamW& o, const Loc& loc) {
-  record_recipe(loss, "adamw", adam_settings(o), loc);
+void minimize(Value loss, const AdamW& o, const StepRules& rules, const Loc& loc) {
+  record_recipe(loss, "adamw", adam_settings(o), rules, loc);
 }
 
 }  // namespace fluid

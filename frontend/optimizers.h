@@ -38,11 +38,28 @@ struct AdamW {
   double weight_decay = 0.01;
 };
 
+/// How gradients are clipped before the optimizer sees them; 0: not at all. With several, in this
+/// order.
+struct Clip {
+  double value = 0;        ///< each element, to [-value, value]
+  double norm = 0;         ///< the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
+  double global_norm = 0;  ///< the norm of all gradients together
+};
+
+/// What a training step does besides its optimizer's update.
+struct StepRules {
+  Clip clip = {};
+};
+
 /// Makes the program a training program: every parameter that `loss`, a scalar, depends on is
 /// updated once a step. The recipe is part of the program's file.
-void minimize(Value loss, const SGD& optimizer, const Loc& loc = Loc::here());
-void minimize(Value loss, const Momentum& optimizer, const Loc& loc = Loc::here());
-void minimize(Value loss, const Adam& optimizer, const Loc& loc = Loc::here());
-void minimize(Value loss, const AdamW& optimizer, const Loc& loc = Loc::here());
+void minimize(Value loss, const SGD& optimizer, const StepRules& rules = {},
+              const Loc& loc = Loc::here());
+void minimize(Value loss, const Momentum& optimizer, const StepRules& rules = {},
+              const Loc& loc = Loc::here());
+void minimize(Value loss, const Adam& optimizer, const StepRules& rules = {},
+              const Loc& loc = Loc::here());
+void minimize(Value loss, const AdamW& optimizer, const StepRules& rules = {},
+              const Loc& loc = Loc::here());
 
 }  // namespace fluid

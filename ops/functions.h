@@ -583,6 +583,14 @@ Value sub(Value a, Value b, const Loc& loc = Loc::here());
 struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// The sum of the elements' squares along `axes`, added in f32 or wider.
+/// x: float tensor.
+/// attrs.axes: to reduce; negative ones count from the end; none: all.
+/// attrs.keep_dims: reduced axes stay, with extent 1.
+/// Gives y: x's dtype, f32 of halves.
+struct SumSquaresAttrs { Ints axes = {}; bool keep_dims = false; };
+Value sum_squares(Value x, const SumSquaresAttrs& attrs = {}, const Loc& loc = Loc::here());
+
 /// The hyperbolic tangent.
 /// x: float tensor.
 /// Gives y: like x.

@@ -55,7 +55,9 @@ class Expansion {
     const Value param = graph_.find("param", name)->result();
     const Value lr = rate(compute_dtype(param.dtype()));
     ir::RecordAs as(graph_, recipe_.recording(name));
-    Values operands = {param, recipe_.gradient(index), lr, counter};
+    const Value gradient = recipe_.gradient(index);
+    // With the decision as an operand, the whole update is one sweep after it.
+    Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
       operands.push_back(state(name + "." + optimizer.inputs->at(i).name, param.type()));
     }
@@ -68,9 +70,9 @@ class Expansion {
     }
   }
 
-  Value if_applied(Value updated, Value old) const {
+  Value if_applied(Value value, Value otherwise) const {
     const Value applies = recipe_.applies();
-    return applies ? select(applies, updated, old, train_.loc) : updated;
+    return applies ? select(applies, value, otherwise, train_.loc) : value;
   }
 
   /// Running statistics stay too when a step is not applied; but what is computed from that

@@ -16,14 +16,6 @@ Value variable(ir::Graph& graph, const Recipe& recipe, std::string_view name, DT
                        recipe.directive().loc);
 }
 
-void for_each_gradient(ir::Graph& graph, const Recipe& recipe,
-                       const std::function<Value(Value)>& replace) {
-  for (size_t i = 0; i < recipe.parameters().size(); ++i) {
-    ir::RecordAs as(graph, recipe.recording(recipe.parameters()[i]));
-    recipe.gradient(i) = replace(recipe.gradient(i));
-  }
-}
-
 /// Whether all gradients are finite.
 Value all_finite(const Recipe& recipe) {
   Value bad;
@@ -71,11 +63,8 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   const size_t first = graph.ops.size();
   ir::RecordAs as(graph, recipe.recording());
   const Value unscale = 1.0 / scale;
-  for_each_gradient(graph, recipe, [&](Value g) { return g * cast(unscale, g.dtype()); });
+  recipe.replace_gradients([&](Value g) { return g * cast(unscale, g.dtype()); });
   recipe.set_applies(all_finite(recipe));
-  // With the decision as an operand, the whole update is one sweep after it.
-  for_each_gradient(graph, recipe,
-                    [&](Value g) { return select(recipe.applies(), g, scalar_like(g, 0)); });
   store_next(graph, settings, scale, recipe.applies(), directive->loc, recipe);
   graph.move_tail(first, first - 1);  // the directive stays last
   return true;

@@ -11,6 +11,7 @@ Pass append_backward_pass();
 Pass assign_layouts_pass();
 Pass check_recorded_pass();
 Pass choose_kernels_pass();
+Pass clip_gradients_pass();
 Pass cse_pass();
 Pass dce_pass();
 Pass derive_inference_pass();

@@ -9,6 +9,7 @@ const std::vector<Pass>& all_passes() {
       assign_layouts_pass(),
       check_recorded_pass(),
       choose_kernels_pass(),
+      clip_gradients_pass(),
       cse_pass(),
       dce_pass(),
       derive_inference_pass(),
@@ -43,6 +44,7 @@ std::vector<Pass> pipeline(const Options& options) {
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(loss_scale_pass());  // before the optimizer reads gradients
+  p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
   if (options.mode == Mode::init) {
     p.push_back(make_startup_pass());  // after it: the states are initialised as well

@@ -13,6 +13,13 @@ const std::vector<std::string>& Recipe::parameters() const {
   return directive_.attrs.get<std::vector<std::string>>("parameters");
 }
 
+void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const {
+  for (size_t i = 0; i < parameters().size(); ++i) {
+    ir::RecordAs as(*directive_.graph(), recording(parameters()[i]));
+    gradient(i) = replace(gradient(i));
+  }
+}
+
 Value Recipe::applies() const {
   return directive_.attrs.get_or(kPredicated, false) ? directive_.operands.back() : Value();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Recipe {
   Value& seed() const { return directive_.operands.at(1); }
   /// Of parameter `i`.
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
+  /// Puts what `replace` records in the place of each gradient.
+  void replace_gradients(const std::function<Value(Value)>& replace) const;
   /// A bool scalar: whether the step is applied. Null: always.
   Value applies() const;
   void set_applies(Value applies) const;

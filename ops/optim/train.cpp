@@ -27,6 +27,9 @@ std::vector<Type> infer_train(const InferCtx& c) {
   c.require(c.arity() == 1 + (gradients > 0 ? 1 + gradients : 0) + (predicated ? 1 : 0),
             "needs a seed, and one gradient for each of its parameters");
   require_setting(c, "lr", 0);
+  for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
+    if (c.attrs().has(clip)) require_setting(c, clip, 0);
+  }
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
   const Type f = {f32, {}, {}}, counter = {i64, {}, {}};
@@ -40,10 +43,7 @@ std::vector<Type> infer_train(const InferCtx& c) {
 
 Attrs optimizer_settings(const Attrs& train) {
   Attrs settings = train;
-  settings.erase("optimizer");
-  settings.erase("lr");
-  settings.erase("parameters");
-  settings.erase("predicated");
+  for (const AttrDef& own : *find_op("train")->attrs) settings.erase(own.name);
   return settings;
 }
 
@@ -62,7 +62,12 @@ OpDef train_op() {
       .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
-                {"predicated", false, "whether the last operand says if the step is applied"}},
+                {"predicated", false, "whether the last operand says if the step is applied"},
+                {"clip_value", 0.0,
+                 "each element of a gradient is clipped to [-x, x]; 0: it is not"},
+                {"clip_norm", 0.0, "each gradient is scaled down to this norm; 0: it is not"},
+                {"clip_global_norm", 0.0,
+                 "all gradients are scaled down until their common norm is this; 0: they are not"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tests/support/op_harness.h"
 
@@ -119,6 +120,14 @@ OpTest max_index_test() {
   return t;
 }
 
+OpTest sum_squares_test() {
+  OpTest t = reduction(
+      "sum_squares",
+      [](const List& x) { return std::inner_product(x.begin(), x.end(), x.begin(), 0.0); }, true);
+  t.bad = {{{{i64, {2}, {}}}, {}, "sum_squares: expects a float tensor, got i64[2]"}};
+  return t;
+}
+
 OpTest count_nonfinite_test() {
   OpTest t = reduction("count_nonfinite", {}, true);
   Tensor odd(f64, {2, 3});
@@ -162,6 +171,7 @@ const AddOpTest kMean(reduction("mean", average, true));
 const AddOpTest kMax(reduction("max", largest, false));
 const AddOpTest kMin(reduction("min", smallest, false));
 const AddOpTest kMaxIndex(max_index_test());
+const AddOpTest kSumSquares(sum_squares_test());
 const AddOpTest kCountNonfinite(count_nonfinite_test());
 const AddOpTest kArgmax(argmax_test());
 

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "ops/operators.h"
+#include "passes/passes.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr double kEps = 1e-6;  // PyTorch's, added to a norm
+
+Value clamped(Value g, double most) {
+  return minimum(maximum(g, scalar_like(g, -most)), scalar_like(g, most));
+}
+
+/// What brings a tensor whose squares sum to `squares` down to norm `most`, and leaves shorter ones
+/// alone.
+Value shrinking(Value squares, double most) {
+  const Value factor = most / (sqrt(squares) + kEps);
+  return minimum(factor, scalar_like(factor, 1));
+}
+
+Value scaled(Value g, Value factor) { return g * cast(factor, g.dtype()); }
+
+/// The squares of all gradients together, added in the order of the parameters.
+Value all_squares(const Recipe& recipe) {
+  Value sum;
+  for (size_t i = 0; i < recipe.parameters().size(); ++i) {
+    const Value squares = sum_squares(recipe.gradient(i));
+    sum = sum ? sum + cast(squares, sum.dtype()) : squares;
+  }
+  return sum;
+}
+
+bool run(ir::Program& program, const Options&, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr) return false;
+  const Recipe recipe(*directive);
+  const Attrs& attrs = directive->attrs;
+  const double value = attrs.get_or("clip_value", 0.0), norm = attrs.get_or("clip_norm", 0.0),
+               global_norm = attrs.get_or("clip_global_norm", 0.0);
+  if (std::max({value, norm, global_norm}) == 0) return false;
+  const size_t first = graph.ops.size();
+  if (value > 0) recipe.replace_gradients([&](Value g) { return clamped(g, value); });
+  if (norm > 0) {
+    recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(sum_squares(g), norm)); });
+  }
+  if (global_norm > 0) {
+    ir::RecordAs as(graph, recipe.recording());
+    const Value factor = shrinking(all_squares(recipe), global_norm);
+    recipe.replace_gradients([&](Value g) { return scaled(g, factor); });
+  }
+  graph.move_tail(first, first - 1);  // the directive stays last
+  return true;
+}
+
+}  // namespace
+
+Pass clip_gradients_pass() {
+  return {.name = "clip_gradients",
+          .doc =
+              "Clips the gradients, as the recipe says: each element, each parameter's norm, or "
+              "the norm of all together.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid
