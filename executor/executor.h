@@ -59,8 +59,8 @@ struct LossScaling {
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
-/// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and an attribute
-/// `scale` multiplies what is fed.
+/// its `data`, in the recorded dtype; u8 is taken for any float `data` too. What is fed is
+/// scaled and normalised as the attributes `scale`, `mean` and `std` of `data` say.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory

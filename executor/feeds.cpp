@@ -33,6 +33,8 @@ struct Copy {
   double scale;
   DType from_type;
   DType to_type;
+  std::span<const Channel> channels;
+  int64_t inner;  ///< elements of a channel of a sample
 };
 
 /// Calls `with` with a function that reads an element as a float or double.
@@ -62,28 +64,52 @@ void with_reader(const Copy& c, F&& with) {
   }
 }
 
-void convert(void* context, int64_t begin, int64_t end) {
-  const Copy& c = *static_cast<const Copy*>(context);
-  if (c.to_type == DType::f64) {
-    with_reader<double>(c, [&](auto read) {
-      auto* to = static_cast<double*>(c.to);
-      for (int64_t i = begin; i < end; ++i) to[i] = read(i) * c.scale;
-    });
-    return;
-  }
-  with_reader<float>(c, [&](auto read) {
-    const auto scale = static_cast<float>(c.scale);
-    if (is_half(c.to_type)) {
-      auto* to = static_cast<uint16_t*>(c.to);
-      for (int64_t i = begin; i < end; ++i) to[i] = float_to_half(read(i) * scale, c.to_type);
-    } else {
-      auto* to = static_cast<float*>(c.to);
-      for (int64_t i = begin; i < end; ++i) to[i] = read(i) * scale;
+/// Calls `write(i, value)` for every element, computed as a T.
+template <class T, class F>
+void convert_as(const Copy& c, int64_t begin, int64_t end, F&& write) {
+  with_reader<T>(c, [&](auto read) {
+    const auto scale = static_cast<T>(c.scale);
+    if (c.channels.empty()) {
+      for (int64_t i = begin; i < end; ++i) write(i, read(i) * scale);
+    }
+    for (int64_t at = c.channels.empty() ? end : begin, stop; at < end; at = stop) {
+      stop = std::min(end, (at / c.inner + 1) * c.inner);
+      const Channel& channel = c.channels[static_cast<size_t>(at / c.inner) % c.channels.size()];
+      const auto mean = static_cast<T>(channel.mean), std = static_cast<T>(channel.std);
+      for (int64_t i = at; i < stop; ++i) write(i, (read(i) * scale - mean) / std);
     }
   });
 }
 
+void convert(void* context, int64_t begin, int64_t end) {
+  const Copy& c = *static_cast<const Copy*>(context);
+  if (c.to_type == DType::f64) {
+    convert_as<double>(c, begin, end, [to = static_cast<double*>(c.to)](int64_t i, double value) {
+      to[i] = value;
+    });
+  } else if (is_half(c.to_type)) {
+    auto* to = static_cast<uint16_t*>(c.to);
+    convert_as<float>(c, begin, end, [to, type = c.to_type](int64_t i, float value) {
+      to[i] = float_to_half(value, type);
+    });
+  } else {
+    convert_as<float>(c, begin, end,
+                      [to = static_cast<float*>(c.to)](int64_t i, float value) { to[i] = value; });
+  }
+}
+
 }  // namespace
+
+std::vector<Channel> channels_of(const ir::Op& data) {
+  const auto means = data.attrs.get_or("mean", std::vector<double>());
+  const auto stds = data.attrs.get_or("std", std::vector<double>());
+  std::vector<Channel> channels(std::max(means.size(), stds.size()));
+  for (size_t i = 0; i < channels.size(); ++i) {
+    if (!means.empty()) channels[i].mean = means[means.size() == 1 ? 0 : i];
+    if (!stds.empty()) channels[i].std = stds[stds.size() == 1 ? 0 : i];
+  }
+  return channels;
+}
 
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& known) {
@@ -109,10 +135,12 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
 }
 
 void copy_feed(const Tensor& column, const Feed& feed, std::byte* to, int threads) {
-  Copy copy{column.data(), to, feed.scale, column.dtype(), feed.type.dtype};
   const int64_t n = column.numel();
+  Copy copy{column.data(),          to, feed.scale, column.dtype(), feed.type.dtype, feed.channels,
+            std::max<int64_t>(n, 1)};
+  for (size_t d = 0; d < 2 && feed.channels.size() > 1; ++d) copy.inner /= column.shape()[d];
   const int team = n < kSerialElements ? 1 : threads;
-  if (copy.from_type != copy.to_type || feed.scale != 1) {
+  if (copy.from_type != copy.to_type || feed.scale != 1 || !feed.channels.empty()) {
     return parallel_for(n, team, convert, &copy);
   }
   parallel_for(

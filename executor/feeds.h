@@ -8,13 +8,22 @@
 
 namespace fluid {
 
+/// How the elements of a channel, dimension 1, are normalised: (x - mean) / std.
+struct Channel {
+  double mean = 0;
+  double std = 1;
+};
+/// Of a `data` op with attributes `mean` and `std`: one for each channel, one for all, or none.
+std::vector<Channel> channels_of(const ir::Op& data);
+
 /// A feed as a compiled step takes it.
 struct Feed {
   std::string name;
   DType recorded = DType::f32;  ///< what the user declared, and feeds
   Type type;                    ///< what the step reads
-  double scale = 1;             ///< the copy multiplies by this
-  int64_t offset = 0;           ///< in the slot
+  double scale = 1;             ///< the copy multiplies by this, then normalises:
+  std::vector<Channel> channels = {};
+  int64_t offset = 0;  ///< in the slot
   Loc loc;
 };
 
@@ -23,7 +32,8 @@ struct Feed {
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& known);
 
-/// Copies a checked column into `to`, converted to the step's dtype and scaled.
+/// Copies a checked column into `to`, converted to the step's dtype, scaled and
+/// normalised.
 void copy_feed(const Tensor& column, const Feed& feed, std::byte* to, int threads);
 
 }  // namespace fluid

@@ -48,6 +48,7 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
                      .recorded = declared->results[0].type.dtype,
                      .type = op->results[0].type,
                      .scale = declared->attrs.get_or("scale", 1.0),
+                     .channels = channels_of(*declared),
                      .offset = plan.values.at(op->result()).offset,
                      .loc = declared->loc});
   }

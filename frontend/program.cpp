@@ -16,10 +16,9 @@ Value Program::data(const std::string& name, const Shape& shape, DType dtype, co
 Value Program::data(const std::string& name, const Shape& shape, DType dtype,
                     const DataOptions& options, const Loc& loc) {
   Attrs attrs;
-  if (options.scale != 1) {
-    if (!is_float(dtype)) throw UserError(loc, "feed '" + name + "': only floats are scaled");
-    attrs.set("scale", options.scale);
-  }
+  if (options.scale != 1) attrs.set("scale", options.scale);
+  if (!options.mean.empty()) attrs.set("mean", options.mean);
+  if (!options.std.empty()) attrs.set("std", options.std);
   return record_source(program_->main(), "data", name, Type{dtype, shape, {}}, attrs, loc);
 }
 

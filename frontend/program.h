@@ -3,14 +3,18 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 
 namespace fluid {
 
-/// What happens to a feed on its way in: raw values times `scale`.
+/// What happens to a feed on its way in, in training, eval and predict: raw values become
+/// (x * scale - mean) / std.
 struct DataOptions {
   double scale = 1;
+  std::vector<double> mean = {};  ///< one number, or one a channel (dimension 1); none: 0
+  std::vector<double> std = {};   ///< as `mean`; none: 1
 };
 
 /// A program being recorded, or read from a file. Values recorded into it live as long as it does.

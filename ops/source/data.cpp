@@ -1,27 +1,63 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ops/arguments.h"
 
 namespace fluid {
 
+namespace {
+
+constexpr const char* kPerChannel =
+    ": one number, or one for each element of dimension 1, the channels";
+
+/// `mean` or `std`, where it is given.
+void check_channels(const InferCtx& c, const std::string& name, bool positive) {
+  const Attr* given = c.attrs().find(name);
+  const auto* numbers = given == nullptr ? nullptr : std::get_if<std::vector<double>>(given);
+  if (numbers == nullptr) return;
+  for (const double x : *numbers) {
+    c.require(std::isfinite(x) && (!positive || x > 0),
+              "attribute '" + name + "' must be " + (positive ? "positive and " : "") + "finite");
+  }
+  const Shape& shape = c.in(0).shape;
+  const auto n = static_cast<int64_t>(numbers->size());
+  c.require(n <= 1 || (shape.rank() > 1 && shape[1] == Dim(n)),
+            "attribute '" + name + "' has " + std::to_string(n) + " numbers, but the feed is " +
+                c.in(0).str() + kPerChannel);
+}
+
+std::vector<Type> infer(const InferCtx& c) {
+  static const std::vector<std::string> kKnown = {"scale", "mean", "std"};
+  for (const auto& [name, attr] : c.attrs()) {
+    if (is_stage_attribute(name)) continue;
+    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+      c.fail("no attribute '" + name + "'" + did_you_mean(name, kKnown));
+    }
+    c.require(is_float(c.in(0).dtype),
+              "only floats are scaled and normalised, not " + c.in(0).str());
+  }
+  c.require(std::isfinite(c.attrs().get_or("scale", 1.0)), "attribute 'scale' must be finite");
+  check_channels(c, "mean", false);
+  check_channels(c, "std", true);
+  return c.ins();
+}
+
+}  // namespace
+
 OpDef data_op() {
   return OpDef{
       .name = "data",
-      .doc = "A feed, known by its symbol. Its first dimension is usually the batch.",
+      .doc =
+          "A feed, known by its symbol. Its first dimension is usually the batch. What is fed "
+          "is read as (x * scale - mean) / std.",
       .inputs = {},
-      .attrs = {{"scale", 1.0, "the feed's values are multiplied by it when they are read"}},
+      .attrs = {{"scale", 1.0, "the feed's values are multiplied by it when they are read"},
+                {"mean", std::vector<double>{},
+                 std::string("subtracted after that") + kPerChannel + "; none: 0"},
+                {"std", std::vector<double>{},
+                 std::string("what is left is divided by it") + kPerChannel + "; none: 1"}},
       .outputs = {{"value", "of the recorded type"}},
-      .infer =
-          [](const InferCtx& c) {
-            for (const auto& [name, attr] : c.attrs()) {
-              if (name == "scale" || is_stage_attribute(name)) continue;
-              const std::vector<std::string> known = {"scale"};
-              c.fail("no attribute '" + name + "'" + did_you_mean(name, known));
-            }
-            c.require(std::isfinite(c.attrs().get_or("scale", 1.0)),
-                      "attribute 'scale' must be finite");
-            return c.ins();
-          },
+      .infer = infer,
       .grad = NoGrad{},
       .effects = Pure{},
       .amp = Amp::kFollow,

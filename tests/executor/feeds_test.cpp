@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "frontend/fluid.h"
+#include "ops/program_file.h"
 #include "tests/support/errors.h"
 
 namespace fluid {
@@ -56,6 +60,74 @@ TEST(Feeds, ConvertsAndScales) {
   copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(doubles.data()),
             1);
   EXPECT_EQ(doubles[1], 51 * double{1 / 255.f});
+}
+
+/// (x * scale - mean) / std of element i, whose channel has number `c`.
+double normalised(const Feed& feed, double x, size_t c) {
+  const Channel channel = feed.channels.at(feed.channels.size() == 1 ? 0 : c);
+  return (x * feed.scale - channel.mean) / channel.std;
+}
+
+TEST(Feeds, NormalisesEveryChannel) {
+  const int64_t n = 30, inner = 1201;  // enough for several threads, which meet within a channel
+  Tensor column(u8, {n, 3, inner});
+  for (int64_t i = 0; i < column.numel(); ++i) {
+    column.as<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 7 % 256);
+  }
+  Feed feed{.name = "x", .recorded = f32, .type = Type{f64, {kBatch, 3, inner}, {}}};
+  feed.scale = 0.25;
+  for (const auto& channels :
+       {std::vector<Channel>{{1, 2}, {-3, 0.5}, {7, 3}}, std::vector<Channel>{{4, 0.3}}}) {
+    feed.channels = channels;
+    for (const int threads : {1, 2, 3}) {
+      std::vector<double> copy(static_cast<size_t>(column.numel()), NAN);
+      copy_feed(column, feed, reinterpret_cast<std::byte*>(copy.data()), threads);
+      for (size_t i = 0; i < copy.size(); ++i) {
+        const double x = column.at(static_cast<int64_t>(i));
+        ASSERT_EQ(copy[i], normalised(feed, x, i / inner % 3)) << i;
+      }
+    }
+  }
+}
+
+TEST(Feeds, NormalisesFeaturesAndSingleNumbers) {
+  const std::vector<float> values = {1, 2, 3, 4};
+  std::vector<float> copy(4);
+  Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch, 2}, {}}};
+  feed.channels = {{1, 2}, {0, 4}};
+  copy_feed(Tensor::of<float>({2, 2}, values), feed, reinterpret_cast<std::byte*>(copy.data()), 1);
+  EXPECT_EQ(copy, (std::vector<float>{0, 0.5, 1, 1}));
+  feed.channels = {{1, 2}};
+  copy_feed(Tensor::of<float>({4}, values), feed, reinterpret_cast<std::byte*>(copy.data()), 1);
+  EXPECT_EQ(copy, (std::vector<float>{0, 0.5, 1, 1.5}));
+  copy_feed(Tensor(f32, {0, 2}), feed, nullptr, 1);
+}
+
+/// What a program with options reads of an image of two channels, one pixel each.
+std::vector<double> read_by(const DataOptions& options, const std::string& as) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 2, 1, 1}, f32, options);
+  const Value w = parameter(net.ir().main(), "w", Type{f32, {}, {}}, Init::constant(1));
+  net.output("x", x * 1.0);
+  minimize(mean(x * w), SGD{.lr = 0});
+  const Program saved(read_program(net.text(), "net.fir"));
+  Executor exe(saved, cpu(), {.any_batch = true});
+  const std::vector<uint8_t> bytes = {51, 102};
+  const Batch batch = batch_of("x", Tensor::of<uint8_t>({1, 2, 1, 1}, bytes));
+  const Outputs out = as == "run"    ? exe.run(batch)
+                      : as == "eval" ? exe.eval(batch)
+                                     : exe.predict(batch);
+  return {out["x"].at(0), out["x"].at(1)};
+}
+
+TEST(Feeds, AreTheSameInTrainingEvalAndPredict) {
+  for (const char* as : {"run", "eval", "predict"}) {
+    EXPECT_EQ(read_by({.scale = 0.5, .mean = {1, 2}, .std = {4}}, as),
+              (std::vector<double>{(25.5 - 1) / 4, (51.0 - 2) / 4}))
+        << as;
+    EXPECT_EQ(read_by({.mean = {1}}, as), (std::vector<double>{50, 101})) << as;
+    EXPECT_EQ(read_by({.std = {2, 0.5}}, as), (std::vector<double>{25.5, 204})) << as;
+  }
 }
 
 TEST(Feeds, CopiesTheSameBytesWithAnyNumberOfThreads) {

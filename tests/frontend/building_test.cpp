@@ -69,7 +69,20 @@ TEST(Building, RefusesWrongFeedsAndOutputs) {
   Program net("net"), other("other");
   const Value x = net.data("x", {kBatch, 4}, f32);
   expect_refused([&] { net.data("label", {kBatch}, i64, {.scale = 0.5}); },
-                 "feed 'label': only floats are scaled");
+                 "data: only floats are scaled and normalised, not i64[?]");
+  expect_refused([&] { net.data("label", {kBatch}, i64, {.std = {2}}); },
+                 "data: only floats are scaled and normalised, not i64[?]");
+  expect_refused(
+      [&] {
+        net.data("image", {kBatch, 3, 8, 8}, f32, {.mean = {0.5, 0.5}});
+      },
+      "data: attribute 'mean' has 2 numbers, but the feed is f32[?, 3, 8, 8]: one "
+      "number, or one for each element of dimension 1, the channels");
+  expect_refused(
+      [&] {
+        net.data("image", {kBatch}, f32, {.std = {0.5, 0.5}});
+      },
+      "data: attribute 'std' has 2 numbers, but the feed is f32[?]");
   expect_refused([&] { net.data("x", {kBatch}, f32); }, "data: the name 'x' is taken by the data");
   net.output("x", x);
   expect_refused([&] { net.output("x", x); }, "output 'x' exists already");

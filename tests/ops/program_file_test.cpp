@@ -85,6 +85,13 @@ TEST(ProgramFile, RefusesSettingsThatNobodyReads) {
   expect_refused(source("data \"x\" {scal = 0.5}"),
                  ":3: data: no attribute 'scal' (did you mean 'scale'?)");
   expect_refused(source("data \"x\" {scale = inf}"), ":3: data: attribute 'scale' must be finite");
+  expect_refused(source("data \"x\" {mean = [0.5, nan]}"),
+                 ":3: data: attribute 'mean' must be finite");
+  expect_refused(source("data \"x\" {std = [0.0]}"),
+                 ":3: data: attribute 'std' must be positive and finite");
+  expect_refused(source("data \"x\" {std = 0.5}"),
+                 ":3: data: attribute 'std' must be of kind list of floats, not float");
+  EXPECT_NO_THROW(read_program(source("data \"x\" {mean = [1, 2], std = [0.5]}"), "p.fir"));
   expect_refused(source("param \"x\" {init = \"normal\", stdd = 5.0}"),
                  ":3: initialiser 'normal' of 'x' has no setting 'stdd' (did you mean 'std'?)");
   expect_refused(source("param \"x\" {inti = \"normal\"}"),
