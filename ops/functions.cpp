@@ -132,6 +132,10 @@ Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), 
 
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", attrs.to}}, loc).at(0); }
 
+Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}, {"mode", attrs.mode}}, loc).at(0); }
+
+Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", attrs.input}, {"mode", attrs.mode}}, loc).at(0); }
+
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
 Value select(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "select", loc), "select", {condition, a, b}, {}, loc).at(0); }

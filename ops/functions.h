@@ -503,6 +503,22 @@ Value relu(Value x, const Loc& loc = Loc::here());
 struct ReshapeAttrs { Type to = {}; };
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 
+/// Images in another size. `mode` nearest takes element floor(i in / out) along each axis; bilinear goes straight between the elements around (i + 1/2) in / out - 1/2.
+/// x: float [N, C, H, W].
+/// attrs.output: the size: one number, or height and width (required).
+/// attrs.mode: nearest or bilinear.
+/// Gives y: [N, C, OH, OW].
+struct Resize2dAttrs { Ints output = {}; std::string mode = "nearest"; };
+Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
+
+/// Gradient of resize2d: every element gathers from the elements that were made of it.
+/// dy: gradient of resize2d's result.
+/// attrs.input: type of resize2d's input (required).
+/// attrs.mode: resize2d's.
+/// Gives dx: of type `input`.
+struct Resize2dGradAttrs { Type input = {}; std::string mode = "nearest"; };
+Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = Loc::here());
+
 /// 1 / sqrt(x).
 /// x: float tensor.
 /// Gives y: like x.

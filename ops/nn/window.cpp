@@ -108,7 +108,7 @@ Type adaptive_type(const InferCtx& c, const Type& input) {
   require_pair(c, "output", 1, false);
   const auto& output = c.attr<Ints>("output");
   const Shape& x = input.shape;
-  c.require(x[2].size > 0 && x[3].size > 0, "there is nothing to pool in " + input.str());
+  c.require(x[2].size > 0 && x[3].size > 0, "the images of " + input.str() + " hold no element");
   return {input.dtype, {x[0], x[1], pick(output, 0), pick(output, 1)}, {}};
 }
 

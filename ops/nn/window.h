@@ -62,9 +62,9 @@ struct Adaptive2d {
 };
 /// The windows of an adaptive pooling from `input` to `output`, both [N, C, H, W].
 Adaptive2d adaptive_of(const Shape& input, const Shape& output);
-/// The result's type for an input [N, C, H, W] and attribute `output`.
+/// The result's type for an input [N, C, H, W] and attribute `output`, of a pooling or resizing.
 Type adaptive_type(const InferCtx& c, const Type& input);
-/// Attribute `input` of an adaptive pooling's gradient, to which operand 0 must fit.
+/// Attribute `input` of the gradient of such an op, to which operand 0 must fit.
 Type adaptive_input(const InferCtx& c);
 
 /// null && b is b: conditions that hold everywhere are null.

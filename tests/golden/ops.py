@@ -83,6 +83,14 @@ def pools():
                            lambda a: F.adaptive_avg_pool2d(a, out))
 
 
+def resizes():
+    for shape, out in (([2, 2, 4, 4], [8, 8]), ([1, 2, 5, 7], [7, 3]), ([1, 1, 3, 2], [11, 13]),
+                       ([1, 2, 6, 8], [3, 2]), ([1, 1, 7, 6], [1, 1]), ([1, 1, 1, 1], [3, 2])):
+        for mode in ("nearest", "bilinear"):
+            yield case("resize2d", [shape], {"output": out, "mode": mode},
+                       lambda a: F.interpolate(a, out, mode=mode))
+
+
 def norms():
     def batch_norm(x, eps):
         channels = [x[1]]
@@ -130,7 +138,7 @@ def optimizers():
 
 
 def main():
-    lines = [json.dumps(c) for part in (convolutions, pools, norms, losses) for c in part()]
+    lines = [json.dumps(c) for part in (convolutions, pools, resizes, norms, losses) for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
         torch.__version__, ",\n".join(lines), ",\n".join(trajectories))

@@ -313,7 +313,7 @@ OpTest adaptive_avg_pool2d_test() {
   const Attrs one = {{"output", Extents{1}}};
   t.bad = {{{{f32, {1, 1, 0, 4}, {}}},
             one,
-            "adaptive_avg_pool2d: there is nothing to pool in f32[1, 1, 0, 4]"},
+            "adaptive_avg_pool2d: the images of f32[1, 1, 0, 4] hold no element"},
            {{{f32, {1, 1, 4, 4}, {}}},
             {{"output", Extents{0}}},
             "adaptive_avg_pool2d: attribute 'output' must lie between 1 and 32768"}};

@@ -36,6 +36,7 @@ Attr attr_of(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_integer()) return value.get<int64_t>();
   if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
   return value.get<std::vector<int64_t>>();
 }
 

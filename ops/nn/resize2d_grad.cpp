@@ -1,0 +1,53 @@
+#include "ops/nn/resize2d.h"
+#include "ops/record.h"
+
+namespace fluid {
+
+OpDef resize2d_grad_op() {
+  return OpDef{
+      .name = "resize2d_grad",
+      .doc = "Gradient of resize2d: every element gathers from the elements that were made of it.",
+      .inputs = {{"dy", "gradient of resize2d's result"}},
+      .attrs = {{"input", Type{}, "type of resize2d's input", true},
+                {"mode", std::string("nearest"), "resize2d's"}},
+      .outputs = {{"dx", "of type `input`"}},
+      .infer =
+          [](const InferCtx& c) {
+            require_mode(c);
+            return std::vector{adaptive_input(c)};
+          },
+      .grad = GradFn([](const GradCtx& c) {
+        const Shape& y = c.in(0).shape();
+        return record(*c.op().graph(), "resize2d", {c.dout(0)},
+                      {{"output", std::vector<int64_t>{y[2].size, y[3].size}},
+                       {"mode", c.attr<std::string>("mode")}},
+                      c.op().loc);
+      }),
+      .effects = Pure{},
+      .amp = {Amp::kFollow},
+      .cost =
+          [](const CostCtx& c) {
+            const Resize2d r = resize_of(c.attrs, c.out[0].shape, c.in[0].shape);
+            return Cost{.flops =
+                            3 * c.numel_out() * static_cast<double>(r.y.reach() * r.x.reach())};
+          },
+      .in_place = {},
+      .lower =
+          Reduce{Combine::sum,
+                 [](const LowerCtx& c) {
+                   const Resize2d r = resize_of(c.attrs(), c.out_type().shape, c.in_type(0).shape);
+                   const Expr y = c.out_var(2), x = c.out_var(3);
+                   const Expr oy = r.y.first(y) + c.reduce_var(0),
+                              ox = r.x.first(x) + c.reduce_var(1);
+                   const DType dtype = compute_dtype(c.out_type().dtype);
+                   const Expr weight = r.y.weight(oy, y, dtype) * r.x.weight(ox, x, dtype);
+                   const Expr dy = c.read_or(0, {c.out_var(0), c.out_var(1), oy, ox}, 0);
+                   const Expr reads = scalar::compare(Scalar::gt, weight, Expr::constant(dtype, 0));
+                   return ReduceBody{{r.y.reach(), r.x.reach()}, guard(reads, weight * dy, 0)};
+                 }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
