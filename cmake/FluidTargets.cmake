@@ -77,6 +77,14 @@ endfunction()
 # Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and
 # trains for a few steps as a test.
 function(fluid_examples folder)
+  # Two records of the form of CIFAR-10's: a label's byte, then 3072 of an image.
+  set(records "")
+  foreach(label 1 2)
+    string(ASCII ${label} byte)
+    string(REPEAT "${label}0aZ~ 5*(K!x" 256 image)
+    string(APPEND records "${byte}${image}")
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/examples/cifar10/data_batch_1.bin "${records}")
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
@@ -88,6 +96,8 @@ function(fluid_examples folder)
     set(data digits?limit=1000)
     if(name STREQUAL linear_regression)
       set(data synthetic-linear?limit=10000)
+    elseif(name MATCHES "^(resnet18|alexnet_cifar10)$")
+      set(data cifar10:cifar10)
     endif()
     if(FLUID_TESTS)
       add_test(NAME example.${name} COMMAND ${name} --data ${data} --steps 5

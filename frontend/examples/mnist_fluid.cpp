@@ -1,9 +1,6 @@
 // The digit network of the PaddlePaddle Fluid tutorial: two convolutions with pooling, softmax.
 
-#include <cstdio>
-
-#include "frontend/examples/example.h"
-#include "frontend/fluid.h"
+#include "frontend/examples/classifier.h"
 
 namespace fl = fluid;
 
@@ -23,25 +20,6 @@ int main(int argc, char** argv) {
     net.output("prob", fl::softmax(logits));
     fl::minimize(loss, fl::SGD{.lr = 0.01});
     if (!options.save.empty()) net.save(options.save);
-    if (options.data.empty()) return;
-
-    fl::Reader train(fl::open_data(options.data).dataset, {.batch = 100, .shuffle_seed = 1});
-    fl::Executor exe(net, fl::cpu());
-    exe.prepare({.train = train.batch_sizes()});
-    const int64_t epochs = options.epochs > 0 ? options.epochs : 1;
-    int64_t steps = 0;
-    for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
-      double sum = 0, weight = 0, last = 0;
-      for (const fl::Batch& batch : train) {
-        const fl::Outputs out = exe.run(batch);
-        last = out["loss"].item();
-        sum += out.find("accuracy").sum;
-        weight += out.find("accuracy").weight;
-        if (++steps == options.steps) break;
-      }
-      std::printf("epoch %lld: loss %.4f, training accuracy %.4f\n", static_cast<long long>(epoch),
-                  last, sum / weight);
-      if (steps == options.steps) break;
-    }
+    if (!options.data.empty()) train_classifier(net, options, 100);
   });
 }

@@ -1,7 +1,5 @@
 // Training runs compared with PyTorch's (tests/golden/training.py).
 
-#include "tests/support/golden.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,28 +27,12 @@ Golden golden(const std::string& work) {
   return {json.at("f64").get<std::vector<double>>(), json.at("f32").get<std::vector<double>>()};
 }
 
-/// Parameter k of the golden runs, in the order of recording. The fan in is that of its layer.
-void set_parameters(Executor& exe) {
-  double fan_in = 1;
-  uint64_t k = 0;
-  for (const std::string& name : exe.parameters()) {
-    const std::vector<int64_t> shape = exe.parameter(name).shape();
-    if (name.ends_with(".w")) {
-      fan_in = static_cast<double>(shape.size() == 4 ? shape[1] * shape[2] * shape[3] : shape[0]);
-    }
-    Tensor value(f64, shape);
-    const std::vector<double> numbers = testing::golden_parameter(k++, value.numel(), fan_in);
-    std::copy(numbers.begin(), numbers.end(), value.as<double>().begin());
-    exe.set_parameter(name, value);
-  }
-}
-
 Executor executor(const Program& net, std::optional<DType> dtype, int64_t batch) {
   ExecutorOptions options;
   options.dtype = dtype;
   options.batch = batch;
   Executor exe(net, cpu(), options);
-  set_parameters(exe);
+  set_golden_parameters(exe, net);
   return exe;
 }
 

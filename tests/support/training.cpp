@@ -1,5 +1,7 @@
 #include "tests/support/training.h"
 
+#include <algorithm>
+
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "tests/support/data_folder.h"
@@ -92,6 +94,23 @@ Batch golden_images(uint64_t step, int64_t n) {
     }
   }
   return {.size = n, .columns = {{"image", image}, {"label", label}}};
+}
+
+void set_golden_parameters(Executor& exe, const Program& net) {
+  double fan_in = 1;
+  uint64_t k = 0;
+  for (const auto& op : net.ir().main().ops) {
+    const std::string& name = op->symbol;
+    if (!name.ends_with(".w") && !name.ends_with(".b")) continue;
+    const std::vector<int64_t> shape = exe.parameter(name).shape();
+    if (name.ends_with(".w")) {
+      fan_in = static_cast<double>(shape.size() == 4 ? shape[1] * shape[2] * shape[3] : shape[0]);
+    }
+    Tensor value(f64, shape);
+    const std::vector<double> numbers = testing::golden_parameter(k++, value.numel(), fan_in);
+    std::copy(numbers.begin(), numbers.end(), value.as<double>().begin());
+    exe.set_parameter(name, value);
+  }
 }
 
 std::string mnist_directory() { return data_folder() + "/mnist"; }

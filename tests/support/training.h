@@ -26,6 +26,10 @@ Batch linear_batch(int64_t n);
 /// bit for bit.
 Batch golden_images(uint64_t step, int64_t n);
 
+/// Sets weight or bias k of `net`, in the order of recording, to golden_parameter(k); its fan in is
+/// that of its layer. Normalisations stay as they are.
+void set_golden_parameters(Executor& exe, const Program& net);
+
 /// Where the official MNIST files are, below data_folder().
 std::string mnist_directory();
 

@@ -1,0 +1,109 @@
+"""First losses of larger networks in PyTorch, in f64: what frontend/examples' are compared with.
+
+    python tests/golden/networks.py > tests/golden/networks.json
+
+The networks are narrow and the images small; dropout is off. Weights, biases and data come from
+training.py's `uniform`, batch normalisation starts as PyTorch's does.
+"""
+
+import json
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from training import uniform
+
+STEPS, BATCH = 5, 4
+MEAN, STD = [0.4914, 0.4822, 0.4465], [0.2470, 0.2435, 0.2616]
+
+
+class ConvBn(nn.Module):
+    def __init__(self, channels, filters, kernel, stride):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, filters, kernel, stride, kernel // 2, bias=False)
+        self.bn = nn.BatchNorm2d(filters)
+
+    def forward(self, x):
+        return self.bn(self.conv(x))
+
+
+class Block(nn.Module):
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.a = ConvBn(channels, filters, 3, stride)
+        self.b = ConvBn(filters, filters, 3, 1)
+        same = stride == 1 and channels == filters
+        self.shortcut = nn.Identity() if same else ConvBn(channels, filters, 1, stride)
+
+    def forward(self, x):
+        return F.relu(self.b(F.relu(self.a(x))) + self.shortcut(x))
+
+
+def resnet18(width):
+    layers, channels = [ConvBn(3, width, 3, 1), nn.ReLU()], width
+    for stage in range(4):
+        for block in range(2):
+            layers.append(Block(channels, width << stage, 2 if stage > 0 and block == 0 else 1))
+            channels = width << stage
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
+
+
+def alexnet(width, size):
+    conv = lambda i, o, *window: [nn.Conv2d(i * width, o * width, *window), nn.ReLU()]
+    first = [nn.Upsample(size, mode="bilinear"), nn.Conv2d(3, width, 11, 4, 2), nn.ReLU()]
+    pool = nn.MaxPool2d(3, 2)
+    return nn.Sequential(
+        *first, pool, *conv(1, 3, 5, 1, 2), pool, *conv(3, 6, 3, 1, 1), *conv(6, 4, 3, 1, 1),
+        *conv(4, 4, 3, 1, 1), pool, nn.AdaptiveAvgPool2d(6), nn.Flatten(),
+        nn.Linear(144 * width, 64 * width), nn.ReLU(), nn.Linear(64 * width, 64 * width),
+        nn.ReLU(), nn.Linear(64 * width, 10))
+
+
+def set_parameters(net):
+    """Weight or bias k, in the order of the layers: uniform in +-1/sqrt(fan in), from stream k. A
+    linear layer's weights are [in, out]."""
+    k = 0
+    for layer in net.modules():
+        if not isinstance(layer, (nn.Conv2d, nn.Linear)):
+            continue
+        fan_in = layer.weight[0].numel()
+        for p in layer.parameters():
+            values = torch.tensor((2 * uniform(k, p.numel()) - 1) / np.sqrt(fan_in))
+            linear = isinstance(layer, nn.Linear) and p.dim() == 2
+            p.data = (values.reshape(p.shape[::-1]).T if linear else values.reshape(p.shape)).clone()
+            k += 1
+
+
+def losses(net, side, make_optimizer):
+    net.double().train()
+    set_parameters(net)
+    optimizer = make_optimizer(net.parameters())
+    out = []
+    for step in range(STEPS):
+        label = torch.tensor((10 * uniform(200 + step, BATCH)).astype(np.int64))
+        pixels = np.floor(256 * uniform(300 + step, BATCH * 3 * side * side))
+        x = torch.tensor(pixels.reshape(BATCH, 3, side, side) * float(np.float32(1 / 255)))
+        channels = lambda v: torch.tensor(v, dtype=torch.float64)[:, None, None]
+        loss = F.cross_entropy(net((x - channels(MEAN)) / channels(STD)), label)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        out.append(float(loss.detach()))
+    return out
+
+
+def main():
+    torch.set_num_threads(1)
+    sgd = lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=5e-4)
+    golden = {
+        "made_by": "tests/golden/networks.py",
+        "torch": torch.__version__,
+        "resnet18": losses(resnet18(8), 16, sgd),
+        "alexnet": losses(alexnet(4, 131), 8, lambda p: torch.optim.AdamW(p, 1e-4)),
+    }
+    print("{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in golden.items()) + "\n}")
+
+
+main()
