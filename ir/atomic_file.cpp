@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -102,27 +103,27 @@ void write_file_atomically(const std::string& path, std::string_view text) {
 }
 
 std::string read_file(const std::string& path) {
-  const auto fail = [&](int error) {
-    throw UserError("cannot read '" + path + "': " + error_text(error));
+  const auto fail = [&](const std::string& why) {
+    throw UserError("cannot read '" + path + "': " + why);
   };
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(errno);
+  if (fd < 0) fail(error_text(errno));
   std::string text;
   struct stat info = {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
-    text.reserve(static_cast<size_t>(info.st_size) + 1);
-  char chunk[1 << 16];
-  for (;;) {
-    const ssize_t n = read(fd, chunk, sizeof chunk);
-    if (n < 0 && errno == EINTR) continue;
-    const int error = errno;
-    if (n <= 0) {
-      close(fd);
-      if (n < 0) fail(error);
-      return text;
-    }
-    text.append(chunk, static_cast<size_t>(n));
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    text.reserve(std::min(static_cast<size_t>(info.st_size), kMaxFileBytes) + 1);
   }
+  char chunk[1 << 16];
+  ssize_t n = 0;
+  do {
+    n = read(fd, chunk, sizeof chunk);
+    if (n > 0) text.append(chunk, static_cast<size_t>(n));
+  } while ((n > 0 && text.size() <= kMaxFileBytes) || (n < 0 && errno == EINTR));
+  const int error = errno;
+  close(fd);
+  if (n < 0) fail(error_text(error));
+  if (n > 0) fail("it is larger than " + std::to_string(kMaxFileBytes >> 20) + " MiB");
+  return text;
 }
 
 }  // namespace fluid

@@ -39,7 +39,10 @@ void check_writable(const std::string& path);
 void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
 
-/// The whole contents of `path`. Throws UserError naming the path when it cannot be read.
+inline constexpr size_t kMaxFileBytes = size_t{64} << 20;  ///< of a program's file
+
+/// The whole contents of `path`, which may be a pipe. Throws UserError naming the path when it
+/// cannot be read, or holds more than kMaxFileBytes: a device may never end.
 std::string read_file(const std::string& path);
 
 }  // namespace fluid

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "ir/atomic_file.h"
 #include "ir/serialize.h"
 #include "ir/text.h"
 #include "program_generated.h"
@@ -7,7 +8,6 @@
 namespace fluid::ir {
 namespace {
 
-constexpr size_t kMaxFileBytes = size_t{64} << 20;
 constexpr size_t kMaxSourceName = 255;
 
 class Reader {

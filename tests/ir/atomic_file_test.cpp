@@ -84,6 +84,15 @@ TEST(AtomicFile, ReportsAFullDiskAndKeepsTheOldFile) {
   EXPECT_EQ(files_in(dir.path()), 1u);
 }
 
+TEST(AtomicFile, ReadsAPipeToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "piped", 5), 5);
+  close(ends[1]);
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "piped");
+  close(ends[0]);
+}
+
 TEST(AtomicFile, ReportsUnwritablePaths) {
   TempDir dir;
   expect_user_error([&] { write_file_atomically(dir.file("no/such/x"), "x"); },
@@ -91,6 +100,8 @@ TEST(AtomicFile, ReportsUnwritablePaths) {
   expect_user_error([&] { write_file_atomically(dir.path(), "x"); }, "Is a directory");
   expect_user_error([&] { read_file(dir.file("absent")); }, "No such file or directory");
   expect_user_error([&] { read_file(dir.path()); }, "Is a directory");
+  expect_user_error([&] { read_file("/dev/zero"); },
+                    "cannot read '/dev/zero': it is larger than 64 MiB");
 }
 
 }  // namespace
