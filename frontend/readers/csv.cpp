@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "frontend/files/gz.h"
 #include "frontend/readers/kind.h"
@@ -34,6 +35,14 @@ std::vector<std::string_view> split_line(std::string_view line) {
   }
 }
 
+void check_distinct(const std::vector<std::string>& names, const std::string& place) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second)
+      throw UserError(place + ": two columns are named '" + name + "'");
+  }
+}
+
 Table read_table(const std::string& path) {
   const std::string text = read_maybe_gz(path, kMaxBytes);
   Table table;
@@ -46,6 +55,7 @@ Table read_table(const std::string& path) {
     const std::vector<std::string_view> fields = split_line(line);
     if (table.names.empty()) {
       table.names.assign(fields.begin(), fields.end());
+      check_distinct(table.names, place);
       continue;
     }
     if (fields.size() != table.names.size()) {
@@ -61,6 +71,7 @@ Table read_table(const std::string& path) {
     }
     ++table.rows;
   }
+  if (table.names.empty()) throw UserError(path + " is empty: no line names the columns");
   return table;
 }
 

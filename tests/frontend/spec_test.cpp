@@ -112,6 +112,10 @@ TEST(Csv, MistakesAreNamed) {
   };
   refuse("a,b\n1,2\n", "", "say which column is the label: csv:FILE?label=COLUMN");
   refuse("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
+  refuse("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
+  for (const std::string empty : {"", "\n\r\n"}) {
+    refuse(empty, "?label=y", "t.csv is empty: no line names the columns");
+  }
   refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
   refuse("a,b\n1,x\n", "?label=a", "t.csv:2: 'x' is not a finite number");
   refuse("a,b\n1,nan\n", "?label=a", "t.csv:2: 'nan' is not a finite number");
