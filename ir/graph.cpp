@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace fluid {
 
@@ -96,10 +97,19 @@ Graph& Program::add_graph(std::string graph_name) {
 }
 
 std::string Program::fresh_graph_name(std::string_view stem) const {
-  for (size_t n = 0;; ++n) {
-    std::string candidate = std::string(stem) + std::to_string(n);
-    if (find(candidate) == nullptr) return candidate;
+  std::vector<bool> taken(graphs.size() + 1);  // one number at least is free
+  for (const auto& g : graphs) {
+    const std::string_view graph_name = g->name;
+    if (!graph_name.starts_with(stem)) continue;
+    const std::string_view digits = graph_name.substr(stem.size());
+    const bool canonical = digits == "0" || (!digits.empty() && digits[0] != '0');
+    size_t n = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    const bool number = canonical && error == std::errc() && end == digits.data() + digits.size();
+    if (number && n < taken.size()) taken[n] = true;
   }
+  const auto free = std::ranges::find(taken, false) - taken.begin();
+  return std::string(stem) + std::to_string(free);
 }
 
 void Graph::copy_from(const Graph& from) {

@@ -92,7 +92,6 @@ ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops
                                std::move(types), last.loc);
   for (size_t i = 0; i < results.size(); ++i) {
     fused->results[i].name = results[i].op()->results[static_cast<size_t>(results[i].index())].name;
-    graph.replace_all_uses(results[i], fused->result(static_cast<int>(i)));
   }
   return fused;
 }
@@ -101,6 +100,9 @@ ir::Op* compose(ir::Program& program, const std::vector<ir::Op*>& ops) {
   ir::Graph& graph = program.main();
   const Values results = results_read_outside(graph, ops);
   ir::Op* fused = append_fused(program, {ops.begin(), ops.end()}, results, parameter_of(ops));
+  for (size_t i = 0; i < results.size(); ++i) {
+    graph.replace_all_uses(results[i], fused->result(static_cast<int>(i)));
+  }
   const auto at = std::ranges::find(graph.ops, ops.back(), &std::unique_ptr<ir::Op>::get);
   graph.move_tail(graph.ops.size() - 1, static_cast<size_t>(at - graph.ops.begin()));
   const std::set<const ir::Op*> gone(ops.begin(), ops.end());

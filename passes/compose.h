@@ -8,9 +8,9 @@
 namespace fluid {
 
 /// Appends to the main graph a `fused` op that does what `ops`, given in their order, do: its body
-/// is a new graph, its operands the values read from outside, by first use, its results `results`,
-/// whose readers now read it. `ops` stay, and `param` is the parameter whose gradient it gives, if
-/// any.
+/// is a new graph, its operands the values read from outside, by first use, its results `results`.
+/// `ops` and their readers stay as they are, and `param` is the parameter whose gradient it gives,
+/// if any.
 ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops,
                      const Values& results, const std::string& param);
 

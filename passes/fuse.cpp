@@ -27,26 +27,31 @@ bool is_alias(const FusionGroup& group) {
   return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
 }
 
+/// Lets `users` and the graph's outputs read `to` in the place of `from`.
+void redirect(ir::Graph& graph, const std::vector<ir::Op*>& users, Value from, Value to) {
+  for (ir::Op* user : users) std::ranges::replace(user->operands, from, to);
+  for (ir::Output& o : graph.outputs) {
+    if (o.value == from) o.value = to;
+  }
+}
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& main = program.main();
   if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();
-  struct Kernel {
-    const FusionGroup* group;
-    Values outputs;
-  };
-  std::vector<Kernel> kernels;
-  for (const FusionGroup* group : fusion.ordered()) {
-    kernels.push_back({group, group->fusible ? fusion.outputs(*group) : Values{}});
-  }
   std::vector<const ir::Op*> order;
   bool changed = false;
-  for (const Kernel& k : kernels) {
-    if (!k.group->fusible || is_alias(*k.group)) {
-      order.push_back(k.group->ops.front());
-    } else if (!k.outputs.empty()) {
-      order.push_back(append_fused(program, k.group->ops, k.outputs, k.group->ops.back()->param));
+  for (const FusionGroup* group : fusion.ordered()) {
+    if (!group->fusible || is_alias(*group)) {
+      order.push_back(group->ops.front());
+    } else if (!group->outputs.empty()) {
+      ir::Op* fused = append_fused(program, group->ops, group->outputs, group->ops.back()->param);
+      for (size_t i = 0; i < group->outputs.size(); ++i) {
+        redirect(main, fusion.users(group->outputs[i]), group->outputs[i],
+                 fused->result(static_cast<int>(i)));
+      }
+      order.push_back(fused);
       changed = true;
     }
   }

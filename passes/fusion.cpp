@@ -1,7 +1,6 @@
 #include "passes/fusion.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace fluid {
 namespace {
@@ -71,9 +70,11 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
     groups_of_[op.get()] = group.get();
     groups_.push_back(std::move(group));
   }
+  place_landmarks();
   for (const auto& group : groups_) {
     if (!group->fusible) continue;
-    if (is_contraction(group->ops.front())) contractions_.insert(group->ops.front());
+    group->outputs = outputs(*group);
+    if (is_contraction(group->ops.front())) group->contraction = group->ops.front();
     group->cost = cost_of(*group, false).value_or(0);
   }
 }
@@ -119,58 +120,19 @@ Values Fusion::outputs(const FusionGroup& group) const {
 }
 
 std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_side) const {
-  const std::optional<Group> analyzed = analyze_group(group.ops, outputs(group));
+  const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs);
   if (!analyzed || (analyzed->parts.size() > 1 && !side_by_side)) return std::nullopt;
   return kernel_cost(*analyzed, options_.batch);
-}
-
-/// Whether something else would have to run between `first` and `last`: whether `last` reads
-/// `first` by way of another group.
-bool Fusion::through_others(const FusionGroup* first, const FusionGroup* last) const {
-  std::unordered_set<const FusionGroup*> seen = {first, last};
-  std::vector<const FusionGroup*> stack;
-  const size_t earliest = positions_.at(first->ops.front());
-  const auto push_sources = [&](const FusionGroup* group) {
-    for (const ir::Op* op : group->ops) {
-      for (const Value& v : op->operands) {
-        const FusionGroup* source = group_of(v.op());
-        if (positions_.at(source->ops.back()) >= earliest && seen.insert(source).second) {
-          stack.push_back(source);
-        }
-      }
-    }
-  };
-  push_sources(last);
-  while (!stack.empty()) {
-    const FusionGroup* group = stack.back();
-    stack.pop_back();
-    const bool reads_first = std::ranges::any_of(group->ops, [&](const ir::Op* op) {
-      return std::ranges::any_of(op->operands,
-                                 [&](const Value& v) { return group_of(v.op()) == first; });
-    });
-    if (reads_first) return true;
-    push_sources(group);
-  }
-  return false;
-}
-
-bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
-  return through_others(a, b) || through_others(b, a);
 }
 
 /// A contraction takes along what happens to its result, element by element, and
 /// constants, and nothing else.
 bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) const {
-  auto holds = [&](const FusionGroup& g) {
-    return std::ranges::any_of(g.ops, [&](const ir::Op* op) { return contractions_.contains(op); });
-  };
-  const bool in_a = holds(a);
-  if (!in_a && !holds(b)) return false;
-  const FusionGroup& with = in_a ? a : b;
-  const FusionGroup& other = in_a ? b : a;
-  const auto contraction =
-      std::ranges::find_if(with.ops, [&](const ir::Op* op) { return contractions_.contains(op); });
-  const Shape& shape = (*contraction)->results[0].type.shape;
+  if (a.contraction == nullptr && b.contraction == nullptr) return false;
+  if (a.contraction != nullptr && b.contraction != nullptr) return true;
+  const FusionGroup& with = a.contraction != nullptr ? a : b;
+  const FusionGroup& other = &with == &a ? b : a;
+  const Shape& shape = with.contraction->results[0].type.shape;
   return std::ranges::any_of(other.ops, [&](const ir::Op* op) {
     if (op->operands.empty()) return false;
     const bool follows = std::ranges::any_of(
@@ -180,25 +142,33 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   });
 }
 
+/// Whether the kernel of both would stay within bounds, and do one kind of work.
+bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const {
+  return a.ops.size() + b.ops.size() <= kMostOps &&
+         (!side_by_side || a.outputs.size() + b.outputs.size() <= kMostSideBySide) &&
+         !mixes_contractions(a, b);
+}
+
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
-  if (a == b || !a->fusible || !b->fusible || a->ops.size() + b->ops.size() > kMostOps)
-    return false;
-  if (side_by_side && outputs(*a).size() + outputs(*b).size() > kMostSideBySide) return false;
-  if (mixes_contractions(*a, *b) || makes_cycle(a, b)) return false;
+  if (a == b || !a->fusible || !b->fusible || !fits(*a, *b, side_by_side)) return false;
+  if (makes_cycle(a, b)) return false;
   FusionGroup both;
   std::ranges::merge(
       a->ops, b->ops, std::back_inserter(both.ops), {},
       [&](const ir::Op* op) { return positions_.at(op); },
       [&](const ir::Op* op) { return positions_.at(op); });
   for (const ir::Op* op : both.ops) groups_of_[op] = &both;
+  both.outputs = outputs(both);
   const std::optional<double> cost = cost_of(both, side_by_side);
   const bool pays = cost && *cost < a->cost + b->cost;
   for (const ir::Op* op : b->ops) groups_of_[op] = pays ? a : b;
   for (const ir::Op* op : a->ops) groups_of_[op] = a;
   if (!pays) return false;
   a->ops = std::move(both.ops);
+  a->outputs = std::move(both.outputs);
   a->cost = *cost;
-  std::erase_if(groups_, [&](const auto& g) { return g.get() == b; });
+  if (a->contraction == nullptr) a->contraction = b->contraction;
+  take_place_of(a, *b);
   return true;
 }
 
@@ -254,12 +224,12 @@ void Fusion::merge_updates() {
     FusionGroup* group = group_of(op.get());
     if (!group->fusible || op->role != ir::Role::optimize) continue;
     if (std::ranges::find(updates, group) != updates.end()) continue;
-    const Values results = outputs(*group);
     const bool small = std::ranges::all_of(
-        results, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
+        group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
     if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
     const bool merged = std::ranges::any_of(updates, [&](FusionGroup* other) {
-      return may_wait_for_each_other(*other, *group) && merge(other, group, true);
+      return fits(*other, *group, true) && may_wait_for_each_other(*other, *group) &&
+             merge(other, group, true);
     });
     if (!merged) updates.push_back(group);
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "ops/group.h"
 #include "passes/options.h"
@@ -13,9 +14,14 @@ namespace fluid {
 
 /// An op, or several that become one kernel.
 struct FusionGroup {
-  std::vector<const ir::Op*> ops;  ///< in graph order
-  bool fusible = false;            ///< Map and Reduce ops only
-  double cost = 0;                 ///< of its kernel, in scalar operations
+  std::vector<const ir::Op*> ops;       ///< in graph order
+  bool fusible = false;                 ///< Map and Reduce ops only
+  double cost = 0;                      ///< of its kernel, in scalar operations
+  const ir::Op* contraction = nullptr;  ///< the one it holds, if any
+  Values outputs;                       ///< read outside, in order of appearance
+  int64_t level = 0;                    ///< above that of every group it reads
+  uint64_t reached_by = 0;              ///< landmarks that it depends on, or holds
+  uint64_t reaches = 0;                 ///< landmarks that depend on it, or that it holds
 };
 
 /// The groups of one graph; merging keeps the graph of groups free of cycles.
@@ -26,14 +32,24 @@ class Fusion {
   void run();
   /// In an order of execution.
   std::vector<const FusionGroup*> ordered() const;
-  /// Values of the group that are read outside, in order of appearance.
-  Values outputs(const FusionGroup& group) const;
+  /// The ops of the graph, as given, that read a value.
+  std::vector<ir::Op*> users(const Value& v) const {
+    const auto uses = uses_.find(v);
+    return uses == uses_.end() ? std::vector<ir::Op*>() : uses->second;
+  }
 
  private:
   FusionGroup* group_of(const ir::Op* op) const { return groups_of_.at(op); }
+  Values outputs(const FusionGroup& group) const;
+  bool fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const;
   bool merge(FusionGroup* a, FusionGroup* b, bool side_by_side = false);
+  void place_landmarks();
+  std::vector<FusionGroup*> readers(const FusionGroup& group) const;
+  std::vector<FusionGroup*> sources(const FusionGroup& group) const;
   bool makes_cycle(const FusionGroup* a, const FusionGroup* b) const;
   bool through_others(const FusionGroup* first, const FusionGroup* last) const;
+  void take_place_of(FusionGroup* merged, const FusionGroup& other) const;
+  void lift_readers(FusionGroup* group) const;
   bool is_contraction(const ir::Op* op) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;
@@ -45,11 +61,11 @@ class Fusion {
   const ir::Graph& graph_;
   const Options& options_;
   std::vector<std::unique_ptr<FusionGroup>> groups_;
-  std::map<const ir::Op*, FusionGroup*> groups_of_;
-  std::map<const ir::Op*, size_t> positions_;
+  std::unordered_map<const ir::Op*, FusionGroup*> groups_of_;
+  std::unordered_map<const ir::Op*, size_t> positions_;
+  std::vector<const ir::Op*> landmarks_;  ///< at most 64
   std::map<Value, std::vector<ir::Op*>> uses_;
   std::set<Value> graph_outputs_;
-  std::set<const ir::Op*> contractions_;
 };
 
 }  // namespace fluid

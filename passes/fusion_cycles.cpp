@@ -1,0 +1,143 @@
+// Whether two groups may become one without a third having to run between them. Levels leave few
+// groups to look at when the two are near each other, landmarks answer most questions about those
+// that are far apart.
+
+#include <algorithm>
+#include <queue>
+#include <unordered_set>
+
+#include "passes/fusion.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kLandmarks = 64;
+constexpr int64_t kGap = 1 << 20;  // between the levels of ops: a lift seldom goes far
+
+}  // namespace
+
+/// In each stretch of the graph an op on the longest chain there, and who depends on it.
+void Fusion::place_landmarks() {
+  const size_t n = groups_.size();
+  std::vector<int64_t> above(n), chain(n);
+  for (size_t i = 0; i < n; ++i) {
+    if (!graph_.ops[i]->operands.empty()) groups_[i]->level = static_cast<int64_t>(i + 1) * kGap;
+    for (const Value& v : graph_.ops[i]->operands) {
+      above[i] = std::max(above[i], above[positions_.at(v.op())] + 1);
+    }
+  }
+  for (size_t i = n; i-- > 0;) {
+    for (const Value& v : graph_.ops[i]->operands) {
+      int64_t& below = chain[positions_.at(v.op())];
+      below = std::max(below, chain[i] + 1);
+    }
+  }
+  for (size_t i = 0; i < n; ++i) chain[i] += above[i];
+  const size_t stretch = n / kLandmarks + 1;
+  for (size_t begin = 0; begin < n; begin += stretch) {
+    const auto from = chain.begin() + static_cast<ptrdiff_t>(begin);
+    const auto to = chain.begin() + static_cast<ptrdiff_t>(std::min(begin + stretch, n));
+    const auto best = static_cast<size_t>(std::max_element(from, to) - chain.begin());
+    groups_[best]->reached_by = groups_[best]->reaches = uint64_t{1} << landmarks_.size();
+    landmarks_.push_back(graph_.ops[best].get());
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (const FusionGroup* source : sources(*groups_[i])) {
+      groups_[i]->reached_by |= source->reached_by;
+    }
+  }
+  for (size_t i = n; i-- > 0;) {
+    for (FusionGroup* source : sources(*groups_[i])) source->reaches |= groups_[i]->reaches;
+  }
+}
+
+std::vector<FusionGroup*> Fusion::sources(const FusionGroup& group) const {
+  std::vector<FusionGroup*> sources;
+  for (const ir::Op* op : group.ops) {
+    for (const Value& v : op->operands) {
+      FusionGroup* source = group_of(v.op());
+      if (source != &group) sources.push_back(source);
+    }
+  }
+  return sources;
+}
+
+std::vector<FusionGroup*> Fusion::readers(const FusionGroup& group) const {
+  std::vector<FusionGroup*> readers;
+  for (const ir::Op* op : group.ops) {
+    for (size_t i = 0; i < op->results.size(); ++i) {
+      const auto uses = uses_.find(Value(const_cast<ir::Op*>(op), static_cast<int>(i)));
+      if (uses == uses_.end()) continue;
+      for (const ir::Op* user : uses->second) {
+        FusionGroup* reader = group_of(user);
+        if (reader != &group) readers.push_back(reader);
+      }
+    }
+  }
+  return readers;
+}
+
+bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
+  const FusionGroup* first = a->level < b->level ? a : b;
+  const FusionGroup* last = first == a ? b : a;
+  const uint64_t between = first->reaches & last->reached_by;
+  for (size_t i = 0; i < landmarks_.size(); ++i) {
+    if ((between >> i & 1) == 0) continue;
+    const FusionGroup* group = group_of(landmarks_[i]);
+    if (group != first && group != last) return true;
+  }
+  return through_others(first, last);
+}
+
+/// Whether `last` reads `first` by way of another group. Looks from both ends in turns: when there
+/// is no way, one of them often has little to look at.
+bool Fusion::through_others(const FusionGroup* first, const FusionGroup* last) const {
+  std::unordered_map<const FusionGroup*, bool> from_last;
+  std::vector<const FusionGroup*> fronts[2];
+  const auto meets = [&](const std::vector<FusionGroup*>& next, bool end) {
+    return std::ranges::any_of(next, [&](const FusionGroup* group) {
+      if (group->level <= first->level || group->level >= last->level) return false;
+      const auto [seen, added] = from_last.emplace(group, end);
+      if (added) fronts[end].push_back(group);
+      return seen->second != end;
+    });
+  };
+  if (meets(readers(*first), false) || meets(sources(*last), true)) return true;
+  for (bool end = false; !fronts[0].empty() && !fronts[1].empty(); end = !end) {
+    const FusionGroup* group = fronts[end].back();
+    fronts[end].pop_back();
+    if (meets(end ? sources(*group) : readers(*group), end)) return true;
+  }
+  return false;
+}
+
+/// Gives `merged`, which has taken the ops of `other`, the lowest level that its sources allow: the
+/// less is left to lift.
+void Fusion::take_place_of(FusionGroup* merged, const FusionGroup& other) const {
+  merged->reached_by |= other.reached_by;
+  merged->reaches |= other.reaches;
+  merged->level = std::min(merged->level, other.level);
+  for (const FusionGroup* source : sources(*merged)) {
+    merged->level = std::max(merged->level, source->level + 1);
+  }
+  lift_readers(merged);
+}
+
+/// Restores the order of levels after `group` has risen: each group once, by the level it had.
+void Fusion::lift_readers(FusionGroup* group) const {
+  using Entry = std::pair<int64_t, FusionGroup*>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lifted;
+  std::unordered_set<const FusionGroup*> known = {group};
+  lifted.emplace(group->level, group);
+  while (!lifted.empty()) {
+    const FusionGroup* source = lifted.top().second;
+    lifted.pop();
+    for (FusionGroup* reader : readers(*source)) {
+      if (reader->level > source->level) continue;
+      if (known.insert(reader).second) lifted.emplace(reader->level, reader);
+      reader->level = source->level + 1;
+    }
+  }
+}
+
+}  // namespace fluid
