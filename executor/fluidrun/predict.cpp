@@ -136,16 +136,18 @@ int run(const PredictFlags& flags) {
                name);
   }
   load_parameters(executor, flags.params);
-  const int64_t most = flags.draw > 0 && collected.empty() ? flags.draw : -1;
+  const int64_t printed = flags.draw > 0      ? std::min(flags.draw, reader.samples())
+                          : collected.empty() ? reader.samples()
+                                              : 0;
   int64_t seen = 0;
   for (const Batch& batch : reader) {
     const Outputs outputs = executor.predict(batch);
     for (Collected& c : collected) c.add(outputs, batch.size);
-    if (collected.empty()) check_rows(outputs, batch.size);
-    for (int64_t i = 0; i < batch.size && collected.empty() && seen != most; ++i, ++seen) {
+    if (printed > 0) check_rows(outputs, batch.size);
+    for (int64_t i = 0; i < batch.size && seen < printed; ++i, ++seen) {
       print_sample(batch, outputs, i, flags.draw > 0);
     }
-    if (seen == most) break;
+    if (collected.empty() && seen == printed) break;
   }
   for (Collected& c : collected) c.write();
   note_initial_parameters(executor, flags.params);
@@ -164,8 +166,9 @@ void add_predict(CLI::App& app, Action& action) {
   command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
       ->check(must_be_count);
   command
-      ->add_option("--output", flags->outputs,
-                   "write all rows of an output: prob=@prob.npy; may repeat")
+      ->add_option(
+          "--output", flags->outputs,
+          "write all rows of an output: prob=@prob.npy; may repeat; prints none without --draw")
       ->allow_extra_args(false);
   command->add_option("--seed", flags->seed, "of initial values, without --params")
       ->check(must_be_natural)

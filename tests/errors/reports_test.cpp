@@ -130,6 +130,10 @@ TEST_F(Reports, PredictNeedsRows) {
               "predict needs an output with one row a sample; there is 'total' f32[]");
   const Result result = run("predict line.fir --output line=@a.npy --output line=@b.npy" + kData);
   EXPECT_EQ(read_file(dir_.file("a.npy")), read_file(dir_.file("b.npy"))) << result.output;
+  const Result drawn = run("predict line.fir --output line=@c.npy --draw 2" + kData);
+  EXPECT_EQ(read_file(dir_.file("a.npy")), read_file(dir_.file("c.npy")));
+  EXPECT_EQ(std::ranges::count(drawn.output, '\n'), std::ranges::count(result.output, '\n') + 2)
+      << drawn.output;
 }
 
 TEST_F(Reports, HelpSaysTheDefaultsAndTheVersion) {
