@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -77,6 +78,15 @@ ObjectCache::ObjectCache(std::string directory, int64_t limit)
   std::error_code error;
   fs::create_directories(directory_, error);
   if (error) directory_.clear();
+}
+
+std::string ObjectCache::refusal(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (!error && access(directory.c_str(), W_OK | X_OK) != 0) {
+    error = std::error_code(errno, std::generic_category());
+  }
+  return error ? error.message() : "";
 }
 
 std::string ObjectCache::key_of(const std::string& text) {

@@ -20,6 +20,9 @@ class ObjectCache {
   /// Removes the entries unused for longest until the limit holds for the cache's own files.
   void evict() const;
 
+  /// Why nothing can be kept in `directory`: "Permission denied"; "" when things can. Makes it.
+  static std::string refusal(const std::string& directory);
+
   /// 128 bits of XXH3 as 32 hexadecimal digits.
   static std::string key_of(const std::string& text);
 

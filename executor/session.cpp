@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/bytes_text.h"
 #include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
@@ -61,33 +62,53 @@ Value operand_of(const ir::Op& fused, Value v) {
   return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
 }
 
-/// What a user can do about data that a kernel refused: the recorded op and line, the index, and
-/// the feed that holds it, if it is not computed.
-UserError refusal(const Status& status) {
+/// ", in sample 3 of the batch", of the first that holds `value`; "" when none does.
+std::string sample_text(const ir::Op& feed, const Batch& batch, int64_t value) {
+  const Tensor* fed = batch.find(feed.symbol);
+  const Shape& shape = feed.results.at(0).type.shape;
+  if (fed == nullptr || shape.empty() || !shape.front().batch) return "";
+  for (int64_t i = 0; i < fed->numel(); ++i) {
+    if (fed->at(i) != static_cast<double>(value)) continue;
+    return fmt::format(", in sample {} of the batch", i / (fed->numel() / batch.size));
+  }
+  return "";
+}
+
+/// What a user can do about data that a kernel refused: the recorded op and line, the index and
+/// what it may be, and the feed that holds it, if it is not computed.
+UserError refusal(const Status& status, const Batch& batch) {
   const ir::Op& fused = *status.op;
   const Value read = fused.operands.at(static_cast<size_t>(status.argument));
   const ir::Op* op = &fused;
-  std::string feed;
+  std::string what = fmt::format("index {}", status.index), range, sample;
   const auto& body = fused.attrs.get<GraphRef>("body").name;
   for (const auto& inner : fused.graph()->program().find(body)->ops) {
-    if (checked_operands(*inner).empty()) continue;
-    bool reads = false;
-    Value index;
-    for (const Value v : inner->operands) {
-      const bool is_read = operand_of(fused, v) == read;
-      reads |= is_read;
-      if (!is_read && !is_float(v.dtype())) index = v;
+    const auto checked = checked_operands(*inner);
+    Value from, index;
+    size_t dim = 0;
+    for (size_t i = 0; i < inner->operands.size(); ++i) {
+      const Value v = inner->operands[i];
+      const auto at = checked.find(static_cast<int64_t>(i));
+      if (at != checked.end() && operand_of(fused, v) == read) {
+        from = v;
+        dim = at->second;
+      } else if (!is_float(v.dtype())) {
+        index = v;
+      }
     }
-    if (!reads || !index) continue;
+    if (!from || !index) continue;
     op = inner.get();
+    range = fmt::format(" [0, {})", from.shape()[dim].at(batch.size));
     const Value given = operand_of(fused, index);
     if (!given) continue;
     const ir::Op* root = root_of(given).op();
-    if (source_kind(*root) == SourceKind::feed) feed = " of feed '" + root->symbol + "'";
+    if (source_kind(*root) != SourceKind::feed) continue;
+    what = fmt::format("value {} of feed '{}'", status.index, root->symbol);
+    sample = sample_text(*root, batch, status.index);
   }
-  const std::string name = op->attrs.get_or("part_of", op->name);
-  return UserError(op->loc, name + ": index " + std::to_string(status.index) + feed +
-                                " is out of range; the step was not applied");
+  return UserError(op->loc,
+                   fmt::format("{}: {} is out of range{}{}; the step was not applied",
+                               op->attrs.get_or("part_of", op->name), what, range, sample));
 }
 
 }  // namespace
@@ -109,9 +130,9 @@ Regions Session::regions_with(const MemoryPlan& plan, int64_t state) const {
 void Session::check_memory(const MemoryPlan& plan, int64_t batch) const {
   const int64_t need = regions_with(plan, plan.state).total();
   if (need <= memory_limit_) return;
-  throw UserError(fmt::format("a step of {} samples needs {:.4g} MiB, the limit is {:.4g} MiB",
-                              batch, static_cast<double>(need) / 0x1p20,
-                              static_cast<double>(memory_limit_) / 0x1p20));
+  throw UserError(fmt::format("a step of {} samples needs {}, the limit is {}", batch,
+                              bytes_text(static_cast<double>(need)),
+                              bytes_text(static_cast<double>(memory_limit_))));
 }
 
 std::unique_ptr<Prepared> Session::compile(const Options& options) {
@@ -276,7 +297,7 @@ void Session::copy_feeds(Prepared& step, const Batch& batch) {
 Outputs Session::run(Prepared& step, const Batch& batch) {
   copy_feeds(step, batch);
   const Status status = step.executable->run(slots_);
-  if (!status.good()) throw refusal(status);
+  if (!status.good()) throw refusal(status, batch);
   const auto slot = static_cast<size_t>(slots_.outputs);
   for (const MetricView& metric : step.metrics[slot]) {
     Output& output = step.outputs[slot][metric.output];

@@ -32,6 +32,12 @@ Vars all_vars(const GroupSink& sink) {
   return all;
 }
 
+bool reads_data(const Expr& index) {
+  bool reads = false;
+  for_each_node(index, [&](const Expr& e) { reads |= e.op() == Scalar::read; });
+  return reads;
+}
+
 std::vector<Expr> lets_of(const Expr& body) {
   std::vector<Expr> lets;
   for_each_node(body, [&](const Expr& e) {
@@ -266,14 +272,16 @@ Expr extent_expr(const Dim& dim) {
   return dim.batch ? Expr::make(Scalar::batch, i64, {}) * size : size;
 }
 
-std::set<int64_t> checked_operands(const ir::Op& op) {
-  std::set<int64_t> operands;
+std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
+  std::map<int64_t, size_t> operands;
   const Lower& lower = *def_of(op).lower;
   if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower))
     return operands;
   for (const Expr& body : lower_op(op).bodies) {
     for_each_node(body, [&](const Expr& e) {
-      if (e.op() == Scalar::read && e.node().checked) operands.insert(e.node().ivalue);
+      if (e.op() != Scalar::read || !e.node().checked) return;
+      const auto from_data = std::ranges::find_if(e.args(), reads_data);
+      operands[e.node().ivalue] = static_cast<size_t>(from_data - e.args().begin());
     });
   }
   return operands;

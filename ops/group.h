@@ -11,8 +11,8 @@
 // all its sinks have. A reduction over rows is complete only after the sweep; sinks that need it
 // run in the *finish*.
 
+#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -64,9 +64,9 @@ ReductionRead reduction_of(const Expr& let);
 /// of extent 1.
 bool is_groupable(const ir::Op& op);
 
-/// The operands of a Map or Reduce that it reads at indices from the data, which may be refused;
-/// none for other ops.
-std::set<int64_t> checked_operands(const ir::Op& op);
+/// The operands of a Map or Reduce that it reads at indices from the data, which may be refused,
+/// each with the dimension of that index; none for other ops.
+std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
 /// Group of `ops` (groupable only, each after those it reads) that yields `outputs` (distinct
 /// results of `ops`); `inputs` fixes the order of the first inputs. Null when they do not fit in

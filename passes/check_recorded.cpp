@@ -1,3 +1,5 @@
+#include "passes/check_recorded.h"
+
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/passes.h"
@@ -13,7 +15,7 @@ void require(bool holds, const ir::Op& op, const std::string& what) {
   if (!holds) throw UserError(op.loc, op.name + ": " + what);
 }
 
-void check_not_compiled(const ir::Program& program, const ir::Op& op) {
+void check_made_by_user(const ir::Program& program, const ir::Op& op) {
   const bool made = std::holds_alternative<Composite>(*def_of(op).lower) ||
                     source_kind(op) == SourceKind::argument;
   require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
@@ -43,13 +45,9 @@ void check_size(const ir::Op& op, int64_t batch) {
 
 bool run(ir::Program& program, const Options& options, const Target&) {
   const ir::Graph& graph = program.main();
-  if (program.graphs.size() > 1) {
-    throw UserError("program '" + program.name + "' is compiled in part: it has a graph '" +
-                    program.graphs[1]->name + "' besides main");
-  }
+  check_not_compiled(program);
   const ir::Op* recipe = nullptr;
   for (const auto& op : graph.ops) {
-    check_not_compiled(program, *op);
     check_size(*op, options.batch);
     require(!is_variable(*op) || op->symbol != kRandomState ||
                 op->results.at(0).type == Type{i64, {3}, {}},
@@ -65,6 +63,14 @@ bool run(ir::Program& program, const Options& options, const Target&) {
 }
 
 }  // namespace
+
+void check_not_compiled(const ir::Program& program) {
+  if (program.graphs.size() > 1) {
+    throw UserError("program '" + program.name + "' is compiled in part: it has a graph '" +
+                    program.graphs[1]->name + "' besides main");
+  }
+  for (const auto& op : program.main().ops) check_made_by_user(program, *op);
+}
 
 Pass check_recorded_pass() {
   return {.name = "check_recorded",

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cmath>
 #include <filesystem>
 
+#include "codegen/object_cache.h"
 #include "executor/cpu/parallel.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -38,6 +38,13 @@ std::string default_cache_dir() {
   if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
   const std::string home = variable("HOME");
   return home.empty() ? "" : home + "/.cache/fluid";
+}
+
+void note_unkept_kernels(const std::string& cache_dir) {
+  if (cache_dir.empty()) return;
+  const std::string why = ObjectCache::refusal(cache_dir);
+  if (why.empty()) return;
+  fmt::print(stderr, "compiled kernels are not kept: cannot write into '{}': {}\n", cache_dir, why);
 }
 
 bool octal(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
@@ -102,6 +109,7 @@ std::optional<DType> dtype_of(const PlaceFlags& flags) {
 }
 
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
+  note_unkept_kernels(flags.cache_dir);
   return {.seed = seed,
           .threads = flags.threads,
           .dtype = dtype_of(flags),
@@ -154,13 +162,6 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
     if (source_kind(*op) == SourceKind::feed) feeds.push_back(op.get());
   }
   return feeds;
-}
-
-std::string bytes_text(double bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
-  size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
 }
 
 int64_t parse_bytes(const std::string& text) {

@@ -40,7 +40,8 @@ std::optional<DType> dtype_of(const PlaceFlags& flags);
 /// Throws UserError for an unknown level or dtype of mixed precision.
 std::optional<AmpOptions> amp_of(const PlaceFlags& flags);
 
-/// How an executor is to run, by the flags and the seed of initial values.
+/// How an executor is to run, by the flags and the seed of initial values. Says on stderr when the
+/// cache's directory cannot be written.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 
 /// "train", "eval", "predict" or "init". Throws UserError for another pipeline.
@@ -64,7 +65,6 @@ void note_initial_parameters(const Executor& executor, const std::string& path);
 /// The feeds of a program, in the order in which they were recorded.
 std::vector<const ir::Op*> feeds_of(const ir::Program& program);
 
-std::string bytes_text(double bytes);  ///< "12.3 MiB"
 /// "8GiB", "500MB", "1024" in bytes. Throws UserError.
 int64_t parse_bytes(const std::string& text);
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"

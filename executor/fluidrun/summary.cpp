@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "executor/bytes_text.h"
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
@@ -20,6 +21,7 @@
 #include "executor/fluidrun/signals.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "passes/check_recorded.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -44,6 +46,7 @@ double ms_since(Clock::time_point begin) {
 double set_rate(Program& program, double lr) {
   ir::Op* train = find_directive(program.ir().main());
   if (train == nullptr) {
+    check_not_compiled(program.ir());
     throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
   }
   if (lr > 0) train->attrs.set("lr", lr);

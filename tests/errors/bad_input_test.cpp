@@ -56,6 +56,8 @@ TEST_F(BadInput, Programs) {
   refuse_changed("f32[?, 2]", "f32[99999999999999999999]",
                  "p.fir:2:23: 99999999999999999999 is out of range");
   refuse_program("program @p {}", "program 'p' cannot be trained: it minimizes nothing");
+  refuse_program("program @p {\n  graph @startup {\n  }\n}",
+                 "program 'p' is compiled in part: it has a graph 'startup' besides main");
 }
 
 TEST_F(BadInput, TextThatIsNoProgram) {
@@ -95,22 +97,25 @@ TEST_F(BadInput, Labels) {
     write_labels("y.npy", {0, label});
     for (const std::string command : {"train", "eval"}) {
       refuse_late(command + " classes.fir --data npy:x=x.npy,y=y.npy",
-                  "softmax_cross_entropy: index " + std::to_string(label) +
-                      " of feed 'y' is out of range; the step was not applied");
+                  "softmax_cross_entropy: value " + std::to_string(label) +
+                      " of feed 'y' is out of range [0, 3), in sample " +
+                      (command == "eval" ? "1 of the batch; the step was not applied" : ""));
     }
   }
   const auto refuse_csv = [&](const std::string& label, const std::string& message) {
     write_plain(dir_.file("t.csv"), "a,b,c\n1,2,0\n2,3," + label + "\n");
     refuse_late("train classes.fir --data 'csv:t.csv?label=c&classes=1'", message);
   };
-  refuse_csv("7", "index 7 of feed 'y' is out of range");
+  refuse_csv("7", "value 7 of feed 'y' is out of range [0, 3), in sample ");
   refuse_csv("-1", "of sample 1 is not a class number");
   refuse_csv("1e300", "of sample 1 is not a class number");
 }
 
 TEST_F(BadInput, StepsAboveTheMemoryLimit) {
-  refuse("train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory 4KiB",
-         "MiB, the limit is 0.003906 MiB");
+  const std::string train = "train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory ";
+  refuse(train + "4KiB", "a step of 1000 samples needs ");
+  refuse(train + "4KiB", " KiB, the limit is 4.00 KiB");
+  refuse(train + "1KiB", "the limit is 1.00 KiB");
 }
 
 TEST_F(BadInput, ShapesThatDoNotFitWhileAProgramIsBuilt) {

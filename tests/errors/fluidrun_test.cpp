@@ -62,6 +62,15 @@ TEST_F(Fluidrun, KeepsCompiledKernelsWhereTold) {
   const std::string train = "train line.fir --data synthetic-linear?n=50 --cache-dir ";
   EXPECT_NE(run(train + "own").output.find(" 0 from the cache"), std::string::npos);
   EXPECT_NE(run(train + "own").output.find(" 0 kernels compiled"), std::string::npos);
+  for (const std::string where : {"line.fir", "line.fir/below", "/proc/fluid"}) {
+    const Result result = run(train + where);
+    EXPECT_EQ(result.code, 0) << result.output;
+    const std::string note = "compiled kernels are not kept: cannot write into '" + where + "': ";
+    const size_t at = result.output.find(note);
+    EXPECT_NE(at, std::string::npos) << result.output;
+    EXPECT_EQ(result.output.find(note, at + 1), std::string::npos) << result.output;
+  }
+  EXPECT_EQ(run(train + "own").output.find("not kept"), std::string::npos);
   EXPECT_EQ(run(train + "''").code, 0);
   EXPECT_NE(run(train + "''").output.find(" 0 from the cache"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(dir_.file("cache")));

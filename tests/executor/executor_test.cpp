@@ -199,7 +199,7 @@ TEST(Executor, AStepOnBadDataIsNotApplied) {
   Batch batch{
       .size = 2,
       .columns = {{"x", floats({2, 2}, {1, 2, 3, 4})}, {"label", Tensor::of<int64_t>({2}, bad)}}};
-  expect_user_error([&] { exe.run(batch); }, "index 3 of feed 'label' is out of range");
+  expect_user_error([&] { exe.run(batch); }, "value 3 of feed 'label' is out of range [0, 3)");
   EXPECT_EQ(parameter_bytes(exe), before);
   batch.columns[1].second = Tensor::of<int64_t>({2}, good);
   exe.run(batch);

@@ -62,8 +62,9 @@ TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
       const auto before = state_bytes(exe, optimizer);
       for (const int64_t bad : {int64_t{10}, int64_t{-1}, int64_t{1} << 40}) {
         expect_user_error([&] { exe.run(images(bad)); },
-                          "index " + std::to_string(bad) +
-                              " of feed 'label' is out of range; the step was not applied");
+                          "value " + std::to_string(bad) +
+                              " of feed 'label' is out of range [0, 10), in sample 2 of the "
+                              "batch; the step was not applied");
       }
       EXPECT_EQ(state_bytes(exe, optimizer), before) << optimizer << ", fuse " << fuse;
       exe.run(images(0));
@@ -78,7 +79,7 @@ TEST(Refusal, NamesNoFeedForAComputedIndex) {
   net.output("y", pick(x, cast(max(x, {.axes = {1}}), {.to = Type{i64, {kBatch}, {}}})));
   Executor exe(net, cpu(), {.batch = 1});
   const Batch batch{1, {{"x", Tensor::of<float>({1, 3}, std::vector<float>{1, 7, 2})}}, 0};
-  expect_user_error([&] { exe.run(batch); }, "pick: index 7 is out of range");
+  expect_user_error([&] { exe.run(batch); }, "pick: index 7 is out of range [0, 3); the step");
 }
 
 TEST(Refusal, NeverMixesTheIndicesOfTwoFeeds) {
@@ -98,8 +99,10 @@ TEST(Refusal, NeverMixesTheIndicesOfTwoFeeds) {
     FAIL() << "indices out of range";
   } catch (const UserError& e) {
     const std::string message = e.what();
-    EXPECT_TRUE(message.find("index 7 of feed 'i'") != std::string::npos ||
-                message.find("index 8 of feed 'j'") != std::string::npos)
+    EXPECT_TRUE(message.find("value 7 of feed 'i' is out of range [0, 3), in sample 19999") !=
+                    std::string::npos ||
+                message.find("value 8 of feed 'j' is out of range [0, 3), in sample 0") !=
+                    std::string::npos)
         << message;
   }
 }
@@ -130,7 +133,9 @@ TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
       Executor exe(labelled_rows(optimizer), cpu(), {.batch = 1, .fuse = fuse});
       exe.run(rows(2));
       const auto before = state_bytes(exe, optimizer, {"update"});
-      expect_user_error([&] { exe.run(rows(3)); }, "softmax_cross_entropy: index 3");
+      expect_user_error(
+          [&] { exe.run(rows(3)); },
+          "softmax_cross_entropy: value 3 of feed 'k' is out of range [0, 3); the step");
       EXPECT_EQ(state_bytes(exe, optimizer, {"update"}), before) << optimizer << ", fuse " << fuse;
     }
   }
@@ -140,7 +145,7 @@ TEST(Refusal, NamesTheUsersOpAndLine) {
   const Program net(testing::conv_net({.size = 20, .first = 3, .second = 5}));
   Executor exe(net, cpu(), {.batch = kImages});
   expect_user_error([&] { exe.run(images(10)); }, "small_programs.cpp:");
-  expect_user_error([&] { exe.run(images(10)); }, "softmax_cross_entropy: index 10");
+  expect_user_error([&] { exe.run(images(10)); }, "softmax_cross_entropy: value 10");
 }
 
 }  // namespace

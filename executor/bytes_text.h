@@ -1,0 +1,9 @@
+#pragma once
+
+#include <string>
+
+namespace fluid {
+
+std::string bytes_text(double bytes);  ///< "12.34 MiB", of bytes below 1024 "100 B"
+
+}  // namespace fluid
