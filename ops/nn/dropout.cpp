@@ -6,6 +6,8 @@
 namespace fluid {
 namespace {
 
+constexpr double kFlopsADraw = 58;  // Philox4x32-10 and the comparison
+
 Expr dropped(const LowerCtx& c, size_t dims) {
   const Shape& x = c.in_type(0).shape;
   if (dims == 0) dims = x.size();
@@ -45,7 +47,13 @@ OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims)
       }),
       .effects = Random{},
       .amp = {Amp::kFollow},
-      .cost = [](const CostCtx& c) { return Cost{.flops = 60 * c.numel_out()}; },
+      .cost =
+          [dims](const CostCtx& c) {
+            const Shape& y = c.out[0].shape;
+            double drawn = dims == 0 ? c.numel_out() : 1;
+            for (size_t d = 0; d < dims; ++d) drawn *= static_cast<double>(y[d].size);
+            return Cost{.flops = kFlopsADraw * drawn + 2 * c.numel_out()};
+          },
       .in_place = {{.out = 0, .in = 0}},
       .lower = Map{[dims](const LowerCtx& c) { return std::vector{dropped(c, dims)}; }},
       .kernels = {},

@@ -169,6 +169,18 @@ TEST(Dropout, DropsWholeChannels) {
   EXPECT_NEAR(mean_of(y), 1, 5 / std::sqrt(200.0));
 }
 
+TEST(Dropout, CostsADrawForWhatIsDroppedTogether) {
+  const auto flops = [](const std::string& op, const Shape& dims) {
+    const Type x{f32, dims, {}};
+    const std::vector<Type> in = {x, {i64, {3}, {}}}, out = {x};
+    const Attrs attrs;
+    return (*op_named(op).cost)(CostCtx{in, out, attrs}).flops;
+  };
+  EXPECT_EQ(flops("dropout", {128, 64, 4, 4}), 60 * 131072);
+  EXPECT_EQ(flops("dropout2d", {128, 64, 4, 4}), 58 * 8192 + 2 * 131072);
+  EXPECT_EQ(flops("dropout2d", {128, 64}), flops("dropout", {128, 64}));
+}
+
 TEST(Dropout, IsItsOperandInInference) {
   ir::Program program("inference");
   ir::Graph& graph = program.main();
