@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "executor/cpu/cpu_device.h"
@@ -14,6 +15,8 @@
 #include "ops/table.h"
 #include "passes/inference.h"
 #include "passes/loss_scale.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -49,6 +52,26 @@ Options base_options(const ExecutorOptions& options) {
   return o;
 }
 
+void check_amp(const ExecutorOptions& options) {
+  if (!options.amp) return;
+  const AmpOptions& amp = *options.amp;
+  if (amp.dtype != DType::bf16 && amp.dtype != DType::f16) {
+    throw UserError("mixed precision needs bf16 or f16, not " + std::string(name_of(amp.dtype)));
+  }
+  if (options.dtype) {
+    throw UserError("mixed precision and a whole program in " +
+                    std::string(name_of(*options.dtype)) + " exclude each other");
+  }
+  const LossScale& s = amp.loss_scale;
+  const bool ordered = 0 < s.floor && s.floor <= s.initial && s.initial <= s.ceiling;
+  const bool moves = s.growth >= 1 && 0 < s.backoff && s.backoff <= 1 && s.interval > 0;
+  if (!ordered || !moves || !std::isfinite(s.ceiling * s.growth)) {
+    throw UserError(
+        "a loss scale needs 0 < floor <= initial <= ceiling, growth >= 1, 0 < backoff <= 1 and an "
+        "interval above 0");
+  }
+}
+
 int64_t memory_limit(const ExecutorOptions& options) {
   if (options.memory_limit > 0) return options.memory_limit;
   return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
@@ -71,6 +94,7 @@ class Executor::Impl {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
+    check_amp(options_);
     if (options_.batch < 0) throw UserError("a batch of " + std::to_string(options_.batch));
     if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
   }
@@ -95,6 +119,11 @@ class Executor::Impl {
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
     return outputs_left_out(session_.recorded(),
                             pass_options(Mode::predict, 1, checked_feeds(feeds)));
+  }
+
+  bool scales_loss() const { return trains_ && options_.amp && options_.amp->dtype == DType::f16; }
+  bool has_schedule() const {
+    return trains_ && find_directive(session_.recorded().main())->attrs.has("schedule");
   }
 
   Session& session() {
@@ -244,11 +273,17 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
 
 std::optional<LossScaling> Executor::loss_scaling() const {
   Session& session = impl_->session();
-  const Variable* scale = session.variables().find(kLossScale);
-  if (scale == nullptr) return std::nullopt;
-  const Tensor skipped = session.view(session.variables().named(kSkippedSteps));
-  return LossScaling{.scale = session.view(*scale).item(),
+  if (!impl_->scales_loss()) return std::nullopt;
+  const Variables& variables = session.variables();
+  const Tensor skipped = session.view(variables.named(kSkippedSteps));
+  return LossScaling{.scale = session.view(variables.named(kLossScale)).item(),
                      .skipped = static_cast<int64_t>(skipped.item())};
+}
+
+std::optional<double> Executor::learning_rate() const {
+  if (!impl_->has_schedule()) return std::nullopt;
+  Session& session = impl_->session();
+  return session.view(session.variables().named(kLearningRate)).item();
 }
 
 MemoryUse Executor::memory() const {

@@ -100,6 +100,8 @@ class Executor {
 
   /// Nothing when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;
+  /// Of the last update, when the recipe has a schedule.
+  std::optional<double> learning_rate() const;
 
   MemoryUse memory() const;
   CompileReport compile_report() const;

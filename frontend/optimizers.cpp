@@ -5,6 +5,28 @@
 namespace fluid {
 namespace {
 
+void add_clip(Attrs& settings, const Clip& clip) {
+  const auto set = [&](const char* name, double most) {
+    if (most != 0) settings.set(name, most);
+  };
+  set("clip_value", clip.value);
+  set("clip_norm", clip.norm);
+  set("clip_global_norm", clip.global_norm);
+}
+
+void add_schedule(Attrs& settings, const Schedule& schedule) {
+  if (const auto* step = std::get_if<StepDecay>(&schedule)) {
+    settings.set("schedule", std::string("step"));
+    settings.set("schedule_every", step->every);
+    settings.set("schedule_factor", step->factor);
+  } else if (const auto* cosine = std::get_if<Cosine>(&schedule)) {
+    settings.set("schedule", std::string("cosine"));
+    settings.set("schedule_steps", cosine->steps);
+    settings.set("schedule_warmup", cosine->warmup);
+    settings.set("schedule_end", cosine->end);
+  }
+}
+
 void record_recipe(Value loss, const char* optimizer, Attrs settings, const StepRules& rules,
                    const Loc& loc) {
   if (!loss) throw UserError(loc, "minimize: the loss is an empty value");
@@ -13,12 +35,8 @@ void record_recipe(Value loss, const char* optimizer, Attrs settings, const Step
                              ", not a float scalar; take its mean()");
   }
   settings.set("optimizer", std::string(optimizer));
-  const auto set_clip = [&](const char* name, double most) {
-    if (most != 0) settings.set(name, most);
-  };
-  set_clip("clip_value", rules.clip.value);
-  set_clip("clip_norm", rules.clip.norm);
-  set_clip("clip_global_norm", rules.clip.global_norm);
+  add_clip(settings, rules.clip);
+  add_schedule(settings, rules.schedule);
   record(*loss.op()->graph(), "train", {loss}, std::move(settings), loc);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <variant>
+
 #include "ir/graph.h"
 
 namespace fluid {
@@ -46,9 +48,27 @@ struct Clip {
   double global_norm = 0;  ///< the norm of all gradients together
 };
 
+/// lr, times `factor` after each `every` updates.
+struct StepDecay {
+  int64_t every = 1;
+  double factor = 0.1;
+};
+
+/// Up to lr in equal steps over `warmup` updates, then along half a cosine down to `end` at update
+/// `steps`.
+struct Cosine {
+  int64_t steps = 1;
+  int64_t warmup = 0;
+  double end = 0;
+};
+
+/// How the learning rate goes on, by the number of updates; without one it stays.
+using Schedule = std::variant<std::monostate, StepDecay, Cosine>;
+
 /// What a training step does besides its optimizer's update.
 struct StepRules {
   Clip clip = {};
+  Schedule schedule = {};
 };
 
 /// Makes the program a training program: every parameter that `loss`, a scalar, depends on is

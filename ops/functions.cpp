@@ -46,6 +46,8 @@ Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, co
 
 Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
 
+Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "cosine_schedule", loc), "cosine_schedule", {update}, {{"lr", attrs.lr}, {"steps", attrs.steps}, {"warmup", attrs.warmup}, {"end", attrs.end}}, loc).at(0); }
+
 Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "count_nonfinite", loc), "count_nonfinite", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
@@ -155,6 +157,8 @@ Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), 
 Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", loc), "square", {x}, {}, loc).at(0); }
 
 Value square_error(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "square_error", loc), "square_error", {x, target}, {}, loc).at(0); }
+
+Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", attrs.lr}, {"every", attrs.every}, {"factor", attrs.factor}}, loc).at(0); }
 
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
 

@@ -204,6 +204,16 @@ Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, co
 /// Gives y: like x.
 Value copy(Value x, const Loc& loc = Loc::here());
 
+/// Up to lr in equal steps over `warmup` updates, then along half a cosine down to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), and `end` from there on.
+/// update: i64 scalar: updates done before this one.
+/// attrs.lr: the recipe's learning rate (required).
+/// attrs.steps: updates in all (required).
+/// attrs.warmup: updates.
+/// attrs.end: the rate at the end.
+/// Gives rate: f64 scalar: the learning rate of this update.
+struct CosineScheduleAttrs { double lr = 0.001; int64_t steps = 1; int64_t warmup = 0; double end = 0.0; };
+Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// How many elements along `axes` are infinite or nan; exact up to 2^24.
 /// x: float tensor.
 /// attrs.axes: to reduce; negative ones count from the end; none: all.
@@ -584,6 +594,15 @@ Value square(Value x, const Loc& loc = Loc::here());
 /// target: same type as x.
 /// Gives loss: same type as x.
 Value square_error(Value x, Value target, const Loc& loc = Loc::here());
+
+/// lr, times `factor` after each `every` updates.
+/// update: i64 scalar: updates done before this one.
+/// attrs.lr: the recipe's learning rate (required).
+/// attrs.every: updates (required).
+/// attrs.factor: of the rate before.
+/// Gives rate: f64 scalar: the learning rate of this update.
+struct StepScheduleAttrs { double lr = 0.001; int64_t every = 1; double factor = 0.1; };
+Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// a - b.
 /// a: number tensor.

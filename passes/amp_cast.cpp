@@ -22,13 +22,17 @@ bool takes_part(const ir::Op& op) {
 /// Chooses a precision for every op and casts what it reads, once a value and dtype.
 class Caster {
  public:
-  explicit Caster(DType half) : half_(half) {}
+  Caster(const ir::Graph& graph, DType half) : half_(half) {
+    for (const auto& op : graph.ops) {
+      for (const Value v : op->operands) recorded_[v] = v.dtype();
+    }
+    for (const ir::Output& o : graph.outputs) recorded_[o.value] = o.value.dtype();
+  }
 
   void visit(ir::Op& op) {
     if (!takes_part(op)) {
       if (source_kind(op) == SourceKind::parameter || is_constant(op)) adapts_.insert(&op);
-      // A store or a directive: what it reads keeps the dtype that was recorded.
-      for (Value& v : op.operands) v = converted(v, DType::f32);
+      for (Value& v : op.operands) v = as_recorded(v);  // of a store or a directive
       return;
     }
     const std::optional<DType> wanted = precision(op);
@@ -39,6 +43,9 @@ class Caster {
     const std::vector<Type> types = infer_types(op);
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
   }
+
+  /// What users see keeps the dtype that was recorded.
+  Value as_recorded(Value v) { return converted(v, recorded_.at(v)); }
 
   bool changed() const { return !casts_.empty(); }
 
@@ -82,29 +89,20 @@ class Caster {
   }
 
   DType half_;
+  std::map<Value, DType> recorded_;  ///< before anything was cast
   std::set<const ir::Op*> adapts_;
   std::map<std::pair<Value, DType>, Value> casts_;
 };
 
-/// Outputs are given in the dtypes that were recorded.
-void restore_outputs(ir::Graph& graph, const std::vector<Type>& recorded) {
-  for (size_t i = 0; i < recorded.size(); ++i) {
-    Value& v = graph.outputs[i].value;
-    if (v.dtype() != recorded[i].dtype) v = cast(v, recorded[i].dtype, v.op()->loc);
-  }
-}
-
 bool run(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp) return false;
   ir::Graph& graph = program.main();
-  std::vector<Type> recorded;
-  for (const ir::Output& o : graph.outputs) recorded.push_back(o.value.type());
-  Caster caster(options.amp->dtype);
+  Caster caster(graph, options.amp->dtype);
   rewrite_ops(graph, [&](ir::Op& op) {
     caster.visit(op);
     return Values();
   });
-  restore_outputs(graph, recorded);
+  for (ir::Output& o : graph.outputs) o.value = caster.as_recorded(o.value);
   return caster.changed();
 }
 

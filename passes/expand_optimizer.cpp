@@ -4,6 +4,7 @@
 #include "ops/functions.h"
 #include "ops/operators.h"
 #include "ops/optim/optimizer.h"
+#include "ops/optim/schedule.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/passes.h"
@@ -27,6 +28,7 @@ class Expansion {
     if (recipe_.applies()) predicate_recorded_stores();
     const Value counter = state("update", Type{i64, {}, {}});
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
+    if (train_.attrs.has("schedule")) schedule(counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
     stores_.emplace_back("update", if_applied(counter + 1, counter));
     if (ir::Op* rng = graph_.find("state", kRandomState)) {
@@ -40,9 +42,19 @@ class Expansion {
     return record_source(graph_, "state", name, type, {}, train_.loc);
   }
 
+  /// The rate of this update, which is kept for people to see.
+  void schedule(Value counter) {
+    const OpDef& def = *find_schedule(train_.attrs.get<std::string>("schedule"));
+    scheduled_ =
+        record(graph_, *def.name, {counter}, schedule_settings(train_.attrs), train_.loc)[0];
+    const Value old = state(std::string(kLearningRate), scheduled_.type());
+    stores_.emplace_back(kLearningRate, if_applied(scheduled_, old));
+  }
+
   /// In the precision that an update is computed in.
   Value rate(DType dtype) {
     Value& known = rates_[dtype];
+    if (!known && scheduled_) known = cast(scheduled_, dtype, train_.loc);
     if (!known) {
       const double lr = train_.attrs.get<double>("lr");
       known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
@@ -110,6 +122,7 @@ class Expansion {
   ir::Graph& graph_;
   const Recipe& recipe_;
   const ir::Op& train_;
+  Value scheduled_;  ///< f64; null: the rate is the recipe's
   std::map<DType, Value> rates_;
   std::vector<std::pair<std::string, Value>> stores_;
 };

@@ -49,8 +49,8 @@ void store_next(ir::Graph& graph, const LossScale& s, Value scale, Value applies
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !options.amp || !options.amp->loss_scale) return false;
-  const LossScale& settings = *options.amp->loss_scale;
+  if (directive == nullptr || !options.amp || options.amp->dtype != f16) return false;
+  const LossScale& settings = options.amp->loss_scale;
   const Recipe recipe(*directive);
   Value scale;
   const ir::Op* seed = recipe.seed().op();

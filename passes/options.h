@@ -32,7 +32,7 @@ struct LossScale {
 /// Automatic mixed precision: compute-bound ops in half precision, range-sensitive ones in f32.
 struct AmpOptions {
   DType dtype = DType::bf16;  ///< or f16
-  std::optional<LossScale> loss_scale = {};
+  LossScale loss_scale = {};  ///< with f16; bf16 has the range of f32
 };
 
 /// Everything a pass may depend on besides the program and the target.

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/line_diff.h"
 #include "passes/pass.h"
@@ -12,9 +14,26 @@
 namespace fluid {
 namespace {
 
+/// What is stored must be of its variable's type, where the program still reads that.
+void verify_stores(const ir::Graph& graph) {
+  std::map<std::string_view, const ir::Op*> variables;
+  for (const auto& op : graph.ops) {
+    if (is_variable(*op)) variables[op->symbol] = op.get();
+  }
+  for (const auto& op : graph.ops) {
+    if (!std::holds_alternative<Store>(*def_of(*op).lower)) continue;
+    const auto variable = variables.find(op->symbol);
+    if (variable == variables.end()) continue;
+    const Type &given = op->operands.at(0).type(), &wanted = variable->second->results.at(0).type;
+    check(given == wanted,
+          "store: " + given.str() + " into '" + op->symbol + "', which is " + wanted.str());
+  }
+}
+
 void verify_after(const ir::Program& program, const std::string& pass) {
   try {
     ir::verify(program, verify_op);
+    verify_stores(program.main());
   } catch (const std::exception& e) {
     throw InternalError("after pass " + pass + ": " + e.what());
   }

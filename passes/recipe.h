@@ -8,6 +8,9 @@
 
 namespace fluid {
 
+/// A state, f64[]: the learning rate of the last update, when it follows a schedule.
+inline constexpr std::string_view kLearningRate = "lr";
+
 /// What the passes between the backward graph and the optimizer hand on in the operands of the
 /// `train` directive: train(loss, seed, gradient of each of `parameters`..., applies if
 /// `predicated`).

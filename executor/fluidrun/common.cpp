@@ -75,8 +75,8 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
   command.add_option("--amp", flags.amp,
                      "o1: mixed precision, casts around ops that gain from half precision");
-  command.add_option("--amp-dtype", flags.amp_dtype, "half precision of --amp: bf16 or f16")
-      ->capture_default_str();
+  command.add_option("--amp-dtype", flags.amp_dtype,
+                     "half precision of --amp: bf16, the default, or f16");
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
@@ -89,15 +89,19 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
 }
 
 std::optional<AmpOptions> amp_of(const PlaceFlags& flags) {
+  const bool off = flags.amp.empty() || flags.amp == "off";
+  if (off && !flags.amp_dtype.empty()) {
+    throw UserError("--amp-dtype " + flags.amp_dtype + ": needs --amp o1");
+  }
+  if (off) return std::nullopt;
+  if (flags.amp != "o1") throw UserError("--amp " + flags.amp + ": must be o1 or off");
+  AmpOptions amp;
+  if (flags.amp_dtype.empty()) return amp;
   const std::optional<DType> half = dtype_named(flags.amp_dtype);
   if (half != DType::bf16 && half != DType::f16) {
     throw UserError("--amp-dtype " + flags.amp_dtype + ": must be bf16 or f16");
   }
-  if (flags.amp.empty()) return std::nullopt;
-  if (flags.amp != "o1") throw UserError("--amp " + flags.amp + ": must be o1");
-  if (dtype_of(flags)) throw UserError("--amp and --dtype f64 exclude each other");
-  AmpOptions amp{.dtype = *half};
-  if (half == DType::f16) amp.loss_scale = LossScale();
+  amp.dtype = *half;
   return amp;
 }
 

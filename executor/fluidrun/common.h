@@ -26,9 +26,9 @@ std::string must_be_natural(const std::string& text);   ///< an integer of at le
 struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;
-  std::string dtype;  ///< "f64", or empty: as recorded
-  std::string amp;    ///< "o1", or empty: no mixed precision
-  std::string amp_dtype = "bf16";
+  std::string dtype;      ///< "f64", or empty: as recorded
+  std::string amp;        ///< "o1"; "off" or empty: no mixed precision
+  std::string amp_dtype;  ///< "bf16", "f16", or empty: bf16
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
   std::string memory;     ///< "8GiB", or empty: as much as the machine has
 };

@@ -52,8 +52,8 @@ std::string shortened(const std::vector<std::string>& parts, size_t width) {
 
 }  // namespace
 
-Progress::Progress(int64_t epochs, int64_t steps, double rate)
-    : epochs_(epochs), steps_(steps), rate_(rate), terminal_(is_terminal()) {
+Progress::Progress(int64_t epochs, int64_t steps)
+    : epochs_(epochs), steps_(steps), terminal_(is_terminal()) {
   begin_epoch(1);
 }
 
@@ -80,7 +80,7 @@ void Progress::draw(int64_t step, const std::string& figures) {
   const double rate = static_cast<double>(samples_) / seconds;
   const std::string text =
       fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  lr {:g}  peak {:.0f} MiB",
-                  step, steps_, eta, figures, ms, rate, rate_, peak_mib());
+                  step, steps_, eta, figures, ms, rate, learning_rate_, peak_mib());
   if (!terminal_) {
     fmt::print(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
     return;
@@ -90,10 +90,11 @@ void Progress::draw(int64_t step, const std::string& figures) {
   std::string line =
       fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_, std::string(full, '='), kBar, text);
   if (line.size() > width) {
-    line = shortened({fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step, steps_, eta), figures,
-                      fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate),
-                      fmt::format("lr {:g}", rate_), fmt::format("{:.0f} MiB", peak_mib())},
-                     width);
+    line =
+        shortened({fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step, steps_, eta), figures,
+                   fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate),
+                   fmt::format("lr {:g}", learning_rate_), fmt::format("{:.0f} MiB", peak_mib())},
+                  width);
   }
   fmt::print(stderr, "\r\x1b[K{}", line);
   drawn_ = true;

@@ -11,16 +11,16 @@ namespace fluid {
 /// least: the memory, the learning rate, the samples a second.
 class Progress {
  public:
-  /// `rate` is the learning rate.
-  Progress(int64_t epochs, int64_t steps, double rate);
+  Progress(int64_t epochs, int64_t steps);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
 
   void begin_epoch(int64_t epoch);  ///< from 1
   /// After each step: `figures` is asked for only when something is drawn.
   template <class F>
-  void step(int64_t step, int64_t samples, F figures) {
+  void step(int64_t step, int64_t samples, double learning_rate, F figures) {
     samples_ += samples;
+    learning_rate_ = learning_rate;
     if (due()) draw(step, figures());
   }
   /// Removes the bar, so that a line can be printed.
@@ -34,7 +34,7 @@ class Progress {
   int64_t epochs_, steps_;
   int64_t epoch_ = 1;
   int64_t samples_ = 0;
-  double rate_;
+  double learning_rate_ = 0;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point begin_, last_;

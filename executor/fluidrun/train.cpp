@@ -116,7 +116,7 @@ class Training {
   void run() {
     describe();
     const Signals signals;
-    Progress progress(flags_.epochs, reader_.batches(), lr_);
+    Progress progress(flags_.epochs, reader_.batches());
     EpochTable table(flags_.epochs);
     for (int64_t epoch = 1; epoch <= flags_.epochs && !finished(); ++epoch) {
       const Clock::time_point begin = Clock::now();
@@ -182,12 +182,13 @@ class Training {
       const Outputs outputs = executor_.run(batch);
       ++steps_;
       const bool skipped = was_skipped();
-      if (log_) log(log_line({epoch, steps_, lr_, scaling_, skipped, ms_since(begin)}, outputs));
+      const double lr = executor_.learning_rate().value_or(lr_);
+      if (log_) log(log_line({epoch, steps_, lr, scaling_, skipped, ms_since(begin)}, outputs));
       if (!skipped) {
         figures_.add(outputs, batch.size);
         check_loss(outputs);
       }
-      progress.step(++in_epoch, batch.size, [&] { return figures_.text(); });
+      progress.step(++in_epoch, batch.size, lr, [&] { return figures_.text(); });
       if (Signals::take_save_asked()) save();
       if (finished()) return;
     }
@@ -195,9 +196,13 @@ class Training {
 
   /// Whether the step just run was not applied, because its gradients overflowed.
   bool was_skipped() {
-    const int64_t before = scaling_ ? scaling_->skipped : 0;
+    const LossScaling before = scaling_.value_or(LossScaling{.scale = LossScale().initial});
     scaling_ = executor_.loss_scaling();
-    return scaling_ && scaling_->skipped > before;
+    const bool skipped = scaling_ && scaling_->skipped > before.skipped;
+    if (skipped && before.scale <= LossScale().floor) {  // backing off no longer helps
+      diverged(fmt::format("gradients overflow with a loss scale of {:g}", before.scale));
+    }
+    return skipped;
   }
 
   /// What was trained until then is not lost when the log cannot be written.
@@ -212,11 +217,13 @@ class Training {
 
   /// After a nan all parameters are nan, and stay so.
   void check_loss(const Outputs& outputs) const {
-    if (loss_.empty() || !std::isnan(outputs[loss_].item())) return;
+    if (!loss_.empty() && std::isnan(outputs[loss_].item())) diverged("'" + loss_ + "' is nan");
+  }
+
+  [[noreturn]] void diverged(const std::string& what) const {
     throw UserError(fmt::format(
-        "'{}' is nan at step {}: training diverged, and nothing is saved; try a smaller --lr than "
-        "{:g}",
-        loss_, steps_, lr_));
+        "{} at step {}: training diverged, and nothing is saved; try a smaller --lr than {:g}",
+        what, steps_, lr_));
   }
 
   void validate(std::vector<std::pair<std::string, double>>& to) {

@@ -2,6 +2,7 @@
 
 #include "ops/arguments.h"
 #include "ops/optim/optimizer.h"
+#include "ops/optim/schedule.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -18,6 +19,22 @@ const OpDef& optimizer_named(const InferCtx& c, const std::string& name) {
   return *def;
 }
 
+/// Throws for an unknown schedule, or settings it refuses.
+void check_schedule(const InferCtx& c) {
+  const std::string name = c.attrs().get_or("schedule", std::string());
+  const Attrs settings = schedule_settings(c.attrs());
+  if (name.empty()) {
+    c.require(settings.size() == 1, "has settings of a schedule, but no attribute 'schedule'");
+    return;
+  }
+  const OpDef* def = find_schedule(name);
+  c.require(def != nullptr,
+            "unknown schedule '" + name + "'" + did_you_mean(name, schedule_names()));
+  const std::vector<Type> update = {Type{i64, {}, {}}};
+  const Attrs complete = complete_attrs(*def, settings, c.loc());
+  (*def->infer)(InferCtx(*def->name, update, complete, c.loc()));
+}
+
 std::vector<Type> infer_train(const InferCtx& c) {
   const Type& loss = c.in(0);
   c.require(is_float(loss.dtype) && loss.shape.empty(),
@@ -30,6 +47,7 @@ std::vector<Type> infer_train(const InferCtx& c) {
   for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
     if (c.attrs().has(clip)) require_setting(c, clip, 0);
   }
+  check_schedule(c);
   const OpDef& optimizer = optimizer_named(c, c.attr<std::string>("optimizer"));
   const Attrs settings = complete_attrs(optimizer, optimizer_settings(c.attrs()), c.loc());
   const Type f = {f32, {}, {}}, counter = {i64, {}, {}};
@@ -44,6 +62,9 @@ std::vector<Type> infer_train(const InferCtx& c) {
 Attrs optimizer_settings(const Attrs& train) {
   Attrs settings = train;
   for (const AttrDef& own : *find_op("train")->attrs) settings.erase(own.name);
+  for (const auto& [name, value] : train) {
+    if (name.starts_with(kSchedulePrefix)) settings.erase(name);
+  }
   return settings;
 }
 
@@ -53,7 +74,7 @@ OpDef train_op() {
       .doc =
           "Asks for a training step: the passes append the backward graph of the loss and an "
           "update of every parameter that it depends on. Attributes beyond those listed are the "
-          "optimizer's.",
+          "optimizer's and, with the prefix schedule_, the schedule's.",
       .inputs = {{"loss", "float scalar to minimise"},
                  {"step",
                   "the passes append them: the gradient of the loss for itself, one of each of "
@@ -63,6 +84,9 @@ OpDef train_op() {
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
                 {"predicated", false, "whether the last operand says if the step is applied"},
+                {"schedule", std::string(),
+                 "of the learning rate: step, cosine; its settings are the attributes schedule_*; "
+                 "without one the rate stays"},
                 {"clip_value", 0.0,
                  "each element of a gradient is clipped to [-x, x]; 0: it is not"},
                 {"clip_norm", 0.0, "each gradient is scaled down to this norm; 0: it is not"},

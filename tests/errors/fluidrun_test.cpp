@@ -151,6 +151,74 @@ TEST_F(Fluidrun, StopsAfterMaxSteps) {
   EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 120);
 }
 
+TEST_F(Fluidrun, SaysTheLossScaleAndWhatWasSkipped) {
+  std::ofstream csv(dir_.file("data.csv"));
+  csv << "a,b,y\n";
+  for (int row = 0; row < 40; ++row) csv << (row == 5 ? "3e38,1,1\n" : "1,2,3\n");
+  csv.close();
+  const Result result = run(
+      "train line.fir --data 'csv:data.csv?label=y&shuffle=0' --batch 4 --amp o1 --amp-dtype f16 "
+      "--log-json log.json");
+  ASSERT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("loss scale 32768; 1 of 10 steps skipped"), std::string::npos)
+      << result.output;
+  const std::string log = read_file(dir_.file("log.json"));
+  EXPECT_NE(log.find("\"loss_scale\":65536.0,\"skipped\":false"), std::string::npos) << log;
+  EXPECT_NE(log.find("\"loss_scale\":32768.0,\"skipped\":true"), std::string::npos) << log;
+}
+
+TEST_F(Fluidrun, StopsWhereBackingOffDoesNotHelp) {
+  std::ofstream csv(dir_.file("data.csv"));
+  csv << "a,b,y\n";
+  for (int row = 0; row < 40; ++row) csv << "3e38,1,1\n";
+  csv.close();
+  refuse_late(
+      "train line.fir --data 'csv:data.csv?label=y' --batch 1 --amp o1 --amp-dtype f16 "
+      "--save w.safetensors",
+      "gradients overflow with a loss scale of 1 at step 17: training diverged");
+}
+
+TEST_F(Fluidrun, RunsEverySubcommandInMixedPrecision) {
+  const std::string amp = " --amp o1 --amp-dtype bf16";
+  for (const std::string command :
+       {"eval line.fir --data 'synthetic-linear?n=10'",
+        "predict line.fir --data 'synthetic-linear?n=10'", "plan line.fir --batch 4",
+        "opt line.fir --pipeline train", "bench line.fir --data 'synthetic-linear?n=10' --steps 2",
+        "train line.fir --data 'synthetic-linear?n=10' --verify-plan"}) {
+    const Result result = run(command + amp);
+    EXPECT_EQ(result.code, 0) << command << ": " << result.output;
+  }
+}
+
+TEST_F(Fluidrun, FollowsASchedule) {
+  std::ofstream(dir_.file("scheduled.fir")) << R"(program @scheduled {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
+  %p = matmul(%x, %w) : f32[?, 1]
+  %e = square_error(%p, %y) : f32[?, 1]
+  %loss = mean(%e) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.5, schedule = "step", schedule_every = 2, schedule_factor = 0.5}
+  output "loss" = %loss
+})";
+  const Result result = run(
+      "train scheduled.fir --data 'synthetic-linear?n=50' --batch 10 --lr 0.001 --log-json log");
+  ASSERT_EQ(result.code, 0) << result.output;
+  const std::string log = read_file(dir_.file("log"));
+  size_t at = 0;
+  for (const std::string lr : {"0.001", "0.001", "0.0005", "0.0005", "0.00025"}) {
+    at = log.find("\"lr\":" + lr + ",", at);
+    ASSERT_NE(at, std::string::npos) << lr << " in " << log;
+    ++at;
+  }
+  std::ofstream(dir_.file("unknown.fir")) << R"(program @unknown {
+  %w = param "w" : f32[]
+  train(%w) {optimizer = "sgd", lr = 0.5, schedule = "cosin", schedule_steps = 2}
+  output "w" = %w
+})";
+  refuse("verify unknown.fir", "unknown schedule 'cosin' (did you mean 'cosine'?)");
+}
+
 TEST_F(Fluidrun, ReadsOptionsFromAFile) {
   for (const std::string text :
        {"[train]\nbatch = 100\nmax-steps = 7\n", "batch = 100\nmax-steps = 7\n",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "frontend/optimizers.h"
+#include "tests/support/errors.h"
 #include "tests/support/training.h"
 
 namespace fluid {
@@ -60,8 +61,29 @@ void expect_close_to_f32(const AmpOptions& amp, double most) {
 
 TEST(Amp, InBf16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = bf16}, 0.08); }
 
-TEST(Amp, InF16GradientsAreThoseOfF32) {
-  expect_close_to_f32({.dtype = f16, .loss_scale = LossScale()}, 0.027);
+TEST(Amp, InF16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = f16}, 0.027); }
+
+void expect_refused(const ExecutorOptions& options, const std::string& message) {
+  const Program net = mnist_fluid_program();
+  expect_user_error([&] { Executor(net, cpu(), options); }, message);
+}
+
+TEST(Amp, RefusesOtherDtypes) {
+  expect_refused({.amp = AmpOptions{.dtype = f32}}, "mixed precision needs bf16 or f16, not f32");
+  expect_refused({.dtype = f64, .amp = AmpOptions{}},
+                 "mixed precision and a whole program in f64 exclude each other");
+}
+
+TEST(Amp, RefusesALossScaleThatCannotMove) {
+  for (const LossScale& scale :
+       {LossScale{.initial = 0.5}, LossScale{.initial = 0x1p25}, LossScale{.growth = 0.5},
+        LossScale{.backoff = 2}, LossScale{.interval = 0}, LossScale{.floor = 0},
+        LossScale{.ceiling = HUGE_VAL}}) {
+    expect_refused(
+        {.amp = AmpOptions{.dtype = f16, .loss_scale = scale}},
+        "a loss scale needs 0 < floor <= initial <= ceiling, growth >= 1, 0 < backoff <= "
+        "1 and an interval above 0");
+  }
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(Clip, ByTheNormOfAll) {
 }
 
 TEST(Clip, InMixedPrecisionIsOfTheUnscaledGradients) {
-  const AmpOptions amp = {.dtype = f16, .loss_scale = LossScale{.initial = 1024}};
+  const AmpOptions amp = {.dtype = f16, .loss_scale = {.initial = 1024}};
   for (const Clip& clip : {Clip{.value = 2.5}, Clip{.norm = 6}, Clip{.global_norm = 1}}) {
     const Gradients plain = clipped(clip), scaled = clipped(clip, {.amp = amp});
     expect_scaled(scaled.first, plain.first, 1);

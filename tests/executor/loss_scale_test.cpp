@@ -22,13 +22,14 @@ constexpr int64_t kSamples = 8;
 AmpOptions f16_with(const LossScale& scale) { return {.dtype = f16, .loss_scale = scale}; }
 
 /// With everything that a step writes: moments, running statistics, counters, dropout.
-Program stateful_program() {
+template <class Optimizer = Adam>
+Program stateful_program(const Optimizer& optimizer = {.lr = 0.01}) {
   Program net("stateful");
   const Value x = net.data("x", {kBatch, 6}, f32);
   const Value y = dropout(batch_norm(linear(x, {.units = 4})), {.p = 0.25});
   const Value loss = mean(square(linear(y, {.units = 1})));
   net.output("loss", loss);
-  minimize(loss, Adam{.lr = 0.01});
+  minimize(loss, optimizer);
   return net;
 }
 
@@ -87,7 +88,7 @@ TEST(LossScale, ASkippedStepChangesNothingButTheScaleAndTheRandomNumbers) {
 }
 
 TEST(LossScale, IsTakenOffTheGradients) {
-  const Program net = stateful_program();
+  const Program net = stateful_program(SGD{.lr = 0.01});  // Adam would not notice
   const auto trained_with = [&](double scale) {
     Executor exe(net, cpu(),
                  {.batch = kSamples, .amp = f16_with({.initial = scale, .dynamic = false})});
@@ -96,7 +97,7 @@ TEST(LossScale, IsTakenOffTheGradients) {
     return exe.parameter("fc0.w");
   };
   const Tensor a = trained_with(256), b = trained_with(4096);
-  for (int64_t i = 0; i < a.numel(); ++i) EXPECT_NEAR(a.at(i), b.at(i), 2e-3) << i;
+  for (int64_t i = 0; i < a.numel(); ++i) EXPECT_NEAR(a.at(i), b.at(i), 1e-4) << i;
 }
 
 TEST(LossScale, StaysWithinFloorAndCeiling) {

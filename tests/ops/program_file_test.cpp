@@ -150,6 +150,11 @@ TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
 })",
                  ":3: train: needs a seed, and one gradient for each of its parameters");
   expect_refused(R"(program @p {
+  %x = data "x" : f32[]
+  train(%x) {optimizer = "sgd", lr = 0.1, schedule_steps = 3}
+})",
+                 ":3: train: has settings of a schedule, but no attribute 'schedule'");
+  expect_refused(R"(program @p {
   %x = data "x" : u8[5000000000000000000]
   %y = concat(%x, %x) {axis = 0} : u8[10]
   output "y" = %y

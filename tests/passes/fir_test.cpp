@@ -72,7 +72,7 @@ Setting setting_of(const std::string& text) {
     if (key == "mode") s.options.mode = mode_named(value);
     if (key == "batch") s.options.batch = std::stoll(value);
     if (key == "amp") s.options.amp = {.dtype = dtype_named(value).value()};
-    if (key == "loss_scale") s.options.amp->loss_scale = {.initial = std::stod(value)};
+    if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
     if (key == "dtype") s.options.dtype = dtype_named(value);
     if (key == "feed") s.options.feeds.insert(value);
     if (key == "fuse") s.options.fuse = value == "yes";

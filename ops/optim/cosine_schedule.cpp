@@ -1,0 +1,42 @@
+#include <numbers>
+
+#include "ops/optim/optimizer.h"
+#include "ops/optim/schedule.h"
+
+namespace fluid {
+
+OpDef cosine_schedule_op() {
+  return schedule_op({
+      .name = "cosine",
+      .doc = "Up to lr in equal steps over `warmup` updates, then along half a cosine down to "
+             "`end` at "
+             "update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), and `end` from "
+             "there on.",
+      .settings = {{"steps", int64_t{1}, "updates in all", true},
+                   {"warmup", int64_t{0}, "updates"},
+                   {"end", 0.0, "the rate at the end"}},
+      .check =
+          [](const InferCtx& c) {
+            const int64_t warmup = c.attr<int64_t>("warmup");
+            c.require(warmup >= 0, "attribute 'warmup' must not be negative");
+            c.require(c.attr<int64_t>("steps") > warmup,
+                      "attribute 'steps' must be above 'warmup', " + std::to_string(warmup));
+            require_setting(c, "end", 0);
+          },
+      .rate =
+          [](const LowerCtx& c, const Expr& update) {
+            const double lr = c.attr<double>("lr"), end = c.attr<double>("end");
+            const auto warmup = static_cast<double>(c.attr<int64_t>("warmup"));
+            const auto steps = static_cast<double>(c.attr<int64_t>("steps"));
+            const Expr done =
+                scalar::min((update - warmup) / (steps - warmup), Expr::constant(f64, 1));
+            const Expr cosine = scalar::unary(Scalar::cos, done * std::numbers::pi);
+            const Expr falling = (cosine + 1.0) * (0.5 * (lr - end)) + end;
+            const Expr rising = (update + 1.0) * (lr / std::max(warmup, 1.0));
+            const Expr warm = Expr::constant(f64, warmup);
+            return scalar::select(scalar::compare(Scalar::lt, update, warm), rising, falling);
+          },
+  });
+}
+
+}  // namespace fluid

@@ -1,0 +1,62 @@
+#include "ops/optim/schedule.h"
+
+#include "ops/optim/optimizer.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kSuffix = "_schedule";
+
+}  // namespace
+
+OpDef schedule_op(ScheduleDef schedule) {
+  std::vector<AttrDef> attrs = {{"lr", 0.001, "the recipe's learning rate", true}};
+  attrs.insert(attrs.end(), schedule.settings.begin(), schedule.settings.end());
+  return OpDef{
+      .name = schedule.name + std::string(kSuffix),
+      .doc = std::move(schedule.doc),
+      .inputs = {{"update", "i64 scalar: updates done before this one"}},
+      .attrs = std::move(attrs),
+      .outputs = {{"rate", "f64 scalar: the learning rate of this update"}},
+      .infer =
+          [check = std::move(schedule.check)](const InferCtx& c) {
+            c.require(c.in(0) == Type{i64, {}, {}},
+                      "the update counter must be an i64 scalar, got " + c.in(0).str());
+            require_setting(c, "lr", 0);
+            check(c);
+            return std::vector{Type{f64, {}, {}}};
+          },
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx&) { return Cost{.flops = 8}; },
+      .in_place = {},
+      .lower = Map{[rate = std::move(schedule.rate)](const LowerCtx& c) {
+        return std::vector{rate(c, scalar::cast(c.in(0), f64))};
+      }},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+const OpDef* find_schedule(const std::string& name) { return find_op(name + std::string(kSuffix)); }
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const OpDef& def : op_table()) {
+    const std::string& name = *def.name;
+    if (name.ends_with(kSuffix)) names.push_back(name.substr(0, name.size() - kSuffix.size()));
+  }
+  return names;
+}
+
+Attrs schedule_settings(const Attrs& train) {
+  Attrs settings = {{"lr", train.get<double>("lr")}};
+  for (const auto& [name, value] : train) {
+    if (name.starts_with(kSchedulePrefix)) settings.set(name.substr(kSchedulePrefix.size()), value);
+  }
+  return settings;
+}
+
+}  // namespace fluid

@@ -1,0 +1,26 @@
+#include "ops/optim/optimizer.h"
+#include "ops/optim/schedule.h"
+
+namespace fluid {
+
+OpDef step_schedule_op() {
+  return schedule_op({
+      .name = "step",
+      .doc = "lr, times `factor` after each `every` updates.",
+      .settings = {{"every", int64_t{1}, "updates", true}, {"factor", 0.1, "of the rate before"}},
+      .check =
+          [](const InferCtx& c) {
+            c.require(c.attr<int64_t>("every") > 0, "attribute 'every' must be above 0");
+            require_setting(c, "factor", 0);
+          },
+      .rate =
+          [](const LowerCtx& c, const Expr& update) {
+            const Expr times = scalar::unary(
+                Scalar::floor, update / static_cast<double>(c.attr<int64_t>("every")));
+            const Expr factor = Expr::constant(f64, c.attr<double>("factor"));
+            return scalar::pow(factor, times) * c.attr<double>("lr");
+          },
+  });
+}
+
+}  // namespace fluid
