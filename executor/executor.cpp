@@ -12,7 +12,6 @@
 #include "frontend/files/safetensors.h"
 #include "ir/print.h"
 #include "ops/source_kind.h"
-#include "ops/table.h"
 #include "passes/inference.h"
 #include "passes/loss_scale.h"
 #include "passes/recipe.h"
@@ -26,12 +25,6 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options) {
     throw UserError("place '" + place.str() + "': this build of Fluid runs on the CPU only");
   }
   return cpu_device({.threads = options.threads, .cache_dir = options.cache_dir});
-}
-
-bool has_recipe(const ir::Program& program) {
-  return std::ranges::any_of(program.main().ops, [](const auto& op) {
-    return std::holds_alternative<Directive>(*def_of(*op).lower);
-  });
 }
 
 std::vector<std::string> feed_names(const ir::Program& program) {
@@ -87,7 +80,8 @@ class Executor::Impl {
  public:
   Impl(const Program& program, Place place, ExecutorOptions options)
       : options_(std::move(options)),
-        trains_(has_recipe(program.ir())),
+        trains_(find_directive(program.ir().main()) != nullptr),
+        scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
         known_feeds_(feed_names(program.ir())),
         session_(program.ir().clone(), device_of(place, options_), options_.seed,
                  base_options(options_), memory_limit(options_)) {
@@ -121,10 +115,8 @@ class Executor::Impl {
                             pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
-  bool scales_loss() const { return trains_ && options_.amp && options_.amp->dtype == DType::f16; }
-  bool has_schedule() const {
-    return trains_ && find_directive(session_.recorded().main())->attrs.has("schedule");
-  }
+  bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
+  bool has_schedule() const { return scheduled_; }
 
   Session& session() {
     session_.initialise();
@@ -192,6 +184,7 @@ class Executor::Impl {
 
   ExecutorOptions options_;
   bool trains_;
+  bool scheduled_;  ///< the learning rate
   std::vector<std::string> known_feeds_;
   Session session_;
 };
@@ -272,8 +265,8 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
 }
 
 std::optional<LossScaling> Executor::loss_scaling() const {
-  Session& session = impl_->session();
   if (!impl_->scales_loss()) return std::nullopt;
+  Session& session = impl_->session();
   const Variables& variables = session.variables();
   const Tensor skipped = session.view(variables.named(kSkippedSteps));
   return LossScaling{.scale = session.view(variables.named(kLossScale)).item(),

@@ -1,5 +1,4 @@
 #include "ops/operators.h"
-#include "ops/record.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/passes.h"

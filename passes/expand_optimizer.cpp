@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "ops/functions.h"
 #include "ops/operators.h"
@@ -90,14 +91,25 @@ class Expansion {
   /// Running statistics stay too when a step is not applied; but what is computed from that
   /// decision, such as a loss scale, decides for itself.
   void predicate_recorded_stores() {
+    const std::set<const ir::Op*> deciding = dependents(recipe_.applies());
     const std::vector<ir::Op*> stores = moved_last();
     for (ir::Op* store : stores) {
       Value& value = store->operands.at(0);
-      if (ancestors({value}).contains(recipe_.applies().op())) continue;
+      if (deciding.contains(value.op())) continue;
       const size_t first = graph_.ops.size();
       value = if_applied(value, variable_named(graph_, store->symbol)->result());
       graph_.move_tail(first, first - stores.size());
     }
+  }
+
+  /// The op of `v` and all that depend on it.
+  std::set<const ir::Op*> dependents(Value v) const {
+    std::set<const ir::Op*> found = {v.op()};
+    for (const auto& op : graph_.ops) {
+      const auto depends = [&](Value operand) { return found.contains(operand.op()); };
+      if (std::ranges::any_of(op->operands, depends)) found.insert(op.get());
+    }
+    return found;
   }
 
   /// The stores of the graph, behind all other ops.

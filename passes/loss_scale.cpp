@@ -28,8 +28,9 @@ Value all_finite(const Recipe& recipe) {
 
 /// The scale after the step: as PyTorch's GradScaler, it grows after `interval` good steps in a row
 /// and backs off at once, within floor and ceiling.
-void store_next(ir::Graph& graph, const LossScale& s, Value scale, Value applies, const Loc& loc,
-                const Recipe& recipe) {
+void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
+  const Value applies = recipe.applies();
+  const Loc& loc = recipe.directive().loc;
   const Value good = variable(graph, recipe, kGoodSteps, i64, 0);
   const Value skipped = variable(graph, recipe, kSkippedSteps, i64, 0);
   const Value run = good + 1;
@@ -49,7 +50,7 @@ void store_next(ir::Graph& graph, const LossScale& s, Value scale, Value applies
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !options.amp || options.amp->dtype != f16) return false;
+  if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
   const LossScale& settings = options.amp->loss_scale;
   const Recipe recipe(*directive);
   Value scale;
@@ -65,7 +66,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   const Value unscale = 1.0 / scale;
   recipe.replace_gradients([&](Value g) { return g * cast(unscale, g.dtype()); });
   recipe.set_applies(all_finite(recipe));
-  store_next(graph, settings, scale, recipe.applies(), directive->loc, recipe);
+  store_next(graph, settings, scale, recipe);
   graph.move_tail(first, first - 1);  // the directive stays last
   return true;
 }

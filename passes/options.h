@@ -33,6 +33,7 @@ struct LossScale {
 struct AmpOptions {
   DType dtype = DType::bf16;  ///< or f16
   LossScale loss_scale = {};  ///< with f16; bf16 has the range of f32
+  bool scales_loss() const { return dtype == DType::f16; }
 };
 
 /// Everything a pass may depend on besides the program and the target.

@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "executor/bytes_text.h"
 #include "executor/executor.h"
@@ -111,6 +112,7 @@ class Training {
     }
     if (!flags.params.empty()) executor_.load(flags.params);
     if (log_) log_->clear();
+    scaling_ = executor_.loss_scaling();
   }
 
   void run() {
@@ -196,13 +198,12 @@ class Training {
 
   /// Whether the step just run was not applied, because its gradients overflowed.
   bool was_skipped() {
-    const LossScaling before = scaling_.value_or(LossScaling{.scale = LossScale().initial});
-    scaling_ = executor_.loss_scaling();
-    const bool skipped = scaling_ && scaling_->skipped > before.skipped;
-    if (skipped && before.scale <= LossScale().floor) {  // backing off no longer helps
-      diverged(fmt::format("gradients overflow with a loss scale of {:g}", before.scale));
+    const std::optional<LossScaling> before = std::exchange(scaling_, executor_.loss_scaling());
+    if (!scaling_ || scaling_->skipped == before->skipped) return false;
+    if (before->scale <= LossScale().floor) {  // backing off no longer helps
+      diverged(fmt::format("gradients overflow with a loss scale of {:g}", before->scale));
     }
-    return skipped;
+    return true;
   }
 
   /// What was trained until then is not lost when the log cannot be written.
