@@ -117,6 +117,10 @@ struct Batch {
   /// Batches of equal non-zero id hold the same bytes, so a feed slot that holds it is not
   /// recopied.
   uint64_t id = 0;
+  /// Of a part of a larger batch, which other slices or processes share: the place of its first
+  /// sample there, and the samples of the whole; 0: this is all of it.
+  int64_t first = 0;
+  int64_t whole = 0;
   const Tensor* find(const std::string& name) const;
 };
 
