@@ -41,6 +41,16 @@ if(FLUID_ONEDNN)
   target_link_libraries(dnnl INTERFACE ${FLUID_DNNL_LIBRARY})
 endif()
 
+if(FLUID_GLOO)
+  find_path(FLUID_GLOO_INCLUDE gloo/allreduce.h REQUIRED)
+  find_library(FLUID_GLOO_LIBRARY gloo REQUIRED)
+  set(FLUID_GLOO_TARGET gloo)
+  add_library(gloo INTERFACE)
+  # A program that never makes a communicator starts without Gloo and what it depends on.
+  target_link_libraries(gloo INTERFACE -Wl,--push-state,--as-needed ${FLUID_GLOO_LIBRARY}
+                                       -Wl,--pop-state)
+endif()
+
 if(FLUID_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)

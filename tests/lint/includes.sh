@@ -30,6 +30,7 @@ while read -r header files; do
 done << 'END'
 llvm(-c)?/ codegen/([a-z_]+\.cpp|llvm_headers\.h)
 dnnl executor/cpu/onednn[a-z_]*\.(h|cpp)
+gloo/ executor/comm/gloo\.cpp
 omp\.h executor/cpu/parallel\.cpp
 CLI/ executor/fluidrun(/[a-z_]+)?\.cpp
 nlohmann/ (frontend|executor)/[a-z_/]+\.cpp

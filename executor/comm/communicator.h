@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "executor/world.h"
+#include "ir/type.h"
+
+namespace fluid {
+
+/// What the processes of a world compute together. All ranks make the same calls in the same order,
+/// from one thread at a time. A rank that dies, stops or stays away makes the call of every other
+/// one throw a DeviceError that names it, within the time-out; from then on every call does.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  /// Adds up `count` elements over all ranks, in place. The order of the additions depends on the
+  /// world size and the element's index alone: all ranks get the same bits, at every run. Halves
+  /// are added in f32 and rounded after each addition. `dtype` is a float.
+  virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
+  /// Copies rank `root`'s bytes to all.
+  virtual void broadcast(void* data, int64_t bytes, int root) = 0;
+  /// Returns when every rank has called it.
+  virtual void barrier() = 0;
+
+  /// For the calls that follow. The first steps may wait for ranks that still compile.
+  virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
+};
+
+/// Meets the other ranks within `timeout`: by Gloo over TCP, or nobody in a world of one. Throws
+/// UserError when ranks were started in ways that do not go together or the port is in use,
+/// DeviceError when some are absent.
+std::unique_ptr<Communicator> make_communicator(const World& world,
+                                                std::chrono::milliseconds timeout);
+
+}  // namespace fluid

@@ -1,0 +1,205 @@
+#include "executor/comm/gloo.h"
+
+#include <fmt/format.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "executor/comm/signals.h"
+#include "executor/comm/store.h"
+#include "ir/error.h"
+#include "ir/tensor.h"
+
+namespace fluid::comm {
+
+namespace {
+
+/// Our store as Gloo wants it.
+class GlooStore final : public ::gloo::rendezvous::Store {
+ public:
+  explicit GlooStore(comm::Store& store) : store_(store) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    store_.set("gloo/" + key, std::string(data.begin(), data.end()));
+  }
+  std::vector<char> get(const std::string& key) override {
+    std::string value = store_.get("gloo/" + key);
+    return {value.begin(), value.end()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+
+ private:
+  comm::Store& store_;
+};
+
+/// Tells the store that this rank lives, from a thread of its own.
+class Heart {
+ public:
+  explicit Heart(Store& store) : store_(store) {
+    SignalsBlocked guard(SignalsBlocked::Which::all);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Heart() {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    end_.notify_all();
+    thread_.join();
+  }
+  Heart(const Heart&) = delete;
+  Heart& operator=(const Heart&) = delete;
+
+  std::atomic<int64_t> entered = 0;  ///< collectives
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!ended_) {
+      store_.beat(entered);
+      end_.wait_for(lock, beat_interval(store_.timeout()), [this] { return ended_; });
+    }
+  }
+
+  Store& store_;
+  std::mutex mutex_;
+  std::condition_variable end_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+template <class T>
+void add(void* out, const void* a, const void* b, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    static_cast<T*>(out)[i] = static_cast<const T*>(a)[i] + static_cast<const T*>(b)[i];
+  }
+}
+
+template <DType dtype>
+void add_halves(void* out, const void* a, const void* b, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    float sum = half_to_float(static_cast<const uint16_t*>(a)[i], dtype) +
+                half_to_float(static_cast<const uint16_t*>(b)[i], dtype);
+    static_cast<uint16_t*>(out)[i] = float_to_half(sum, dtype);
+  }
+}
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(const World& world, Duration timeout)
+      : world_(world), timeout_(timeout), store_(world, timeout), heart_(store_) {
+    run("meeting the others", [&] {
+      auto device = make_device();
+      context_ = std::make_shared<::gloo::rendezvous::Context>(world.rank, world.size);
+      context_->setTimeout(timeout);
+      GlooStore store(store_);
+      context_->connectFullMesh(store, device);
+    });
+  }
+
+  ~GlooCommunicator() override {
+    SignalsBlocked guard(SignalsBlocked::Which::pipe);
+    context_.reset();
+  }
+
+  void all_reduce(void* data, int64_t count, DType dtype) override {
+    switch (dtype) {
+      case DType::f64:
+        return all_reduce<double>(data, count, add<double>);
+      case DType::f32:
+        return all_reduce<float>(data, count, add<float>);
+      case DType::f16:
+        return all_reduce<uint16_t>(data, count, add_halves<DType::f16>);
+      case DType::bf16:
+        return all_reduce<uint16_t>(data, count, add_halves<DType::bf16>);
+      default:
+        check(false, "floats are added up over the ranks, nothing else");
+    }
+  }
+
+  void broadcast(void* data, int64_t bytes, int root) override {
+    if (bytes == 0) return;
+    run("broadcast", [&] {
+      ::gloo::BroadcastOptions options(context_);
+      options.setOutput(static_cast<char*>(data), static_cast<size_t>(bytes));
+      options.setRoot(root);
+      options.setTimeout(timeout_);
+      ::gloo::broadcast(options);
+    });
+  }
+
+  void barrier() override {
+    run("barrier", [&] {
+      ::gloo::BarrierOptions options(context_);
+      options.setTimeout(timeout_);
+      ::gloo::barrier(options);
+    });
+  }
+
+  void set_timeout(Duration timeout) override { timeout_ = timeout; }
+
+ private:
+  std::shared_ptr<::gloo::transport::Device> make_device() {
+    SignalsBlocked guard(SignalsBlocked::Which::all);  // it starts a thread
+    return ::gloo::transport::tcp::CreateDevice(store_.address().c_str());
+  }
+
+  template <class T>
+  void all_reduce(void* data, int64_t count, void (*add)(void*, const void*, const void*, size_t)) {
+    if (count == 0) return;
+    run("all-reduce", [&] {
+      ::gloo::AllreduceOptions options(context_);
+      options.setOutput(static_cast<T*>(data), static_cast<size_t>(count));
+      options.setReduceFunction(add);
+      options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);  // each sum is made once
+      options.setTimeout(timeout_);
+      ::gloo::allreduce(options);
+    });
+  }
+
+  /// Runs one collective operation. What Gloo throws names addresses and files; who is to blame for
+  /// it is known to the store.
+  template <class F>
+  void run(const char* what, F operation) {
+    if (!failure_.empty()) throw DeviceError(failure_);
+    int64_t number = heart_.entered++;
+    Clock::time_point start = Clock::now();
+    try {
+      SignalsBlocked guard(SignalsBlocked::Which::pipe);
+      operation();
+    } catch (const std::exception&) {
+      store_.beat(heart_.entered);
+      auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
+      std::string culprit =
+          store_.verdict(std::clamp(left, Duration(0), silence(store_.timeout())));
+      failure_ =
+          fmt::format("rank {} cannot go on with {} {}: {}", world_.rank, what, number, culprit);
+      throw DeviceError(failure_);
+    }
+  }
+
+  World world_;
+  Duration timeout_;
+  Store store_;
+  Heart heart_;
+  std::shared_ptr<::gloo::rendezvous::Context> context_;
+  std::string failure_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_gloo(const World& world, Duration timeout) {
+  return std::make_unique<GlooCommunicator>(world, timeout);
+}
+
+}  // namespace fluid::comm

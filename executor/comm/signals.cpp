@@ -1,0 +1,26 @@
+#include "executor/comm/signals.h"
+
+#include <ctime>
+
+namespace fluid::comm {
+
+SignalsBlocked::SignalsBlocked(Which which) : which_(which) {
+  if (which == Which::all) {
+    sigfillset(&blocked_);
+  } else {
+    sigemptyset(&blocked_);
+    sigaddset(&blocked_, SIGPIPE);
+  }
+  pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() {
+  if (which_ == Which::pipe && !sigismember(&before_, SIGPIPE)) {
+    timespec at_once{};
+    while (sigtimedwait(&blocked_, nullptr, &at_once) == SIGPIPE) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace fluid::comm

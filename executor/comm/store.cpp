@@ -1,0 +1,96 @@
+#include "executor/comm/store.h"
+
+#include <fmt/format.h>
+
+#include "ir/error.h"
+
+namespace fluid::comm {
+
+using Kind = Message::Kind;
+
+namespace {
+
+/// An answer that need not wait comes within this, however busy rank 0 is.
+Duration grace(Duration timeout) { return silence(timeout) + Duration(100); }
+
+}  // namespace
+
+Store::Store(const World& world, Duration timeout) : world_(world), timeout_(timeout) {
+  Clock::time_point deadline = Clock::now() + timeout;
+  if (world.rank == 0) server_ = std::make_unique<StoreServer>(world, timeout);
+  socket_ = connect_to(world.master, world.port, deadline);
+  Duration left(poll_ms(deadline));
+  Message met = ask({Kind::hello, left.count(), fmt::format("{}/{}", world.job, world.restart),
+                     fmt::format("{} {}", world.rank, world.size)},
+                    left);
+  if (met.kind == Kind::expired) {
+    throw DeviceError(fmt::format(
+        "of the {} processes of this world rank {} has not come within {} s: were all started, "
+        "with the same address, port and size?",
+        world.size, met.value, static_cast<double>(timeout.count()) / 1000));
+  }
+}
+
+Store::~Store() {
+  std::lock_guard lock(mutex_);
+  exchange({Kind::leave, 0, "", ""}, Duration(0));
+}
+
+void Store::set(const std::string& key, const std::string& value) {
+  ask({Kind::set, 0, key, value}, Duration(0));
+}
+
+std::string Store::get(const std::string& key) {
+  Message found = ask({Kind::get, timeout_.count(), key, ""}, timeout_);
+  if (found.kind == Kind::expired) {
+    throw DeviceError("no rank has set '" + key +
+                      "' in the store in time: " + verdict(Duration(0)));
+  }
+  return found.value;
+}
+
+int64_t Store::add(const std::string& key, int64_t n) {
+  return ask({Kind::add, n, key, ""}, Duration(0)).number;
+}
+
+void Store::beat(int64_t entered) {
+  std::lock_guard lock(mutex_);
+  exchange({Kind::beat, entered, "", ""}, Duration(0));
+}
+
+std::string Store::verdict(Duration wait) {
+  std::lock_guard lock(mutex_);
+  if (verdict_.empty()) {
+    auto answer = exchange({Kind::verdict, wait.count(), "", ""}, wait);
+    if (verdict_.empty()) {
+      verdict_ = answer && answer->kind == Kind::done
+                     ? answer->value
+                     : "rank 0, which serves the store, has ended, is stopped or is out of reach";
+    }
+  }
+  return verdict_;
+}
+
+Message Store::ask(const Message& request, Duration wait) {
+  std::unique_lock lock(mutex_);
+  auto answer = exchange(request, wait);
+  lock.unlock();
+  if (!answer) throw DeviceError("the store does not answer: " + verdict(Duration(0)));
+  if (answer->kind == Kind::refused) throw UserError(answer->value);
+  return *answer;
+}
+
+std::optional<Message> Store::exchange(const Message& request, Duration wait) {
+  Clock::time_point deadline = Clock::now() + wait + grace(timeout_);
+  if (lost_) return std::nullopt;
+  bool sent = send(socket_, request, deadline);
+  // Also when rank 0 has ended: a verdict, told to all unasked, may have come before.
+  while (auto answer = receive(socket_, buffer_, deadline)) {
+    if (answer->kind != Kind::verdict && sent) return answer;
+    verdict_ = answer->value;
+  }
+  lost_ = true;
+  return std::nullopt;
+}
+
+}  // namespace fluid::comm

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "executor/comm/store_server.h"
+#include "executor/comm/wire.h"
+#include "executor/world.h"
+
+namespace fluid::comm {
+
+/// Keys and values that all ranks of a world share, over TCP; rank 0 serves them. A store belongs
+/// to one job and one restart of it: processes of others are refused, so that their keys never mix.
+/// Every call ends within its time-out. Safe to use from several threads, which wait for each
+/// other.
+class Store {
+ public:
+  /// Rank 0 starts serving at the world's port; all connect, and wait until every rank has. Throws
+  /// UserError when the port is in use, when ranks were started for worlds of different sizes, two
+  /// as the same rank, or for another job; DeviceError when rank 0 or others are absent after
+  /// `timeout`.
+  Store(const World& world, Duration timeout);
+  /// Says goodbye. Rank 0 stops serving.
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  void set(const std::string& key, const std::string& value);
+  /// Waits until the key is set. Throws DeviceError when it is not within the time-out.
+  std::string get(const std::string& key);
+  /// Adds to the key's sum, 0 at first, and returns it. Sums are apart from the values of set().
+  int64_t add(const std::string& key, int64_t n);
+
+  /// Says that this rank lives and how many collectives it has entered.
+  void beat(int64_t entered);
+  /// Names the rank to blame for a failure: the same one on every rank that asks. Takes up to
+  /// `wait` to be sure; then names the likeliest.
+  std::string verdict(Duration wait);
+
+  Duration timeout() const { return timeout_; }
+  /// By which the other ranks reach this host.
+  std::string address() const { return local_address(socket_); }
+
+ private:
+  /// Throws what the answer or its absence tells.
+  Message ask(const Message& request, Duration wait);
+  /// The answer; nothing when rank 0 cannot be reached, from then on.
+  std::optional<Message> exchange(const Message& request, Duration wait);
+
+  World world_;
+  Duration timeout_;
+  std::mutex mutex_;
+  std::unique_ptr<StoreServer> server_;
+  Socket socket_;
+  std::string buffer_;
+  std::string verdict_;
+  bool lost_ = false;
+};
+
+}  // namespace fluid::comm

@@ -1,0 +1,251 @@
+#include "executor/comm/store_server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <sstream>
+#include <utility>
+
+#include "executor/comm/signals.h"
+#include "ir/error.h"
+
+namespace fluid::comm {
+
+using Kind = Message::Kind;
+
+Duration silence(Duration timeout) { return timeout / 2; }
+
+Duration beat_interval(Duration timeout) {
+  return std::clamp(timeout / 20, Duration(20), Duration(1000));
+}
+
+StoreServer::StoreServer(const World& world, Duration timeout)
+    : world_(world), timeout_(timeout), listener_(listen_at(world.master, world.port)) {
+  ranks_.resize(static_cast<size_t>(world.size));
+  check(pipe2(wake_, O_CLOEXEC) == 0, "a pipe can be made");
+  SignalsBlocked guard(SignalsBlocked::Which::all);
+  thread_ = std::thread([this] { serve(); });
+}
+
+StoreServer::~StoreServer() {
+  ::close(wake_[1]);
+  thread_.join();
+  ::close(wake_[0]);
+}
+
+void StoreServer::serve() {
+  while (!ending_ || (anybody_needs_us() && Clock::now() < *ending_)) {
+    std::vector<pollfd> wanted = {{ending_ ? -1 : wake_[0], POLLIN, 0},
+                                  {listener_.fd(), POLLIN, 0}};
+    for (const Connection& c : connections_) {
+      short events = c.out.empty() ? POLLIN : POLLIN | POLLOUT;
+      wanted.push_back({c.socket.fd(), events, 0});
+    }
+    if (poll(wanted.data(), wanted.size(), poll_ms(next_deadline())) < 0) continue;
+    if (wanted[0].revents != 0) {
+      ending_ = Clock::now() + std::min(silence(timeout_), Duration(5000));
+    }
+    size_t next = 2;
+    for (Connection& c : connections_) exchange(c, wanted[next++].revents);
+    if (wanted[1].revents != 0) accept_all();
+    for (Connection& c : connections_) {
+      if (!c.waiting) continue;
+      if (auto done = attempt(c, *c.waiting)) {
+        c.waiting.reset();
+        answer(c, *done);
+      }
+    }
+    connections_.remove_if([](const Connection& c) { return c.closing; });
+  }
+}
+
+bool StoreServer::anybody_needs_us() const {
+  if (!verdict_.empty() || !mistake_.empty() || !missed_.empty()) return false;  // all know
+  return std::any_of(ranks_.begin(), ranks_.end(),
+                     [](const Rank& rank) { return rank.state == Rank::State::present; });
+}
+
+Clock::time_point StoreServer::next_deadline() const {
+  Clock::time_point next = ending_.value_or(Clock::now() + std::chrono::hours(1));
+  for (const Connection& c : connections_) {
+    if (c.waiting) next = std::min(next, c.deadline);
+  }
+  return next;
+}
+
+void StoreServer::accept_all() {
+  while (true) {
+    Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.open()) return;
+    connections_.emplace_back().socket = std::move(socket);
+  }
+}
+
+void StoreServer::exchange(Connection& connection, short ready) {
+  if (ready == 0) return;
+  if (ready & POLLOUT) {
+    ssize_t n =
+        ::send(connection.socket.fd(), connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
+    if (n > 0) connection.out.erase(0, static_cast<size_t>(n));
+  }
+  char bytes[4096];
+  ssize_t n;
+  while ((n = recv(connection.socket.fd(), bytes, sizeof bytes, 0)) > 0) {
+    connection.in.append(bytes, static_cast<size_t>(n));
+  }
+  bool ended = n == 0 || (errno != EAGAIN && errno != EINTR);
+  try {
+    while (auto request = unpack(connection.in)) handle(connection, std::move(*request));
+  } catch (const DeviceError&) {
+    ended = true;  // a stranger found the port: the world goes on without it
+  }
+  if (ended) lose(connection);
+}
+
+void StoreServer::lose(Connection& connection) {
+  connection.closing = true;
+  connection.waiting.reset();
+  if (connection.rank < 0) return;
+  Rank& rank = ranks_[static_cast<size_t>(connection.rank)];
+  if (rank.state != Rank::State::present) return;
+  rank.state = Rank::State::gone;
+  lost_.push_back(connection.rank);
+}
+
+void StoreServer::handle(Connection& connection, Message request) {
+  if (connection.rank < 0 && request.kind != Kind::hello) {
+    connection.closing = true;
+    return;
+  }
+  if (connection.rank >= 0) ranks_[static_cast<size_t>(connection.rank)].heard = Clock::now();
+  connection.deadline = Clock::now() + Duration(request.number);
+  if (request.kind == Kind::hello) {
+    if (auto refusal = hello(connection, request)) return answer(connection, *refusal);
+  }
+  auto done = attempt(connection, request);
+  if (done) return answer(connection, *done);
+  connection.waiting = std::move(request);
+}
+
+std::optional<Message> StoreServer::hello(Connection& connection, const Message& request) {
+  std::string job = fmt::format("{}/{}", world_.job, world_.restart);
+  if (request.text != job) {
+    return Message{Kind::refused, 0, "",
+                   fmt::format("the store at port {} is that of another job or restart ('{}', this "
+                               "process is of '{}'): choose another port",
+                               world_.port, job, request.text)};
+  }
+  int rank = -1, size = 0;
+  std::istringstream(request.value) >> rank >> size;
+  if (size != world_.size) {
+    mistake_ = fmt::format(
+        "rank {} was started for a world of {} processes, but rank 0 for one of {}: give all the "
+        "same size",
+        rank, size, world_.size);
+  } else if (rank < 0 || rank >= world_.size) {
+    mistake_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
+  } else if (ranks_[static_cast<size_t>(rank)].state != Rank::State::absent) {
+    mistake_ = fmt::format("two processes say that they are rank {}", rank);
+  } else {
+    connection.rank = rank;
+    ranks_[static_cast<size_t>(rank)] = {Rank::State::present, Clock::now(), 0};
+  }
+  return std::nullopt;
+}
+
+void StoreServer::answer(Connection& connection, const Message& message) {
+  std::string bytes = pack(message);
+  ssize_t n = 0;
+  if (connection.out.empty()) {
+    n = std::max<ssize_t>(0,
+                          ::send(connection.socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+  connection.out += bytes.substr(static_cast<size_t>(n));
+}
+
+std::optional<Message> StoreServer::attempt(const Connection& connection, const Message& request) {
+  if (!mistake_.empty()) return Message{Kind::refused, 0, "", mistake_};
+  bool late = Clock::now() >= connection.deadline;
+  switch (request.kind) {
+    case Kind::hello: {
+      if (missed_.empty() && absent_ranks().empty()) return Message{};
+      if (missed_.empty() && late) missed_ = absent_ranks();
+      if (missed_.empty()) return std::nullopt;
+      return Message{Kind::expired, 0, "", missed_};
+    }
+    case Kind::set:
+      values_[request.text] = request.value;
+      return Message{};
+    case Kind::get: {
+      auto it = values_.find(request.text);
+      if (it != values_.end()) return Message{Kind::done, 0, "", it->second};
+      if (late) return Message{Kind::expired, 0, "", request.text};
+      return std::nullopt;
+    }
+    case Kind::add:
+      return Message{Kind::done, sums_[request.text] += request.number, "", ""};
+    case Kind::beat:
+      ranks_[static_cast<size_t>(connection.rank)].entered = request.number;
+      return Message{};
+    case Kind::verdict: {
+      if (verdict_.empty()) {
+        verdict_ = blame(late);
+        if (verdict_.empty()) return std::nullopt;
+        // Others would learn nothing more once this process has ended because of it.
+        for (Connection& other : connections_) {
+          if (!other.closing) answer(other, {Kind::verdict, 0, "", verdict_});
+        }
+      }
+      return Message{Kind::done, 0, "", verdict_};
+    }
+    case Kind::leave: {
+      Rank& rank = ranks_[static_cast<size_t>(connection.rank)];
+      if (rank.state == Rank::State::present) lost_.push_back(connection.rank);
+      rank.state = Rank::State::left;
+      return Message{};
+    }
+    default:
+      return Message{};
+  }
+}
+
+std::string StoreServer::absent_ranks() const {
+  std::string absent;
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i].state != Rank::State::absent) continue;
+    absent += (absent.empty() ? "" : ", ") + std::to_string(i);
+  }
+  return absent;
+}
+
+std::string StoreServer::blame(bool at_last) const {
+  if (!lost_.empty()) {
+    bool left = ranks_[static_cast<size_t>(lost_.front())].state == Rank::State::left;
+    return fmt::format("rank {} has {}", lost_.front(),
+                       left ? "left the others" : "ended: it was killed, or failed by itself");
+  }
+  size_t silent = 0, behind = 0, ahead = 0;
+  for (size_t i = 1; i < ranks_.size(); ++i) {
+    if (ranks_[i].heard < ranks_[silent].heard) silent = i;
+    if (ranks_[i].entered < ranks_[behind].entered) behind = i;
+    if (ranks_[i].entered > ranks_[ahead].entered) ahead = i;
+  }
+  auto unheard = std::chrono::duration_cast<Duration>(Clock::now() - ranks_[silent].heard);
+  if (unheard > (at_last ? 4 * beat_interval(timeout_) : silence(timeout_))) {
+    return fmt::format("rank {} has been silent for {:.1f} s: it is stopped, or out of reach",
+                       silent, static_cast<double>(unheard.count()) / 1000);
+  }
+  if (!at_last) return "";
+  if (ranks_[behind].entered < ranks_[ahead].entered) {
+    return fmt::format("rank {} is late: it has entered {} collective operations, rank {} {}",
+                       behind, ranks_[behind].entered, ahead, ranks_[ahead].entered);
+  }
+  return "every rank is there: a connection between two of them is broken";
+}
+
+}  // namespace fluid::comm

@@ -1,0 +1,206 @@
+#include "executor/comm/wire.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "ir/error.h"
+
+namespace fluid::comm {
+
+namespace {
+
+constexpr uint32_t kMostBytes = 64 << 20;
+constexpr size_t kHeader = sizeof(uint8_t) + sizeof(int64_t) + sizeof(uint32_t);
+
+template <class T>
+void append(std::string& bytes, T value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+T read_at(const std::string& bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+/// What `host` resolves to; this host's own addresses when it is null.
+Addresses resolve(const char* host, int port, int family) {
+  addrinfo hints{};
+  hints.ai_family = family;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  int error = getaddrinfo(host, std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) {
+    throw UserError("the master's address '" + std::string(host ? host : "") +
+                    "' names no host: " + gai_strerror(error) + " (MASTER_ADDR)");
+  }
+  return {found, freeaddrinfo};
+}
+
+Socket socket_for(const addrinfo& address) {
+  return Socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+bool wait_for(const Socket& socket, short events, Clock::time_point deadline) {
+  pollfd wanted{socket.fd(), events, 0};
+  int ready;
+  do {
+    ready = poll(&wanted, 1, poll_ms(deadline));
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+/// 0, or the error of one attempt to connect.
+int try_connect(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
+  if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  if (!wait_for(socket, POLLOUT, deadline)) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+}  // namespace
+
+std::string pack(const Message& message) {
+  std::string bytes;
+  append(bytes, static_cast<uint32_t>(kHeader + message.text.size() + message.value.size()));
+  append(bytes, message.kind);
+  append(bytes, message.number);
+  append(bytes, static_cast<uint32_t>(message.text.size()));
+  return bytes + message.text + message.value;
+}
+
+std::optional<Message> unpack(std::string& bytes) {
+  size_t size = sizeof(uint32_t);
+  if (bytes.size() < size) return std::nullopt;
+  auto body = read_at<uint32_t>(bytes, 0);
+  if (body < kHeader || body > kMostBytes) {
+    throw DeviceError("the other end of a connection to the store is no process of this program");
+  }
+  if (bytes.size() < size + body) return std::nullopt;
+  auto kind = read_at<Message::Kind>(bytes, size);
+  auto number = read_at<int64_t>(bytes, size + sizeof kind);
+  auto text = read_at<uint32_t>(bytes, size + sizeof kind + sizeof number);
+  if (kind > Message::Kind::refused || text > body - kHeader) {
+    throw DeviceError("the other end of a connection to the store is no process of this program");
+  }
+  size_t begin = size + kHeader;
+  Message message{kind, number, bytes.substr(begin, text),
+                  bytes.substr(begin + text, body - kHeader - text)};
+  bytes.erase(0, size + body);
+  return message;
+}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+void Socket::close() {
+  if (fd_ >= 0) ::close(release());
+}
+
+int Socket::release() { return std::exchange(fd_, -1); }
+
+Socket listen_at(const std::string& host, int port) {
+  bool loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
+  // Elsewhere the name may be one by which only the other hosts know this one.
+  int family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
+  Addresses addresses = resolve(loopback ? host.c_str() : nullptr, port, family);
+  Socket socket = socket_for(*addresses);
+  int yes = 1;
+  setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (bind(socket.fd(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
+      listen(socket.fd(), SOMAXCONN) != 0) {
+    throw UserError("rank 0 cannot listen on port " + std::to_string(port) + ": " +
+                    std::strerror(errno) + ": choose another by FLUID_PORT on all ranks");
+  }
+  return socket;
+}
+
+Socket connect_to(const std::string& host, int port, Clock::time_point deadline) {
+  Addresses addresses = resolve(host.c_str(), port, AF_UNSPEC);
+  while (true) {
+    int error = 0;
+    for (const addrinfo* address = addresses.get(); address; address = address->ai_next) {
+      Socket socket = socket_for(*address);
+      error = socket.open() ? try_connect(socket, *address, deadline) : errno;
+      if (error != 0) continue;
+      int yes = 1;
+      setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+      return socket;
+    }
+    if (Clock::now() >= deadline) {
+      throw DeviceError("rank 0 does not answer at " + host + ", port " + std::to_string(port) +
+                        ": " + std::strerror(error) +
+                        ": has it been started, with the same address and port?");
+    }
+    std::this_thread::sleep_for(Duration(20));
+  }
+}
+
+std::string local_address(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST] = "";
+  check(getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+            getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof text, nullptr, 0,
+                        NI_NUMERICHOST) == 0,
+        "a connected socket has an address");
+  return text;
+}
+
+bool send(const Socket& socket, const Message& message, Clock::time_point deadline) {
+  std::string bytes = pack(message);
+  for (size_t sent = 0; sent < bytes.size();) {
+    ssize_t n = ::send(socket.fd(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (n > 0) {
+      sent += static_cast<size_t>(n);
+    } else if (errno == EAGAIN ? !wait_for(socket, POLLOUT, deadline) : errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Message> receive(const Socket& socket, std::string& buffer,
+                               Clock::time_point deadline) {
+  while (true) {
+    if (auto message = unpack(buffer)) return message;
+    char bytes[4096];
+    ssize_t n = recv(socket.fd(), bytes, sizeof bytes, 0);
+    if (n > 0) {
+      buffer.append(bytes, static_cast<size_t>(n));
+    } else if (n == 0 || (errno == EAGAIN ? !wait_for(socket, POLLIN, deadline) : errno != EINTR)) {
+      return std::nullopt;
+    }
+  }
+}
+
+int poll_ms(Clock::time_point deadline) {
+  auto left = std::chrono::ceil<Duration>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
+}
+
+}  // namespace fluid::comm

@@ -1,0 +1,37 @@
+#include "executor/comm/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+#include "tests/support/processes.h"
+
+namespace fluid {
+namespace {
+
+TEST(Communicator, AWorldOfOneNeedsNobody) {
+  auto alone = make_communicator({}, std::chrono::milliseconds(1));
+  float x = 3;
+  alone->all_reduce(&x, 1, f32);
+  alone->broadcast(&x, sizeof x, 0);
+  alone->barrier();
+  EXPECT_EQ(x, 3);
+}
+
+TEST(Communicator, OthersMustBeThereAndGlooInTheBuild) {
+  World world = testing::loopback_world(2);
+  world.rank = 1;
+  std::string error;
+  try {
+    make_communicator(world, std::chrono::milliseconds(100));
+  } catch (const UserError& e) {
+    error = e.what();
+    EXPECT_EQ(error, "this build has no Gloo (FLUID_GLOO=OFF): it runs one process, not 2");
+  } catch (const DeviceError& e) {
+    error = e.what();
+    EXPECT_EQ(error.find("rank 0 does not answer at 127.0.0.1"), 0u) << error;
+  }
+  EXPECT_NE(error, "");
+}
+
+}  // namespace
+}  // namespace fluid

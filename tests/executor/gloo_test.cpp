@@ -1,0 +1,280 @@
+// Several processes on the loopback interface compute together; some of them fail.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "executor/comm/communicator.h"
+#include "ir/error.h"
+#include "ir/tensor.h"
+#include "tests/support/processes.h"
+
+namespace fluid {
+namespace {
+
+using Duration = std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using testing::Ranks;
+using testing::say;
+
+constexpr Duration kLong{15000};
+constexpr Duration kShort{1000};
+
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+/// What rank `rank` adds: the same at every call.
+template <class T>
+std::vector<T> numbers(int rank, int64_t count) {
+  std::mt19937 random(static_cast<unsigned>(rank + 1));
+  std::vector<T> all(static_cast<size_t>(count));
+  for (T& x : all) x = static_cast<T>(static_cast<double>(random()) / 4294967296.0 - 0.5);
+  return all;
+}
+
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+constexpr int64_t kCounts[] = {0, 1, 2, 3, 5, 64, 1000, 300'007};
+
+template <class T>
+void expect_serial_sum(DType dtype, double tolerance) {
+  for (int size = 1; size <= 4; ++size) {
+    SCOPED_TRACE(size);
+    auto sums = [dtype](const World& world) {
+      auto all = make_communicator(world, kLong);
+      std::string result;
+      for (int64_t count : kCounts) {
+        std::vector<T> mine = numbers<T>(world.rank, count);
+        all->all_reduce(mine.data(), count, dtype);
+        result += bytes_of(mine);
+      }
+      all->barrier();
+      return result;
+    };
+    std::vector<std::string> results = Ranks(size, sums).results();
+    size_t offset = 0;
+    for (int64_t count : kCounts) {
+      std::vector<double> serial(static_cast<size_t>(count));
+      for (int rank = 0; rank < size; ++rank) {
+        std::vector<T> part = numbers<T>(rank, count);
+        for (size_t i = 0; i < part.size(); ++i) serial[i] += static_cast<double>(part[i]);
+      }
+      ASSERT_LE(offset + serial.size() * sizeof(T), results[0].size()) << results[0].substr(0, 300);
+      std::vector<T> sum(serial.size());
+      if (count > 0) std::memcpy(sum.data(), &results[0][offset], sum.size() * sizeof(T));
+      offset += sum.size() * sizeof(T);
+      for (size_t i = 0; i < sum.size(); ++i) {
+        ASSERT_NEAR(static_cast<double>(sum[i]), serial[i], tolerance) << count << " at " << i;
+      }
+    }
+    for (const std::string& result : results) EXPECT_TRUE(result == results[0]);
+    EXPECT_TRUE(Ranks(size, sums).results()[0] == results[0]) << "another run gives other bits";
+  }
+}
+
+TEST(Gloo, AddsDoubles) { expect_serial_sum<double>(f64, 1e-15); }
+
+TEST(Gloo, AddsFloats) { expect_serial_sum<float>(f32, 5e-7); }
+
+TEST(Gloo, AddsHalves) {
+  for (DType dtype : {f16, bf16}) {
+    std::vector<std::string> results = Ranks(3, [dtype](const World& world) {
+                                         auto all = make_communicator(world, kLong);
+                                         std::vector<uint16_t> halves;
+                                         for (float x : numbers<float>(world.rank, 1001))
+                                           halves.push_back(float_to_half(x, dtype));
+                                         all->all_reduce(halves.data(), 1001, dtype);
+                                         all->barrier();
+                                         return bytes_of(halves);
+                                       }).results();
+    ASSERT_EQ(results[0].size(), 2002u) << results[0];
+    for (const std::string& result : results) EXPECT_TRUE(result == results[0]);
+    std::vector<uint16_t> sum(1001);
+    std::memcpy(sum.data(), results[0].data(), 2002);
+    // Three operands and two additions, each rounded at a magnitude below 2.
+    double tolerance = dtype == f16 ? 3.5 * std::ldexp(1, -11) : 3.5 * std::ldexp(1, -8);
+    for (size_t i = 0; i < sum.size(); ++i) {
+      double serial = 0;
+      for (int rank = 0; rank < 3; ++rank) serial += numbers<float>(rank, 1001)[i];
+      ASSERT_NEAR(half_to_float(sum[i], dtype), serial, tolerance) << i;
+    }
+  }
+}
+
+TEST(Gloo, BroadcastsFromAnyRank) {
+  Ranks ranks(3, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    std::string result;
+    for (int root = 0; root < 3; ++root) {
+      std::string text = "from " + std::to_string(world.rank);
+      all->broadcast(text.data(), static_cast<int64_t>(text.size()), root);
+      result += text + ";";
+    }
+    all->barrier();
+    return result;
+  });
+  for (const std::string& result : ranks.results()) EXPECT_EQ(result, "from 0;from 1;from 2;");
+}
+
+TEST(Gloo, BarrierWaitsForTheLast) {
+  auto now = [] { return std::to_string(Clock::now().time_since_epoch().count()); };
+  Ranks ranks(3, [now](const World& world) {
+    auto all = make_communicator(world, kLong);
+    all->barrier();
+    if (world.rank == 2) {
+      std::this_thread::sleep_for(Duration(200));
+      say(now());
+    }
+    all->barrier();
+    return now();
+  });
+  std::string entered = ranks.line(2);
+  for (const std::string& left : ranks.results()) EXPECT_GE(left, entered);  // as many digits
+}
+
+TEST(Gloo, UnevenTimingChangesNothing) {
+  Ranks ranks(4, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    std::mt19937 random(static_cast<unsigned>(world.rank));
+    std::vector<float> sum = numbers<float>(world.rank, 5000);
+    for (int step = 0; step < 30; ++step) {
+      std::this_thread::sleep_for(Duration(random() % 10));
+      all->all_reduce(sum.data(), 5000, f32);
+      for (float& x : sum) x *= 0.25f + static_cast<float>(world.rank) / 64;
+    }
+    all->all_reduce(sum.data(), 5000, f32);
+    all->barrier();
+    return bytes_of(sum);
+  });
+  std::vector<std::string> results = ranks.results();
+  ASSERT_EQ(results[0].size(), 20000u) << results[0].substr(0, 300);
+  for (const std::string& result : results) EXPECT_TRUE(result == results[0]);
+}
+
+struct Failure {
+  int size, culprit, signal;
+};
+
+void expect_named(const Failure& failure, Duration timeout, const std::string& cause) {
+  SCOPED_TRACE("size " + std::to_string(failure.size) + ", rank " +
+               std::to_string(failure.culprit));
+  Ranks ranks(failure.size, [timeout](const World& world) {
+    auto all = make_communicator(world, timeout);
+    std::vector<float> sum(100'000);
+    all->barrier();
+    say("begun");
+    while (true) all->all_reduce(sum.data(), 100'000, f32);
+    return std::string();
+  });
+  for (int rank = 0; rank < failure.size; ++rank) EXPECT_EQ(ranks.line(rank), "begun");
+  ranks.signal(failure.culprit, failure.signal);
+  auto start = Clock::now();
+  for (int rank = 0; rank < failure.size; ++rank) {
+    if (rank == failure.culprit) continue;
+    std::string result = ranks.result(rank);
+    expect_has(result,
+               "DeviceError: rank " + std::to_string(rank) + " cannot go on with all-reduce ");
+    expect_has(result, ": rank " + std::to_string(failure.culprit) + cause);
+  }
+  EXPECT_LT(Clock::now() - start, timeout + Duration(3000));
+}
+
+TEST(Gloo, NamesAKilledPeer) {
+  for (Failure failure : {Failure{2, 1, SIGKILL}, {3, 1, SIGKILL}, {4, 2, SIGKILL}}) {
+    expect_named(failure, 3 * kShort, " has ended: it was killed, or failed by itself");
+  }
+}
+
+TEST(Gloo, NamesAKilledMaster) {
+  expect_named({3, 0, SIGKILL}, 3 * kShort, ", which serves the store, has ended");
+}
+
+TEST(Gloo, NamesAStoppedPeer) {
+  expect_named({2, 1, SIGSTOP}, 2 * kShort, " has been silent for ");
+  expect_named({4, 3, SIGSTOP}, 2 * kShort, " has been silent for ");
+}
+
+TEST(Gloo, NamesAStoppedMaster) {
+  expect_named({3, 0, SIGSTOP}, 2 * kShort, ", which serves the store, has ended, is stopped");
+}
+
+TEST(Gloo, NamesALatePeer) {
+  Ranks ranks(3, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    all->barrier();
+    all->set_timeout(kShort);
+    if (world.rank == 1) std::this_thread::sleep_for(5 * kShort);
+    all->barrier();
+    return std::string();
+  });
+  for (int rank : {0, 2}) {
+    expect_has(ranks.result(rank), "rank 1 is late: it has entered 2 collective operations, rank ");
+  }
+}
+
+TEST(Gloo, NamesAPeerThatLeaves) {
+  Ranks ranks(2, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    all->barrier();
+    if (world.rank == 0) all->barrier();
+    return std::string();
+  });
+  expect_has(ranks.result(0), "rank 1 has left the others");
+}
+
+TEST(Gloo, StaysBrokenAfterAFailure) {
+  Ranks ranks(2, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    all->barrier();
+    std::string errors;
+    if (world.rank == 1) return errors;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      try {
+        all->barrier();
+      } catch (const DeviceError& e) {
+        errors += std::string(e.what()) + "\n";
+      }
+    }
+    return errors;
+  });
+  std::string first = ranks.line(0), rest = ranks.result(0);
+  expect_has(first, "rank 0 cannot go on with barrier 2: rank 1 has left the others");
+  EXPECT_EQ(rest, first + "\n");
+}
+
+TEST(Gloo, FailsAtAnyMoment) {
+  std::mt19937 random(7);
+  int rounds = getenv("FLUID_TEST_ALL") ? 50 : 5;
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(round);
+    int size = 2 + static_cast<int>(random() % 3);
+    int culprit = static_cast<int>(random() % static_cast<unsigned>(size));
+    int signal = random() % 2 ? SIGKILL : SIGSTOP;
+    Duration moment(random() % 400);
+    Ranks ranks(size, [](const World& world) {
+      auto all = make_communicator(world, 2 * kShort);
+      std::vector<float> sum(20'000);
+      while (true) all->all_reduce(sum.data(), 20'000, f32);
+      return std::string();
+    });
+    std::this_thread::sleep_for(moment);
+    ranks.signal(culprit, signal);
+    auto start = Clock::now();
+    for (int rank = 0; rank < size; ++rank) {
+      if (rank != culprit) expect_has(ranks.result(rank), "DeviceError: ");
+    }
+    EXPECT_LT(Clock::now() - start, Duration(8000));
+  }
+}
+
+}  // namespace
+}  // namespace fluid
