@@ -16,19 +16,6 @@ namespace {
 /// Batches in flight: one in use, the others ready or being gathered.
 constexpr size_t kSlots = 3;
 
-/// The dataset's columns with `size` samples each, in the memory of `store`.
-Batch view_of(const Dataset& data, std::vector<Tensor>& store, int64_t size) {
-  Batch batch;
-  batch.size = size;
-  for (size_t i = 0; i < store.size(); ++i) {
-    std::vector<int64_t> shape = store[i].shape();
-    shape[0] = size;
-    batch.columns.emplace_back(data.columns[i].first,
-                               Tensor::view(store[i].dtype(), shape, store[i].data()));
-  }
-  return batch;
-}
-
 uint64_t fresh_batch_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
@@ -47,19 +34,25 @@ class Reader::Impl {
                         " samples, but the first column has " + std::to_string(all));
       }
     }
-    if (options_.batch < 0) throw UserError("the batch size must be positive");
-    if (options_.batch == 0) options_.batch = all;
-    remainder_ = options_.drop_last ? 0 : all % options_.batch;
-    batches_ = all / options_.batch + (remainder_ > 0);
-    if (batches_ == 0) {
-      throw UserError("a batch of " + std::to_string(options_.batch) + " cannot be filled by " +
-                      std::to_string(all) + " samples, and the smaller last batch is dropped");
+    if (options_.rank < 0 || options_.rank >= options_.world) {
+      throw UserError("no rank " + std::to_string(options_.rank) + " reads in a world of " +
+                      std::to_string(options_.world));
     }
-    samples_ = all / options_.batch * options_.batch + remainder_;
-    whole_ = batches_ == 1 && samples_ == all && !options_.shuffle_seed;
-    if (whole_) {
+    if (options_.batch < 0) throw UserError("the batch size must be positive");
+    const bool fits = options_.batch <= all / options_.world;
+    batch_ = options_.batch == 0 ? all : fits ? options_.batch * options_.world : all + 1;
+    if (options_.drop_last && batch_ > all) {
+      throw UserError("a batch of " + std::to_string(options_.batch) + each_rank() +
+                      " cannot be filled by " + std::to_string(all) +
+                      " samples, and the smaller last batch is dropped");
+    }
+    samples_ = options_.drop_last ? all / batch_ * batch_ : all;
+    batch_ = std::min(batch_, samples_);
+    rest_ = sought_rest_ = samples_ % batch_;
+    as_it_lies_ = batch_ == all && !options_.shuffle_seed;
+    if (as_it_lies_) {
       for (auto& [name, tensor] : data_.columns) store_[0].push_back(tensor);
-      full_[0] = view_of(data_, store_[0], all);
+      full_[0] = part_of(0, batch_, share_of(batch_).first);
       full_[0].id = fresh_batch_id();
     }
   }
@@ -67,14 +60,15 @@ class Reader::Impl {
   ~Impl() { stop(); }
 
   const Batch* next() {
-    if (delivered_ == batches_) {
-      delivered_ = 0;
+    if (at_ == end_of(epoch_)) {
+      at_ = 0;
       ++epoch_;
       return nullptr;
     }
-    ++delivered_;
-    if (whole_) return &full_[0];
-    if (!thread_.joinable()) start();
+    const int64_t begin = at_, size = size_at(epoch_, at_);
+    at_ += size;
+    if (as_it_lies_) return size == batch_ ? &full_[0] : &sought_last_[0];
+    if (!thread_.joinable()) start(begin);
     std::unique_lock lock(mutex_);
     if (in_use_) {
       ++released_;
@@ -83,42 +77,74 @@ class Reader::Impl {
     ready_.wait(lock, [&] { return filled_ > released_; });
     in_use_ = true;
     const size_t slot = static_cast<size_t>(released_) % kSlots;
-    return delivered_ == batches_ && remainder_ > 0 ? &last_[slot] : &full_[slot];
+    if (size == batch_) return &full_[slot];
+    return epoch_ == sought_epoch_ ? &sought_last_[slot] : &last_[slot];
   }
 
-  int64_t position() const {
-    const bool ended = delivered_ == batches_;
-    return epoch_ * samples_ + (ended ? samples_ : delivered_ * options_.batch);
-  }
+  int64_t position() const { return epoch_ * samples_ + (at_ == end_of(epoch_) ? samples_ : at_); }
 
   void seek(int64_t position) {
-    const int64_t in_epoch = position % samples_;
-    if (position < 0 || in_epoch % options_.batch != 0) {
-      throw UserError("the data cannot go on at sample " + std::to_string(position) +
-                      ": no batch of " + std::to_string(options_.batch) + " starts there");
+    if (position < 0) {
+      throw UserError("the data cannot go on at sample " + std::to_string(position));
     }
     stop();
-    epoch_ = position / samples_;
-    delivered_ = in_epoch / options_.batch;
+    epoch_ = sought_epoch_ = position / samples_;
+    at_ = position % samples_;
+    sought_rest_ = (samples_ - at_) % batch_;
+    // Only here does a reader of all samples at once hand out fewer.
+    if (as_it_lies_ && at_ > 0) {
+      sought_last_[0] = part_of(0, sought_rest_, at_ + share_of(sought_rest_).first);
+    }
   }
 
+  std::vector<int64_t> batch_sizes() const {
+    std::vector<int64_t> sizes;
+    for (const int64_t whole : {batch_, rest_, options_.drop_last ? 0 : sought_rest_}) {
+      const int64_t size = share_of(whole).size;
+      if (whole > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
+    }
+    return sizes;
+  }
+
+  int64_t batches() const { return samples_ / batch_ + (rest_ > 0); }
+
   int64_t buffer_bytes() const {
-    if (whole_) return 0;
-    const int64_t all = data_.samples(), batch = std::min(options_.batch, samples_);
+    if (as_it_lies_) return 0;
+    const int64_t all = data_.samples();
     const auto slots = static_cast<int64_t>(kSlots);
-    return slots * data_.bytes() / all * batch + all * static_cast<int64_t>(sizeof order_[0]);
+    return slots * data_.bytes() / all * share_of(batch_).size +
+           all * static_cast<int64_t>(sizeof order_[0]);
   }
 
   Dataset data_;
-  ReaderOptions options_;
-  int64_t samples_ = 0, batches_ = 0, remainder_ = 0;
+  int64_t samples_ = 0;
 
  private:
-  void start() {
+  std::string each_rank() const {
+    return options_.world == 1 ? "" : " on each of " + std::to_string(options_.world) + " ranks";
+  }
+
+  Share share_of(int64_t samples) const {
+    return fluid::share_of(samples, options_.rank, options_.world);
+  }
+
+  /// Where the epoch ends; at_ never passes it.
+  int64_t end_of(int64_t epoch) const {
+    const bool short_of_one = options_.drop_last && epoch == sought_epoch_;
+    return samples_ - (short_of_one ? sought_rest_ : 0);
+  }
+
+  /// Samples of the whole batch that starts at `at`.
+  int64_t size_at(int64_t epoch, int64_t at) const { return std::min(batch_, end_of(epoch) - at); }
+
+  void start(int64_t at) {
     if (store_[0].empty()) allocate();
+    for (size_t slot = 0; slot < kSlots && sought_rest_ > 0; ++slot) {
+      sought_last_[slot] = part_of(slot, sought_rest_, 0);
+    }
     filled_ = released_ = 0;
     in_use_ = stopping_ = false;
-    thread_ = std::thread([this, epoch = epoch_, batch = delivered_ - 1] { fill(epoch, batch); });
+    thread_ = std::thread([this, epoch = epoch_, at] { fill(epoch, at); });
   }
 
   void stop() {
@@ -135,21 +161,44 @@ class Reader::Impl {
     for (size_t slot = 0; slot < kSlots; ++slot) {
       for (const auto& [name, tensor] : data_.columns) {
         std::vector<int64_t> shape = tensor.shape();
-        shape[0] = std::min(options_.batch, samples_);
+        shape[0] = share_of(batch_).size;
         store_[slot].emplace_back(tensor.dtype(), shape);
       }
-      full_[slot] = view_of(data_, store_[slot], std::min(options_.batch, samples_));
-      if (remainder_ > 0) last_[slot] = view_of(data_, store_[slot], remainder_);
+      full_[slot] = part_of(slot, batch_, 0);
+      if (rest_ > 0) last_[slot] = part_of(slot, rest_, 0);
     }
     order_.resize(static_cast<size_t>(data_.samples()));
   }
 
-  /// The thread: gathers batches from `batch` of `epoch` on until told to stop.
-  void fill(int64_t epoch, int64_t batch) {
+  /// This rank's share of a batch of `whole` samples, which lies in `slot` from sample `from` on.
+  Batch part_of(size_t slot, int64_t whole, int64_t from) {
+    const Share share = share_of(whole);
+    Batch batch;
+    batch.size = share.size;
+    if (options_.world > 1) {
+      batch.first = share.first;
+      batch.whole = whole;
+    }
+    for (size_t c = 0; c < store_[slot].size(); ++c) {
+      Tensor& column = store_[slot][c];
+      std::vector<int64_t> shape = column.shape();
+      shape[0] = share.size;
+      auto* data = static_cast<std::byte*>(column.data()) + from * sample_bytes(c);
+      batch.columns.emplace_back(data_.columns[c].first, Tensor::view(column.dtype(), shape, data));
+    }
+    return batch;
+  }
+
+  int64_t sample_bytes(size_t column) const {
+    return data_.columns[column].second.bytes() / data_.samples();
+  }
+
+  /// The thread: gathers batches from `at` in `epoch` on until told to stop.
+  void fill(int64_t epoch, int64_t at) {
     arrange(epoch);
-    for (int64_t n = 0;; ++n, ++batch) {
-      if (batch == batches_) {
-        batch = 0;
+    for (int64_t n = 0;; ++n) {
+      if (at == end_of(epoch)) {
+        at = 0;
         arrange(++epoch);
       }
       {
@@ -157,7 +206,9 @@ class Reader::Impl {
         free_.wait(lock, [&] { return stopping_ || n - released_ < static_cast<int64_t>(kSlots); });
         if (stopping_) return;
       }
-      gather(static_cast<size_t>(n) % kSlots, batch);
+      const int64_t size = size_at(epoch, at);
+      gather(static_cast<size_t>(n) % kSlots, at, share_of(size));
+      at += size;
       const std::scoped_lock lock(mutex_);
       ++filled_;
       ready_.notify_one();
@@ -172,25 +223,26 @@ class Reader::Impl {
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
   }
 
-  void gather(size_t slot, int64_t batch) {
-    const int64_t first = batch * options_.batch;
-    const int64_t last = std::min(first + options_.batch, samples_);
+  void gather(size_t slot, int64_t at, const Share& share) {
     for (size_t c = 0; c < data_.columns.size(); ++c) {
-      const Tensor& column = data_.columns[c].second;
-      const auto size = static_cast<size_t>(column.bytes() / data_.samples());
-      const auto* from = static_cast<const std::byte*>(column.data());
+      const auto size = static_cast<size_t>(sample_bytes(c));
+      const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
       auto* to = static_cast<std::byte*>(store_[slot][c].data());
-      for (int64_t i = first; i < last; ++i, to += size) {
+      for (int64_t i = at + share.first; i < at + share.first + share.size; ++i, to += size) {
         std::memcpy(to, from + static_cast<size_t>(order_[static_cast<size_t>(i)]) * size, size);
       }
     }
   }
 
-  bool whole_ = false;
-  int64_t epoch_ = 0, delivered_ = 0;  // delivered_ counts batches of the epoch
+  ReaderOptions options_;
+  int64_t batch_ = 0;                           // of all ranks together
+  int64_t rest_ = 0;                            // samples of an epoch's last, smaller batch
+  int64_t sought_epoch_ = 0, sought_rest_ = 0;  // the same of the epoch that seek() went to
+  int64_t epoch_ = 0, at_ = 0;                  // at_ counts samples of the epoch
+  bool as_it_lies_ = false;                     // all at once, unshuffled: nothing to gather
 
   std::vector<Tensor> store_[kSlots];
-  Batch full_[kSlots], last_[kSlots];
+  Batch full_[kSlots], last_[kSlots], sought_last_[kSlots];
   std::vector<int64_t> order_;  // the thread's own while it runs
 
   std::thread thread_;
@@ -208,16 +260,16 @@ Reader::Reader(Reader&&) noexcept = default;
 const Dataset& Reader::dataset() const { return impl_->data_; }
 int64_t Reader::samples() const { return impl_->samples_; }
 int64_t Reader::buffer_bytes() const { return impl_->buffer_bytes(); }
-int64_t Reader::batches() const { return impl_->batches_; }
+int64_t Reader::batches() const { return impl_->batches(); }
 const Batch* Reader::next() { return impl_->next(); }
 int64_t Reader::position() const { return impl_->position(); }
 void Reader::seek(int64_t position) { impl_->seek(position); }
 
-std::vector<int64_t> Reader::batch_sizes() const {
-  std::vector<int64_t> sizes;
-  if (impl_->samples_ >= impl_->options_.batch) sizes.push_back(impl_->options_.batch);
-  if (impl_->remainder_ > 0) sizes.push_back(impl_->remainder_);
-  return sizes;
+std::vector<int64_t> Reader::batch_sizes() const { return impl_->batch_sizes(); }
+
+Share share_of(int64_t samples, int rank, int world) {
+  const int64_t each = samples / world, more = samples % world;
+  return {each * rank + std::min<int64_t>(rank, more), each + (rank < more)};
 }
 
 }  // namespace fluid

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 
@@ -79,9 +80,136 @@ TEST(Reader, GoesOnFromAPosition) {
   EXPECT_EQ(resumed.position(), position);
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
-  expect_user_error([&] { resumed.seek(51); },
-                    "the data cannot go on at sample 51: no batch of 8 starts there");
-  expect_user_error([&] { resumed.seek(-8); }, "cannot go on at sample -8");
+  expect_user_error([&] { resumed.seek(-8); }, "the data cannot go on at sample -8");
+}
+
+TEST(Reader, GoesOnWithAnotherBatchSize) {
+  for (const bool shuffled : {false, true}) {
+    const std::optional<uint64_t> seed = shuffled ? std::optional<uint64_t>(5) : std::nullopt;
+    for (int64_t size : {7, 20, 60}) {  // unshuffled, the last one hands out all where it lies
+      SCOPED_TRACE(size);
+      Reader straight(counting(60), {.batch = 10, .shuffle_seed = seed});
+      epoch_of(straight);
+      straight.next();
+      Reader resumed(counting(60), {.batch = size, .shuffle_seed = seed});
+      resumed.next();
+      resumed.seek(straight.position());
+      const std::vector<int64_t> sizes = resumed.batch_sizes();
+      EXPECT_NE(std::ranges::find(sizes, 50 % size), sizes.end());
+      EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
+      EXPECT_EQ(resumed.position(), 120);
+      EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
+    }
+  }
+}
+
+TEST(Reader, DropsTheSmallerBatchAfterGoingOn) {
+  Reader reader(counting(30), {.batch = 8, .drop_last = true});  // 24 an epoch
+  reader.seek(24 + 10);
+  EXPECT_EQ(reader.batch_sizes(), (std::vector<int64_t>{8}));
+  EXPECT_EQ(epoch_of(reader), (std::vector<int64_t>{10, 11, 12, 13, 14, 15, 16, 17}));
+  EXPECT_EQ(reader.position(), 48);
+  EXPECT_EQ(epoch_of(reader).size(), 24u);
+  reader.seek(20);
+  EXPECT_EQ(epoch_of(reader).size(), 0u);
+  EXPECT_EQ(epoch_of(reader).size(), 24u);
+}
+
+/// What the ranks of a world hand out together, whole batches in the order of the ranks; checks
+/// that all say the same of each.
+std::vector<int64_t> epoch_of(std::vector<Reader>& ranks) {
+  std::vector<int64_t> ids;
+  while (true) {
+    int64_t whole = 0, least = INT64_MAX, most = 0;
+    const Batch* last = nullptr;
+    for (Reader& rank : ranks) {
+      const Batch* batch = rank.next();
+      EXPECT_TRUE((batch != nullptr) == (last != nullptr) || &rank == &ranks.front());
+      EXPECT_EQ(rank.position(), ranks.front().position());
+      last = batch;
+      if (batch == nullptr) continue;
+      EXPECT_EQ(batch->first, whole);
+      whole += batch->size;
+      least = std::min(least, batch->size);
+      most = std::max(most, batch->size);
+      const std::vector<int64_t> sizes = rank.batch_sizes();
+      EXPECT_NE(std::ranges::find(sizes, batch->size), sizes.end());
+      EXPECT_EQ(batch->find("pair")->shape(), (std::vector<int64_t>{batch->size, 2}));
+      for (const int64_t id : batch->find("id")->as<int64_t>()) ids.push_back(id);
+      if (&rank == &ranks.back()) {
+        EXPECT_EQ(batch->whole, whole);
+      }
+    }
+    if (last == nullptr) return ids;
+    EXPECT_LE(most - least, 1);
+  }
+}
+
+std::vector<Reader> world_of(int world, int64_t samples, ReaderOptions options) {
+  std::vector<Reader> ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    options.rank = rank;
+    options.world = world;
+    ranks.emplace_back(counting(samples), options);
+  }
+  return ranks;
+}
+
+TEST(Reader, RanksShareEveryBatch) {
+  for (int world : {2, 3, 4}) {
+    for (const bool drop_last : {false, true}) {
+      for (const bool shuffled : {false, true}) {
+        // The last whole batch: none, one sample, one less than ranks, one more.
+        for (int64_t more : {0, 1, world - 1, world + 1}) {
+          SCOPED_TRACE(testing::Message() << world << " ranks, " << more << " more, drop "
+                                          << drop_last << ", shuffled " << shuffled);
+          ReaderOptions options{.batch = 5, .drop_last = drop_last};
+          if (shuffled) options.shuffle_seed = 9;
+          const int64_t samples = 3 * 5 * world + more;
+          std::vector<Reader> ranks = world_of(world, samples, options);
+          options.batch *= world;
+          Reader one(counting(samples), options);
+          EXPECT_EQ(ranks.back().samples(), one.samples());
+          EXPECT_EQ(ranks.back().batches(), one.batches());
+          for (int epoch = 0; epoch < 2; ++epoch) EXPECT_EQ(epoch_of(ranks), epoch_of(one));
+          EXPECT_EQ(ranks.front().position(), one.position());
+        }
+      }
+    }
+  }
+}
+
+TEST(Reader, ARankWithoutSamplesGetsAnEmptyBatch) {
+  for (int64_t batch : {0, 1, 100}) {
+    std::vector<Reader> ranks = world_of(4, 3, {.batch = batch});
+    EXPECT_EQ(ranks[0].batch_sizes(), (std::vector<int64_t>{1}));
+    EXPECT_EQ(ranks[3].batch_sizes(), (std::vector<int64_t>{0}));
+    const Batch* none = ranks[3].next();
+    ASSERT_NE(none, nullptr);
+    EXPECT_EQ(none->size, 0);
+    EXPECT_EQ(none->first, 3);
+    EXPECT_EQ(none->whole, 3);
+    EXPECT_EQ(none->find("pair")->shape(), (std::vector<int64_t>{0, 2}));
+    EXPECT_EQ(ranks[3].next(), nullptr);
+  }
+}
+
+TEST(Reader, AnotherWorldGoesOn) {
+  for (const bool shuffled : {false, true}) {
+    ReaderOptions options{.batch = 4};
+    if (shuffled) options.shuffle_seed = 2;
+    std::vector<Reader> two = world_of(2, 50, options), three = world_of(3, 50, options);
+    std::vector<Reader> all = world_of(3, 50, {.batch = 0, .shuffle_seed = options.shuffle_seed});
+    epoch_of(two);
+    for (Reader& rank : two) rank.next();
+    for (Reader& rank : three) rank.seek(two[0].position());
+    for (Reader& rank : all) rank.seek(two[0].position());
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      const std::vector<int64_t> expected = epoch_of(two);
+      EXPECT_EQ(epoch_of(three), expected);
+      EXPECT_EQ(epoch_of(all), expected);
+    }
+  }
 }
 
 TEST(Reader, FullBatchKeepsItsMemoryAndId) {
@@ -122,6 +250,13 @@ TEST(Reader, MistakesAreNamed) {
   expect_user_error(
       [] { Reader(counting(3), {.batch = 4, .drop_last = true}); },
       "a batch of 4 cannot be filled by 3 samples, and the smaller last batch is dropped");
+  expect_user_error(
+      [] { Reader(counting(7), {.batch = 4, .drop_last = true, .rank = 1, .world = 2}); },
+      "a batch of 4 on each of 2 ranks cannot be filled by 7 samples");
+  for (int rank : {-1, 2}) {
+    expect_user_error([rank] { Reader(counting(3), {.rank = rank, .world = 2}); },
+                      "no rank " + std::to_string(rank) + " reads in a world of 2");
+  }
   Dataset uneven = counting(3);
   uneven.columns.emplace_back("more", Tensor(f32, {4}));
   expect_user_error([&] { Reader(uneven, {}); },
