@@ -39,6 +39,7 @@ Options base_options(const ExecutorOptions& options) {
   Options o;
   o.dtype = options.dtype;
   o.amp = options.amp;
+  o.weighted = options.micro_batches > 1;
   o.fuse = options.fuse;
   o.libraries = options.libraries;
   o.guard_plan = options.verify_plan;
@@ -83,12 +84,18 @@ class Executor::Impl {
         trains_(find_directive(program.ir().main()) != nullptr),
         scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
         known_feeds_(feed_names(program.ir())),
-        session_(program.ir().clone(), device_of(place, options_), options_.seed,
-                 base_options(options_), memory_limit(options_)) {
+        session_(program.ir().clone(), device_of(place, options_),
+                 {.seed = options_.seed,
+                  .passes = base_options(options_),
+                  .micro_batches = options_.micro_batches,
+                  .memory_limit = memory_limit(options_)}) {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
     check_amp(options_);
+    if (options_.micro_batches < 1) {
+      throw UserError(fmt::format("a step of {} micro-batches", options_.micro_batches));
+    }
     if (options_.batch < 0) throw UserError("a batch of " + std::to_string(options_.batch));
     if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
   }
@@ -101,12 +108,12 @@ class Executor::Impl {
   }
 
   Outputs run(Mode mode, const Batch& batch) {
-    Prepared* step = find(mode, batch);
+    PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
       if (!options_.any_batch) throw UserError(unprepared(mode, batch));
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
-    check_feeds(batch, step->feeds, known_feeds_);
+    check_feeds(batch, step->feeds(), known_feeds_);
     return session_.run(*step, batch);
   }
 
@@ -123,16 +130,16 @@ class Executor::Impl {
     return session_;
   }
 
-  const Prepared& prepared(Mode mode, int64_t batch) { return prepare(mode, batch, {}); }
+  const PreparedStep& prepared(Mode mode, int64_t batch) { return prepare(mode, batch, {}); }
 
  private:
   static std::set<std::string> no_feeds() { return {}; }
 
-  Prepared& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
+  PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
     if (batch <= 0) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
-    Prepared& step = session_.prepare(pass_options(actual(mode), batch, feeds));
+    PreparedStep& step = session_.prepare(pass_options(actual(mode), batch, feeds));
     session_.initialise();
     return step;
   }
@@ -167,7 +174,7 @@ class Executor::Impl {
   }
 
   /// The step for a batch, found without allocating.
-  Prepared* find(Mode mode, const Batch& batch) {
+  PreparedStep* find(Mode mode, const Batch& batch) {
     static const std::set<std::string> kAll;
     mode = actual(mode);
     if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
@@ -296,7 +303,12 @@ CompileReport Executor::compile_report() const {
 }
 
 std::string Executor::text(Mode mode, int64_t batch) const {
-  return ir::print(*impl_->prepared(mode, batch).program);
+  std::string text;
+  std::set<const Part*> printed;
+  for (const PreparedStep::Run& run : impl_->prepared(mode, batch).runs()) {
+    if (printed.insert(run.part).second) text += ir::print(*run.part->program);
+  }
+  return text;
 }
 
 }  // namespace fluid

@@ -23,6 +23,10 @@ struct ExecutorOptions {
   int threads = 0;                  ///< 0: as many as OpenMP would use
   std::optional<DType> dtype = {};  ///< f64: the whole program in f64
   std::optional<AmpOptions> amp = {};  ///< mixed precision
+  /// Slices that a training step cuts its batch into, one after the other through the same memory:
+  /// activations are those of a slice, gradients add up, and the optimizer comes once. Fewer where
+  /// the batch has fewer samples.
+  int64_t micro_batches = 1;
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   bool fuse = true;
   bool libraries = true;       ///< let library kernels take the ops they are better at

@@ -134,17 +134,28 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
   }
 }
 
-void copy_feed(const Tensor& column, const Feed& feed, std::byte* to, int threads) {
-  const int64_t n = column.numel();
-  Copy copy{column.data(),          to, feed.scale, column.dtype(), feed.type.dtype, feed.channels,
+void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
+               std::byte* to, int threads) {
+  const Dim elements = feed.type.shape.numel();
+  const int64_t n = elements.at(samples), skipped = elements.batch ? elements.at(first) : 0;
+  const auto* from =
+      static_cast<const std::byte*>(column.data()) + skipped * size_of(column.dtype());
+  Copy copy{from,
+            to,
+            feed.scale,
+            column.dtype(),
+            feed.type.dtype,
+            feed.channels,
             std::max<int64_t>(n, 1)};
-  for (size_t d = 0; d < 2 && feed.channels.size() > 1; ++d) copy.inner /= column.shape()[d];
+  for (size_t d = 0; d < 2 && feed.channels.size() > 1; ++d) {
+    copy.inner /= feed.type.shape[d].at(samples);
+  }
   const int team = n < kSerialElements ? 1 : threads;
   if (copy.from_type != copy.to_type || feed.scale != 1 || !feed.channels.empty()) {
     return parallel_for(n, team, convert, &copy);
   }
   parallel_for(
-      column.bytes(), team,
+      n * size_of(column.dtype()), team,
       [](void* context, int64_t begin, int64_t end) {
         const Copy& c = *static_cast<const Copy*>(context);
         std::memcpy(static_cast<std::byte*>(c.to) + begin,

@@ -32,8 +32,9 @@ struct Feed {
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& known);
 
-/// Copies a checked column into `to`, converted to the step's dtype, scaled and
-/// normalised.
-void copy_feed(const Tensor& column, const Feed& feed, std::byte* to, int threads);
+/// Copies `samples` samples of a checked column, from sample `first` on, into `to`, converted to
+/// the step's dtype, scaled and normalised. A column without a batch extent is copied whole.
+void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
+               std::byte* to, int threads);
 
 }  // namespace fluid

@@ -8,26 +8,19 @@
 #include <utility>
 
 #include "executor/bytes_text.h"
-#include "ops/group.h"
+#include "executor/refusal.h"
 #include "ops/source_kind.h"
-#include "ops/table.h"
-#include "passes/metrics.h"
 #include "passes/pass.h"
+#include "passes/recipe.h"
 
 namespace fluid {
 namespace {
 
+constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
+
 double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
-}
-
-int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
-  std::vector<int64_t> dims;
-  for (const Dim& d : shape) dims.push_back(d.at(batch));
-  return dims;
 }
 
 Memory memory_of(const Arena& arena, const Regions& regions) {
@@ -56,155 +49,104 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// The operand of a fused op that its body reads as `v`; null when the body computes it.
-Value operand_of(const ir::Op& fused, Value v) {
-  if (source_kind(*v.op()) != SourceKind::argument) return {};
-  return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
-}
-
-/// ", in sample 3 of the batch", of the first that holds `value`; "" when none does.
-std::string sample_text(const ir::Op& feed, const Batch& batch, int64_t value) {
-  const Tensor* fed = batch.find(feed.symbol);
-  const Shape& shape = feed.results.at(0).type.shape;
-  if (fed == nullptr || shape.empty() || !shape.front().batch) return "";
-  for (int64_t i = 0; i < fed->numel(); ++i) {
-    if (fed->at(i) != static_cast<double>(value)) continue;
-    return fmt::format(", in sample {} of the batch", i / (fed->numel() / batch.size));
-  }
-  return "";
-}
-
-/// What a user can do about data that a kernel refused: the recorded op and line, the index and
-/// what it may be, and the feed that holds it, if it is not computed.
-UserError refusal(const Status& status, const Batch& batch) {
-  const ir::Op& fused = *status.op;
-  const Value read = fused.operands.at(static_cast<size_t>(status.argument));
-  const ir::Op* op = &fused;
-  std::string what = fmt::format("index {}", status.index), range, sample;
-  const auto& body = fused.attrs.get<GraphRef>("body").name;
-  for (const auto& inner : fused.graph()->program().find(body)->ops) {
-    const auto checked = checked_operands(*inner);
-    Value from, index;
-    size_t dim = 0;
-    for (size_t i = 0; i < inner->operands.size(); ++i) {
-      const Value v = inner->operands[i];
-      const auto at = checked.find(static_cast<int64_t>(i));
-      if (at != checked.end() && operand_of(fused, v) == read) {
-        from = v;
-        dim = at->second;
-      } else if (!is_float(v.dtype())) {
-        index = v;
-      }
-    }
-    if (!from || !index) continue;
-    op = inner.get();
-    range = fmt::format(" [0, {})", from.shape()[dim].at(batch.size));
-    const Value given = operand_of(fused, index);
-    if (!given) continue;
-    const ir::Op* root = root_of(given).op();
-    if (source_kind(*root) != SourceKind::feed) continue;
-    what = fmt::format("value {} of feed '{}'", status.index, root->symbol);
-    sample = sample_text(*root, batch, status.index);
-  }
-  return UserError(op->loc,
-                   fmt::format("{}: {} is out of range{}{}; the step was not applied",
-                               op->attrs.get_or("part_of", op->name), what, range, sample));
-}
-
 }  // namespace
 
 Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
-                 uint64_t seed, Options base, int64_t memory_limit)
-    : recorded_(std::move(recorded)),
-      device_(std::move(device)),
-      seed_(seed),
-      base_(std::move(base)),
-      memory_limit_(memory_limit) {}
+                 const SessionOptions& options)
+    : recorded_(std::move(recorded)), device_(std::move(device)), options_(options) {}
 
-Regions Session::regions_with(const MemoryPlan& plan, int64_t state) const {
+Regions Session::regions_with(int64_t state, int64_t slot, int64_t transient) const {
   return {.state = std::max(regions_.state, state),
-          .slot = std::max(regions_.slot, rounded(plan.slot)),
-          .transient = std::max(regions_.transient, rounded(plan.transient))};
+          .slot = std::max(regions_.slot, rounded(slot)),
+          .transient = std::max(regions_.transient, rounded(transient))};
 }
 
-void Session::check_memory(const MemoryPlan& plan, int64_t batch) const {
-  const int64_t need = regions_with(plan, plan.state).total();
-  if (need <= memory_limit_) return;
+void Session::check_memory(const Regions& regions, int64_t batch) const {
+  if (regions.total() <= options_.memory_limit) return;
   throw UserError(fmt::format("a step of {} samples needs {}, the limit is {}", batch,
-                              bytes_text(static_cast<double>(need)),
-                              bytes_text(static_cast<double>(memory_limit_))));
+                              bytes_text(static_cast<double>(regions.total())),
+                              bytes_text(static_cast<double>(options_.memory_limit))));
 }
 
-std::unique_ptr<Prepared> Session::compile(const Options& options) {
+std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {
   const auto start = std::chrono::steady_clock::now();
-  auto step = std::make_unique<Prepared>();
-  step->options = options;
-  step->program = recorded_->clone();
-  run_passes(*step->program, pipeline(options), options, device_->target());
-  step->plan = memory_plan(*step->program, options);
-  if (options.guard_plan) verify_plan(step->plan, *step->program, options);
+  auto part = std::make_unique<Part>();
+  part->options = options;
+  part->program = recorded_->clone();
+  run_passes(*part->program, pipeline(options), options, device_->target());
+  part->plan = memory_plan(*part->program, options);
+  if (options.guard_plan) verify_plan(part->plan, *part->program, options);
   passes_ms_ += ms_since(start);
-  check_memory(step->plan, options.batch);
-  step->executable = device_->build(*step->program, step->plan, options);
-  step->feeds = feeds_of(*step->program, step->plan, *recorded_);
-  return step;
+  check_memory(regions_with(part->plan.state, part->plan.slot, part->plan.transient), batch);
+  part->executable = device_->build(*part->program, part->plan, options);
+  part->feeds = feeds_of(*part->program, part->plan, *recorded_);
+  return part;
 }
 
-Variables Session::variables_with(const Prepared& step) const {
-  Variables variables = variables_;
-  auto add = [&](const std::string& name, const Type& type) {
-    const bool saved =
-        name != kRandomState && std::ranges::any_of(recorded_->main().ops, [&](const auto& op) {
-          return op->symbol == name && is_variable(*op);
-        });
-    variables.add(name, type, saved);
-  };
-  for (const auto& op : step.program->main().ops) {
-    if (is_variable(*op)) add(op->symbol, op->results[0].type);
-    if (std::holds_alternative<Store>(*def_of(*op).lower)) {
-      add(op->symbol, op->operands.at(0).type());
-    }
-  }
-  return variables;
-}
-
-Prepared* Session::find(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
+PreparedStep* Session::find(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
   for (const auto& step : steps_) {
-    const Options& o = step->options;
+    const Options& o = step->options();
     if (o.mode == mode && o.batch == batch && o.feeds == feeds) return step.get();
   }
   return nullptr;
 }
 
-Prepared* Session::find_predict(const Batch& batch) {
-  Prepared* best = nullptr;
+PreparedStep* Session::find_predict(const Batch& batch) {
+  PreparedStep* best = nullptr;
   for (const auto& step : steps_) {
-    if (step->options.mode != Mode::predict || step->options.batch != batch.size) continue;
+    if (step->options().mode != Mode::predict || step->options().batch != batch.size) continue;
     const bool enough = std::ranges::all_of(
-        step->feeds, [&](const Feed& feed) { return batch.find(feed.name) != nullptr; });
-    if (enough && (best == nullptr || step->outputs[0].size() > best->outputs[0].size())) {
-      best = step.get();
-    }
+        step->feeds(), [&](const Feed& feed) { return batch.find(feed.name) != nullptr; });
+    if (enough && (best == nullptr || step->outputs() > best->outputs())) best = step.get();
   }
   return best;
 }
 
-Prepared& Session::prepare(const Options& options) {
-  if (Prepared* known = find(options.mode, options.batch, options.feeds)) return *known;
+PreparedStep& Session::prepare(const Options& options) {
+  if (PreparedStep* known = find(options.mode, options.batch, options.feeds)) return *known;
   // Whatever can fail for want of memory comes first: a session never keeps half a step.
-  std::unique_ptr<Prepared> step = compile(options);
-  Variables variables = variables_with(*step);
-  const Regions regions = regions_with(step->plan, variables.bytes());
+  std::vector<std::unique_ptr<Part>> compiled;
+  std::vector<PreparedStep::Run> runs;
+  const int64_t slices = options.mode == Mode::train ? options_.micro_batches : 1;
+  for (const SliceOfBatch& slice : slices_of(options.batch, slices)) {
+    runs.push_back({slice, part_of(slice, options, compiled)});
+  }
+  auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
+  Variables variables = variables_;
+  for (const auto& part : compiled) add_variables(*part->program, *recorded_, variables);
+  Regions regions = regions_with(variables.bytes(), step->slot_bytes(), 0);
+  for (const auto& part : compiled) {
+    regions.transient = std::max(regions.transient, rounded(part->plan.transient));
+  }
+  check_memory(regions, options.batch);
   std::shared_ptr<Arena> arena;
   if (regions != regions_) arena = std::make_shared<Arena>(regions.total());
+  std::ranges::move(compiled, std::back_inserter(parts_));
   steps_.push_back(std::move(step));
   variables_ = std::move(variables);
   if (arena) {
     move_to(std::move(arena), regions);
   } else {
-    bind(*steps_.back());
+    bind(parts_.size() - compiled.size(), steps_.size() - 1);
   }
   return *steps_.back();
+}
+
+/// The part that runs a slice, of those known or just compiled, to which it may be added.
+Part* Session::part_of(const SliceOfBatch& slice, const Options& step,
+                       std::vector<std::unique_ptr<Part>>& compiled) {
+  const Options options = slice.options(step);
+  for (const auto* parts : {&parts_, &compiled}) {
+    for (const auto& part : *parts) {
+      const Options& o = part->options;
+      if (o.mode == options.mode && o.batch == options.batch && o.slice == options.slice &&
+          o.feeds == options.feeds) {
+        return part.get();
+      }
+    }
+  }
+  compiled.push_back(compile(options, step.batch));
+  return compiled.back().get();
 }
 
 void Session::move_to(std::shared_ptr<Arena> arena, const Regions& regions) {
@@ -218,69 +160,48 @@ void Session::move_to(std::shared_ptr<Arena> arena, const Regions& regions) {
     std::memcpy(to.slots[slot], from.slots[slot], known_slot);
   }
   regions_ = regions;
-  const Variable* random = variables_.find(kRandomState);
-  if (random != nullptr && random->offset >= known_state) {
-    std::memcpy(to.state + random->offset, &seed_, sizeof seed_);
+  random_ = variable_at<int64_t>(kRandomState);
+  weight_ = variable_at<double>(kPartWeight);
+  if (random_ != nullptr && variables_.find(kRandomState)->offset >= known_state) {
+    std::memcpy(random_, &options_.seed, sizeof options_.seed);
   }
   held_ = {};
-  for (const auto& step : steps_) bind(*step);
+  bind(0, 0);
+}
+
+template <class T>
+T* Session::variable_at(std::string_view name) const {
+  const Variable* variable = variables_.find(name);
+  return variable == nullptr ? nullptr : reinterpret_cast<T*>(memory().state + variable->offset);
 }
 
 Memory Session::memory() const { return memory_of(*arena_, regions_); }
 
-void Session::bind(Prepared& step) {
-  step.executable->bind(memory(), variables_);
-  for (size_t slot = 0; slot < 2; ++slot) bind_outputs(step, slot, memory());
-}
-
-void Session::bind_outputs(Prepared& step, size_t slot, const Memory& memory) {
-  const auto& outputs = step.program->main().outputs;
-  auto view_of = [&](const ir::Output& o) {
-    const Range& range = step.plan.values.at(o.value);
-    check(range.region == Region::slot, "output '" + o.name + "' has no slot");
-    return Tensor::view(o.value.dtype(), extents(o.value.shape(), step.options.batch),
-                        memory.slots[slot] + range.offset, arena_);
-  };
-  auto part_of = [&](const std::string& name, std::string_view part) {
-    const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const ir::Output& o) {
-      return o.name == name + std::string(part);
-    });
-    check(found != outputs.end(), "metric '" + name + "' lacks its parts");
-    return view_of(*found);
-  };
-  // In place: a user may hold them, with the figures of a step that has run.
-  std::vector<Output>& bound = step.outputs[slot];
-  const bool first = bound.empty();
-  size_t number = 0;
-  step.metrics[slot].clear();
-  for (const ir::Output& declared : recorded_->main().outputs) {
-    const auto found = std::find_if(outputs.begin(), outputs.end(),
-                                    [&](const ir::Output& o) { return o.name == declared.name; });
-    if (found == outputs.end()) continue;
-    if (is_metric(declared.value)) {
-      step.metrics[slot].push_back(
-          {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
-    }
-    if (first) bound.push_back({.name = found->name, .metric = is_metric(declared.value)});
-    bound[number++].value = view_of(*found);
+void Session::bind(size_t first_part, size_t first_step) {
+  for (size_t i = first_part; i < parts_.size(); ++i) {
+    parts_[i]->executable->bind(memory(), variables_);
   }
+  for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory(), arena_);
 }
 
 void Session::initialise() {
   if (initialised_) return;
   initialised_ = true;
-  Options options = base_;
+  Options options = options_.passes;
   options.mode = Mode::init;
   options.batch = 1;
   run(prepare(options), Batch());
 }
 
-void Session::copy_feeds(Prepared& step, const Batch& batch) {
+/// Copies the samples of a slice into the slot for feeds.
+void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
+                         const Batch& batch) {
   Held& overwritten = held_[static_cast<size_t>(slots_.outputs)];
   if (overwritten.step != &step) overwritten = {};
+  const bool may_hold = batch.id != 0 && step.runs().size() == 1;
   for (const int slot : {0, 1}) {
     const Held& held = held_[static_cast<size_t>(slot)];
-    if (batch.id != 0 && held.step == &step && held.id == batch.id) {
+    if (may_hold && held.step == &step && held.id == batch.id) {
       slots_.feeds = slot;
       return;
     }
@@ -288,24 +209,33 @@ void Session::copy_feeds(Prepared& step, const Batch& batch) {
   // Not the other slot: the step before may have left outputs there that are still to be read.
   slots_.feeds = slots_.outputs;
   std::byte* to = memory().slots[static_cast<size_t>(slots_.feeds)];
-  for (const Feed& feed : step.feeds) {
-    copy_feed(*batch.find(feed.name), feed, to + feed.offset, device_->threads());
+  for (const Feed& feed : run.part->feeds) {
+    copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
+              device_->threads());
   }
-  held_[static_cast<size_t>(slots_.feeds)] = {&step, batch.id};
+  held_[static_cast<size_t>(slots_.feeds)] = {&step, may_hold ? batch.id : 0};
 }
 
-Outputs Session::run(Prepared& step, const Batch& batch) {
-  copy_feeds(step, batch);
-  const Status status = step.executable->run(slots_);
-  if (!status.good()) throw refusal(status, batch);
+/// Says where the slice stands in the batch that all share: random numbers are keyed by it.
+void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
+  if (random_ != nullptr) random_[kFirstSample] = batch.first + slice.first;
+  if (weight_ == nullptr) return;
+  const int64_t whole = batch.whole == 0 ? batch.size : batch.whole;
+  *weight_ = static_cast<double>(slice.samples) / static_cast<double>(whole);
+}
+
+Outputs Session::run(PreparedStep& step, const Batch& batch) {
   const auto slot = static_cast<size_t>(slots_.outputs);
-  for (const MetricView& metric : step.metrics[slot]) {
-    Output& output = step.outputs[slot][metric.output];
-    output.sum = metric.sum.item();
-    output.weight = metric.weight.item();
+  for (size_t i = 0; i < step.runs().size(); ++i) {
+    const PreparedStep::Run& run = step.runs()[i];
+    copy_feeds(step, run, batch);
+    place_part(run.slice, batch);
+    const Status status = run.part->executable->run(slots_);
+    if (!status.good()) throw refusal(status, batch);
+    step.gather(i, memory().slots[slot]);
   }
   slots_.outputs ^= 1;
-  return Outputs(&step.outputs[slot]);
+  return Outputs(&step.read(slot));
 }
 
 Tensor Session::view(const Variable& variable) {

@@ -8,30 +8,11 @@
 
 #include "executor/arena.h"
 #include "executor/device.h"
-#include "executor/feeds.h"
-#include "executor/outputs.h"
+#include "executor/prepared_step.h"
 #include "ir/graph.h"
 #include "passes/options.h"
 
 namespace fluid {
-
-/// Where an output's metric is read: views of one slot.
-struct MetricView {
-  size_t output = 0;  ///< its number
-  Tensor sum;
-  Tensor weight;
-};
-
-/// A step compiled for one mode, batch size and set of feeds.
-struct Prepared {
-  Options options;
-  std::unique_ptr<ir::Program> program;  ///< after the pipeline
-  MemoryPlan plan;
-  std::unique_ptr<Executable> executable;
-  std::vector<Feed> feeds;
-  std::array<std::vector<Output>, 2> outputs;  ///< views of each slot
-  std::array<std::vector<MetricView>, 2> metrics;
-};
 
 /// Bytes of each region of the arena.
 struct Regions {
@@ -42,30 +23,36 @@ struct Regions {
   bool operator==(const Regions&) const = default;
 };
 
+struct SessionOptions {
+  uint64_t seed = 0;
+  Options passes = {};        ///< what all steps have in common
+  int64_t micro_batches = 1;  ///< slices that the batch of a training step is cut into
+  int64_t memory_limit = 0;   ///< bytes of the arena
+};
+
 /// The variables of a program on a device, its compiled steps, and the one arena they live in:
 /// [variables | slot 0 | slot 1 | transient].
 class Session {
  public:
-  /// `base`: what all steps have in common. `memory_limit`: bytes of the arena.
-  Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device, uint64_t seed,
-          Options base, int64_t memory_limit);
+  Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
+          const SessionOptions& options);
 
   /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables and what the
   /// slots hold. Throws UserError, before any code is generated, when the arena would pass the
   /// memory limit, and DeviceError when the system has no such memory; the session is then as
   /// before.
-  Prepared& prepare(const Options& options);
+  PreparedStep& prepare(const Options& options);
   /// The step for these, or null.
-  Prepared* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
+  PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
 
   /// The predict step that uses most of the batch's columns and needs no other, or null.
-  Prepared* find_predict(const Batch& batch);
+  PreparedStep* find_predict(const Batch& batch);
 
   /// Fills the variables from the seed, once.
   void initialise();
 
   /// Runs a prepared step on checked feeds. Throws UserError when a kernel met bad data.
-  Outputs run(Prepared& step, const Batch& batch);
+  Outputs run(PreparedStep& step, const Batch& batch);
 
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
@@ -79,30 +66,34 @@ class Session {
  private:
   /// What a feed slot holds: a batch's id, or 0.
   struct Held {
-    const Prepared* step = nullptr;
+    const PreparedStep* step = nullptr;
     uint64_t id = 0;
   };
-  std::unique_ptr<Prepared> compile(const Options& options);
-  void check_memory(const MemoryPlan& plan, int64_t batch) const;
-  Variables variables_with(const Prepared& step) const;
-  Regions regions_with(const MemoryPlan& plan, int64_t state) const;
+  std::unique_ptr<Part> compile(const Options& options, int64_t batch);
+  Part* part_of(const SliceOfBatch& slice, const Options& step,
+                std::vector<std::unique_ptr<Part>>& compiled);
+  void check_memory(const Regions& regions, int64_t batch) const;
+  Regions regions_with(int64_t state, int64_t slot, int64_t transient) const;
   void move_to(std::shared_ptr<Arena> arena, const Regions& regions);
   Memory memory() const;
-  void bind(Prepared& step);
-  void copy_feeds(Prepared& step, const Batch& batch);
-  void bind_outputs(Prepared& step, size_t slot, const Memory& memory);
+  template <class T>
+  T* variable_at(std::string_view name) const;
+  void bind(size_t first_part, size_t first_step);
+  void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
+  void place_part(const SliceOfBatch& slice, const Batch& batch);
 
   std::unique_ptr<ir::Program> recorded_;
   std::unique_ptr<Device> device_;
-  uint64_t seed_;
-  Options base_;
-  int64_t memory_limit_;
+  SessionOptions options_;
   Variables variables_;
-  std::vector<std::unique_ptr<Prepared>> steps_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::unique_ptr<PreparedStep>> steps_;
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< shared with outputs' views
   Regions regions_;                                           ///< of the arena
   std::array<Held, 2> held_;
-  Slots slots_;  ///< of the next step
+  Slots slots_;                ///< of the next step
+  int64_t* random_ = nullptr;  ///< state rng; null: the program draws no number
+  double* weight_ = nullptr;   ///< state part.weight
   bool initialised_ = false;
   double passes_ms_ = 0;
 };

@@ -1,6 +1,10 @@
 #include "executor/variables.h"
 
+#include <algorithm>
+
 #include "ir/error.h"
+#include "ops/source_kind.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 
@@ -26,6 +30,17 @@ const Variable& Variables::named(std::string_view name) const {
   std::vector<std::string> names;
   for (const Variable& v : variables_) names.push_back(v.name);
   throw UserError("no variable '" + std::string(name) + "'" + did_you_mean(name, names));
+}
+
+void add_variables(const ir::Program& final_program, const ir::Program& recorded, Variables& to) {
+  const auto add = [&](const std::string& name, const Type& type) {
+    const bool saved = name != kRandomState && variable_named(recorded.main(), name) != nullptr;
+    to.add(name, type, saved);
+  };
+  for (const auto& op : final_program.main().ops) {
+    if (is_variable(*op)) add(op->symbol, op->results[0].type);
+    if (is_store(*op)) add(op->symbol, op->operands.at(0).type());
+  }
 }
 
 }  // namespace fluid

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/type.h"
+#include "ir/graph.h"
 
 namespace fluid {
 
@@ -33,5 +33,9 @@ class Variables {
   std::vector<Variable> variables_;
   int64_t bytes_ = 0;
 };
+
+/// Adds what the main graph of a compiled program reads or writes; what `recorded` declares is
+/// saved.
+void add_variables(const ir::Program& final_program, const ir::Program& recorded, Variables& to);
 
 }  // namespace fluid

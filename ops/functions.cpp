@@ -106,6 +106,8 @@ Value maximum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b},
 
 Value mean(Value x, const MeanAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "mean", loc), "mean", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value metric(Value sum, Value weight, const Loc& loc) { return record(graph_of({sum, weight}, "metric", loc), "metric", {sum, weight}, {}, loc).at(0); }
+
 Value min(Value x, const MinAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "min", loc), "min", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value minimum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "minimum", loc), "minimum", {a, b}, {}, loc).at(0); }

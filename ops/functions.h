@@ -412,6 +412,13 @@ Value maximum(Value a, Value b, const Loc& loc = Loc::here());
 struct MeanAttrs { Ints axes = {}; bool keep_dims = false; };
 Value mean(Value x, const MeanAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// A figure of its own making: it reads as sum / weight, and over the steps of an epoch sums and weights add up.
+/// sum: float scalar.
+/// weight: of sum's type.
+/// Gives total: sum.
+/// Gives count: weight.
+Value metric(Value sum, Value weight, const Loc& loc = Loc::here());
+
 /// The smallest element along `axes`; nan when one is nan. Ties share the gradient.
 /// x: number tensor, with elements along the axes.
 /// attrs.axes: to reduce; negative ones count from the end; none: all.

@@ -116,9 +116,7 @@ bool run(ir::Program& program, const Options&, const Target&) {
     if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
   }
   train->attrs.set("parameters", names);
-  std::rotate(std::ranges::find(graph.ops, train, &std::unique_ptr<ir::Op>::get),
-              std::ranges::find(graph.ops, train, &std::unique_ptr<ir::Op>::get) + 1,
-              graph.ops.end());
+  move_last(graph, train);
   return true;
 }
 

@@ -42,7 +42,6 @@ bool run(ir::Program& program, const Options&, const Target&) {
   const double value = attrs.get_or("clip_value", 0.0), norm = attrs.get_or("clip_norm", 0.0),
                global_norm = attrs.get_or("clip_global_norm", 0.0);
   if (std::max({value, norm, global_norm}) == 0) return false;
-  const size_t first = graph.ops.size();
   if (value > 0) recipe.replace_gradients([&](Value g) { return clamped(g, value); });
   if (norm > 0) {
     recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(sum_squares(g), norm)); });
@@ -52,7 +51,7 @@ bool run(ir::Program& program, const Options&, const Target&) {
     const Value factor = shrinking(all_squares(recipe), global_norm);
     recipe.replace_gradients([&](Value g) { return scaled(g, factor); });
   }
-  graph.move_tail(first, first - 1);  // the directive stays last
+  move_last(graph, directive);
   return true;
 }
 

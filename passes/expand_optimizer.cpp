@@ -92,14 +92,14 @@ class Expansion {
   /// decision, such as a loss scale, decides for itself.
   void predicate_recorded_stores() {
     const std::set<const ir::Op*> deciding = dependents(recipe_.applies());
-    const std::vector<ir::Op*> stores = moved_last();
-    for (ir::Op* store : stores) {
-      Value& value = store->operands.at(0);
+    const size_t count = graph_.ops.size();
+    for (size_t i = move_stores_last(graph_); i < count; ++i) {
+      ir::Op& store = *graph_.ops[i];
+      Value& value = store.operands.at(0);
       if (deciding.contains(value.op())) continue;
-      const size_t first = graph_.ops.size();
-      value = if_applied(value, variable_named(graph_, store->symbol)->result());
-      graph_.move_tail(first, first - stores.size());
+      value = if_applied(value, variable_named(graph_, store.symbol)->result());
     }
+    move_stores_last(graph_);
   }
 
   /// The op of `v` and all that depend on it.
@@ -110,17 +110,6 @@ class Expansion {
       if (std::ranges::any_of(op->operands, depends)) found.insert(op.get());
     }
     return found;
-  }
-
-  /// The stores of the graph, behind all other ops.
-  std::vector<ir::Op*> moved_last() {
-    const auto is_store = [](const auto& op) {
-      return std::holds_alternative<Store>(*def_of(*op).lower);
-    };
-    const auto first = std::ranges::stable_partition(graph_.ops, std::not_fn(is_store)).begin();
-    std::vector<ir::Op*> stores;
-    for (auto op = first; op != graph_.ops.end(); ++op) stores.push_back(op->get());
-    return stores;
   }
 
   /// The random state after the step: (seed, runs, first sample) with one more run.

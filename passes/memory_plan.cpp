@@ -73,8 +73,7 @@ class Reader {
         Range range = parse_range(texts.at(r));
         const Value v = op.result(static_cast<int>(r));
         lifetimes_.set(range, v);
-        range.holds = op.role == ir::Role::backward && !op.param.empty() ? Holds::gradient
-                                                                         : Holds::activation;
+        range.holds = is_gradient(op) ? Holds::gradient : Holds::activation;
         range.name = op.results[r].name.empty() ? op.name : op.results[r].name;
         grow(range);
         plan_.values[v] = std::move(range);
@@ -98,18 +97,28 @@ class Reader {
     }
   }
 
+  static bool is_gradient(const ir::Op& op) {
+    return op.role == ir::Role::backward && !op.param.empty();
+  }
+
+  /// What a store writes: a parameter, the sum of its gradients, or another state.
+  Holds stored(const ir::Op& store) const {
+    if (graph_.find("param", store.symbol) != nullptr) return Holds::parameter;
+    return is_gradient(*store.operands[0].op()) ? Holds::gradient : Holds::optimizer;
+  }
+
   void name_permanent() {
     for (const ir::Output& o : graph_.outputs) name(o.value, Region::slot, Holds::output, o.name);
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
       if (std::holds_alternative<Store>(*def_of(*op).lower)) {
-        const bool trained = graph_.find("param", op->symbol) != nullptr;
-        name(op->operands[0], Region::state, trained ? Holds::parameter : Holds::optimizer,
-             op->symbol);
+        name(op->operands[0], Region::state, stored(*op), op->symbol);
       } else if (kind == SourceKind::feed) {
         name(op->result(), Region::slot, Holds::feed, op->symbol);
       } else if (kind != SourceKind::none) {
-        const Holds holds = kind == SourceKind::parameter ? Holds::parameter : Holds::optimizer;
+        const Holds holds = kind == SourceKind::parameter ? Holds::parameter
+                            : is_gradient(*op)            ? Holds::gradient
+                                                          : Holds::optimizer;
         name(op->result(), Region::state, holds, op->symbol);
       }
     }

@@ -17,6 +17,16 @@ enum class Mode : uint8_t {
   init,     ///< the startup graph: fills the variables
 };
 
+/// Which part of a training step an executable runs, where the batch is cut into slices that go
+/// through one after the other (micro-batches).
+enum class Slice : uint8_t {
+  whole,   ///< all of it
+  first,   ///< forward and backward, starts the sums of gradients
+  middle,  ///< adds to them
+  last,    ///< adds to them and updates
+  empty,   ///< no sample of a batch that others have: updates with zero gradients of its own
+};
+
 /// How a loss is scaled so that its gradients fit f16. The defaults are those of PyTorch's
 /// GradScaler, but for floor and ceiling, of which it has none.
 struct LossScale {
@@ -42,7 +52,10 @@ struct Options {
   int64_t batch = 1;              ///< samples a step; > 0
   std::optional<DType> dtype;     ///< f64: the whole program in f64
   std::optional<AmpOptions> amp;  ///< mixed precision
-  std::set<std::string> feeds;    ///< predict: the feeds that will be given; empty: all
+  Slice slice = Slice::whole;
+  /// Gradients and outputs are sums over parts of a batch, weighted by their samples.
+  bool weighted = false;
+  std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
   bool libraries = true;    ///< let library kernels claim ops
   bool guard_plan = false;  ///< --verify-plan: guards between ranges, dead ranges poisoned

@@ -3,6 +3,7 @@
 #include "ops/table.h"
 #include "passes/memory_plan.h"
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -24,14 +25,10 @@ bool run(ir::Program& program, const Options&, const Target&) {
   const size_t count = graph.ops.size();
   for (size_t i = 0; i < count; ++i) {
     ir::Op& op = *graph.ops[i];
-    if (!std::holds_alternative<Store>(*def_of(op).lower)) continue;
+    if (!is_store(op)) continue;
     own(op.operands[0], {ir::Role::optimize, op.loc, op.scope, ""});
   }
-  if (changed) {
-    std::ranges::stable_partition(graph.ops, [](const std::unique_ptr<ir::Op>& op) {
-      return !std::holds_alternative<Store>(*def_of(*op).lower);
-    });
-  }
+  if (changed) move_stores_last(graph);
   return changed;
 }
 

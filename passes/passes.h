@@ -6,6 +6,7 @@
 
 namespace fluid {
 
+Pass accumulate_pass();
 Pass amp_cast_pass();
 Pass append_backward_pass();
 Pass assign_layouts_pass();
@@ -19,13 +20,15 @@ Pass expand_pass();
 Pass expand_optimizer_pass();
 Pass fuse_pass();
 Pass infer_types_pass();
-Pass loss_scale_pass();
 Pass make_startup_pass();
 Pass own_values_pass();
 Pass plan_memory_pass();
+Pass scale_loss_pass();
 Pass schedule_pass();
 Pass set_dtype_pass();
 Pass simplify_pass();
 Pass split_metrics_pass();
+Pass unscale_gradients_pass();
+Pass weigh_part_pass();
 
 }  // namespace fluid

@@ -4,6 +4,7 @@ namespace fluid {
 
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
+      accumulate_pass(),
       amp_cast_pass(),
       append_backward_pass(),
       assign_layouts_pass(),
@@ -17,14 +18,16 @@ const std::vector<Pass>& all_passes() {
       expand_optimizer_pass(),
       fuse_pass(),
       infer_types_pass(),
-      loss_scale_pass(),
       make_startup_pass(),
       own_values_pass(),
       plan_memory_pass(),
+      scale_loss_pass(),
       schedule_pass(),
       set_dtype_pass(),
       simplify_pass(),
       split_metrics_pass(),
+      unscale_gradients_pass(),
+      weigh_part_pass(),
   };
   return passes;
 }
@@ -43,7 +46,10 @@ std::vector<Pass> pipeline(const Options& options) {
   // 2. The training step.
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
   p.push_back(append_backward_pass());
-  if (options.amp) p.push_back(loss_scale_pass());  // before the optimizer reads gradients
+  if (options.weighted) p.push_back(weigh_part_pass());
+  if (options.amp) p.push_back(scale_loss_pass());
+  if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
+  if (options.amp) p.push_back(unscale_gradients_pass());  // of the whole batch: all or nothing
   p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
   if (options.mode == Mode::init) {

@@ -1,5 +1,7 @@
 #include "passes/recipe.h"
 
+#include "ops/operators.h"
+#include "ops/record.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -11,6 +13,16 @@ constexpr const char* kPredicated = "predicated";
 
 const std::vector<std::string>& Recipe::parameters() const {
   return directive_.attrs.get<std::vector<std::string>>("parameters");
+}
+
+void Recipe::scale_seed(const std::function<Value()>& factor) const {
+  ir::Graph& graph = *directive_.graph();
+  const ir::Op* seed = this->seed().op();
+  rewrite_ops(graph, [&](ir::Op& op) {
+    if (&op != seed) return Values();
+    const Value unscaled = record(graph, op.name, op.operands, op.attrs, op.loc)[0];
+    return Values{unscaled * cast(factor(), unscaled.dtype())};
+  });
 }
 
 void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const {

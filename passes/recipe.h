@@ -11,6 +11,10 @@ namespace fluid {
 /// A state, f64[]: the learning rate of the last update, when it follows a schedule.
 inline constexpr std::string_view kLearningRate = "lr";
 
+/// A state, f64[], set before a step with Options::weighted: the samples of this part over those of
+/// the whole batch.
+inline constexpr std::string_view kPartWeight = "part.weight";
+
 /// What the passes between the backward graph and the optimizer hand on in the operands of the
 /// `train` directive: train(loss, seed, gradient of each of `parameters`..., applies if
 /// `predicated`).
@@ -23,6 +27,8 @@ class Recipe {
   const std::vector<std::string>& parameters() const;
   /// The gradient of the loss for itself.
   Value& seed() const { return directive_.operands.at(1); }
+  /// Multiplies it by the scalar that `factor` records, in whatever dtype.
+  void scale_seed(const std::function<Value()>& factor) const;
   /// Of parameter `i`.
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
   /// Puts what `replace` records in the place of each gradient.

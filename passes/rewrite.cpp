@@ -123,6 +123,19 @@ ir::Op* variable_named(const ir::Graph& graph, std::string_view name) {
   return nullptr;
 }
 
+bool is_store(const ir::Op& op) { return std::holds_alternative<Store>(*def_of(op).lower); }
+
+size_t move_stores_last(ir::Graph& graph) {
+  const auto stores =
+      std::ranges::stable_partition(graph.ops, [](const auto& op) { return !is_store(*op); });
+  return static_cast<size_t>(stores.begin() - graph.ops.begin());
+}
+
+void move_last(ir::Graph& graph, const ir::Op* op) {
+  const auto at = std::ranges::find(graph.ops, op, &std::unique_ptr<ir::Op>::get);
+  std::rotate(at, at + 1, graph.ops.end());
+}
+
 ir::Op* find_directive(const ir::Graph& graph) {
   for (const auto& op : graph.ops) {
     if (std::holds_alternative<Directive>(*def_of(*op).lower)) return op.get();

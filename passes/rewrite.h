@@ -39,6 +39,15 @@ std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& cha
 /// The parameter or state of that name; null when there is none.
 ir::Op* variable_named(const ir::Graph& graph, std::string_view name);
 
+/// Whether `op` writes a variable.
+bool is_store(const ir::Op& op);
+
+/// Moves the stores behind all other ops. Returns the position of the first.
+size_t move_stores_last(ir::Graph& graph);
+
+/// Moves `op` behind all other ops.
+void move_last(ir::Graph& graph, const ir::Op* op);
+
 /// The one directive (`train`) of the graph; null when there is none.
 ir::Op* find_directive(const ir::Graph& graph);
 

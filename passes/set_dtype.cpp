@@ -1,3 +1,4 @@
+#include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/passes.h"
 
@@ -23,12 +24,28 @@ bool retype_attributes(ir::Op& op, DType to) {
   return changed;
 }
 
+/// What an op makes of operands that were retyped: some have a dtype of their own, as metrics.
+bool retype_results(ir::Op& op, DType to) {
+  bool changed = false;
+  if (source_kind(op) != SourceKind::none) {
+    for (ir::Result& r : op.results) changed |= retype(r.type, to);
+    return changed;
+  }
+  const std::vector<Type> types = infer_types(op);
+  for (size_t i = 0; i < types.size(); ++i) {
+    Type& type = op.results.at(i).type;
+    changed |= type != types[i];
+    type = types[i];
+  }
+  return changed;
+}
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   if (!options.dtype) return false;
   bool changed = false;
   for (const auto& op : program.main().ops) {
     changed |= retype_attributes(*op, *options.dtype);
-    for (ir::Result& r : op->results) changed |= retype(r.type, *options.dtype);
+    changed |= retype_results(*op, *options.dtype);
   }
   return changed;
 }

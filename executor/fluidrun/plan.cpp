@@ -9,6 +9,8 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/place.h"
+#include "executor/prepared_step.h"
+#include "executor/variables.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ops/source_kind.h"
@@ -22,24 +24,65 @@ constexpr int64_t kMostBatch = int64_t{1} << 24;
 
 struct PlanFlags {
   std::string program, target, memory, mode = "train";
-  int64_t batch = 1;
+  int64_t batch = 1, micro_batches = 1;
   bool kernels = false;
   PlaceFlags place;
 };
 
-/// A step as it will run.
-struct PlannedStep {
+/// A step as it will run, or a part of one.
+struct PlannedPart {
   std::unique_ptr<ir::Program> program;
   MemoryPlan memory;
 };
 
-PlannedStep plan_at(const Program& program, const Target& target, Options options, int64_t batch) {
-  options.batch = batch;
-  PlannedStep step{program.ir().clone(), {}};
-  run_passes(*step.program, pipeline(options), options, target);
-  step.memory = memory_plan(*step.program, options);
-  return step;
-}
+struct PlannedStep {
+  std::vector<PlannedPart> parts;
+  Variables variables;  ///< of all parts
+  int64_t slot = 0;     ///< bytes
+
+  /// The one that needs most.
+  const PlannedPart& largest() const {
+    return *std::ranges::max_element(parts, {}, [](const auto& p) { return p.memory.transient; });
+  }
+  int64_t total() const { return variables.bytes() + 2 * slot + largest().memory.transient; }
+};
+
+/// A step of `batch` samples that go through in `slices`.
+class Planner {
+ public:
+  Planner(const Program& program, const Target& target, Options options, int64_t slices)
+      : program_(program), target_(target), options_(std::move(options)), slices_(slices) {}
+
+  PlannedStep at(int64_t batch) const {
+    PlannedStep step;
+    Options whole = options_;
+    whole.batch = batch;
+    std::set<std::pair<Slice, int64_t>> planned;
+    for (const SliceOfBatch& slice : slices_of(batch, slices_)) {
+      if (!planned.insert({slice.slice, slice.samples}).second) continue;
+      step.parts.push_back(plan(slice.options(whole)));
+      step.slot = std::max(step.slot, rounded(step.parts.back().memory.slot));
+      add_variables(*step.parts.back().program, program_.ir(), step.variables);
+    }
+    if (step.parts.size() > 1) {
+      step.slot += gathered_bytes(*step.parts.front().program, batch);
+    }
+    return step;
+  }
+
+ private:
+  PlannedPart plan(const Options& options) const {
+    PlannedPart part{program_.ir().clone(), {}};
+    run_passes(*part.program, pipeline(options), options, target_);
+    part.memory = memory_plan(*part.program, options);
+    return part;
+  }
+
+  const Program& program_;
+  const Target& target_;
+  Options options_;
+  int64_t slices_;
+};
 
 /// The names of a body's ops, the first few.
 std::string ops_text(const ir::Graph& body) {
@@ -80,11 +123,8 @@ void print_kernels(const ir::Program& program, bool each) {
 }
 
 /// The largest batch whose plan takes at most `limit` bytes; 0 when none does.
-int64_t largest_batch(const Program& program, const Target& target, const Options& options,
-                      int64_t limit) {
-  const auto fits = [&](int64_t batch) {
-    return plan_at(program, target, options, batch).memory.total() <= limit;
-  };
+int64_t largest_batch(const Planner& planner, int64_t limit) {
+  const auto fits = [&](int64_t batch) { return planner.at(batch).total() <= limit; };
   int64_t good = 0, bad = 1;
   while (bad <= kMostBatch && fits(bad)) {
     good = bad;
@@ -107,10 +147,13 @@ int run(const PlanFlags& flags) {
   options.mode = mode_named(flags.mode);
   options.dtype = dtype_of(flags.place);
   options.amp = amp_of(flags.place);
+  const bool trains = options.mode == Mode::train;
+  options.weighted = trains && flags.micro_batches > 1;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
-  const PlannedStep step = plan_at(program, target, options, flags.batch);
-  const MemoryPlan& plan = step.memory;
-  const int64_t fitting = limit > 0 ? largest_batch(program, target, options, limit) : 0;
+  const Planner planner(program, target, options, trains ? flags.micro_batches : 1);
+  const PlannedStep step = planner.at(flags.batch);
+  const PlannedPart& peak = step.largest();
+  const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
   fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode,
              target.name(), flags.batch);
@@ -118,17 +161,18 @@ int run(const PlanFlags& flags) {
     fmt::print(
         "  planned without library kernels: the target's instruction set is not this one's\n");
   }
-  fmt::print("  {:<12} {:>12}\n", "arena", bytes_text(static_cast<double>(plan.total())));
-  fmt::print("  {:<12} {:>12}\n", "state", bytes_text(static_cast<double>(plan.state)));
+  fmt::print("  {:<12} {:>12}\n", "arena", bytes_text(static_cast<double>(step.total())));
+  fmt::print("  {:<12} {:>12}\n", "state", bytes_text(static_cast<double>(step.variables.bytes())));
   fmt::print("  {:<12} {:>12}  (two of {})\n", "slots",
-             bytes_text(2 * static_cast<double>(plan.slot)),
-             bytes_text(static_cast<double>(plan.slot)));
-  fmt::print("  {:<12} {:>12}\n", "transient", bytes_text(static_cast<double>(plan.transient)));
-  fmt::print("in use at the peak, at {}\n", plan.peak);
-  for (const auto& [holds, bytes] : plan.at_peak) {
+             bytes_text(2 * static_cast<double>(step.slot)),
+             bytes_text(static_cast<double>(step.slot)));
+  fmt::print("  {:<12} {:>12}\n", "transient",
+             bytes_text(static_cast<double>(peak.memory.transient)));
+  fmt::print("in use at the peak, at {}\n", peak.memory.peak);
+  for (const auto& [holds, bytes] : peak.memory.at_peak) {
     fmt::print("  {:<12} {:>12}\n", name_of(holds), bytes_text(static_cast<double>(bytes)));
   }
-  print_kernels(*step.program, flags.kernels);
+  print_kernels(*peak.program, flags.kernels);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
 }
@@ -141,6 +185,9 @@ void add_plan(CLI::App& app, Action& action) {
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
   command->add_option("--batch", flags->batch, "samples a step")
+      ->check(must_be_count)
+      ->capture_default_str();
+  command->add_option("--micro-batches", flags->micro_batches, "slices of a training step's batch")
       ->check(must_be_count)
       ->capture_default_str();
   command->add_option("--pipeline", flags->mode, "train, eval or predict")->capture_default_str();

@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 struct TrainFlags {
   std::string program, data, val, params, save, log_json;
-  int64_t epochs = 1, batch = 0, max_steps = 0;
+  int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
   double lr = 0;
   bool drop_last = false, verify_plan = false;
@@ -143,6 +143,7 @@ class Training {
   ExecutorOptions options() const {
     ExecutorOptions options = executor_options(flags_.place, flags_.seed);
     options.verify_plan = flags_.verify_plan;
+    options.micro_batches = flags_.micro_batches;
     return options;
   }
 
@@ -267,6 +268,11 @@ void add_train(CLI::App& app, Action& action) {
       ->check(must_be_count)
       ->capture_default_str();
   add_batch(*command, flags->batch);
+  command
+      ->add_option("--micro-batches", flags->micro_batches,
+                   "slices that a step's batch goes through in, to save memory")
+      ->check(must_be_count)
+      ->capture_default_str();
   command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
       ->check(must_be_positive);
   command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling")

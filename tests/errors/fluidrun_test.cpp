@@ -314,5 +314,20 @@ TEST_F(Fluidrun, LooksAtPrograms) {
   EXPECT_TRUE(std::filesystem::exists(dir_.file("out.fir")));
 }
 
+/// What follows "arena" in what a command says: "5.33 MiB".
+std::string arena_of(const std::string& said) {
+  const size_t at = said.find_first_not_of(' ', said.find("arena") + 5);
+  return said.substr(at, said.find_first_of(";\n", at) - at);
+}
+
+TEST_F(Fluidrun, PlansTheMemoryOfMicroBatchesAsTheyTakeIt) {
+  const std::string slices = " --batch 64 --micro-batches 3";
+  const Result trained = run("train line.fir --data synthetic-linear?limit=64" + slices);
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  const std::string planned = arena_of(run("plan line.fir" + slices).output);
+  EXPECT_EQ(arena_of(trained.output), planned);
+  EXPECT_NE(arena_of(run("plan line.fir --batch 64").output), planned);
+}
+
 }  // namespace
 }  // namespace fluid

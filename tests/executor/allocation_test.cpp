@@ -95,8 +95,9 @@ Program trained_by(Program net) {
 /// Steps of a network on ever new batches, after the first of each slot.
 class NetworkSteps {
  public:
-  NetworkSteps(const Program& net, bool libraries, int threads = 2)
-      : exe_(net, cpu(), {.batch = 8, .threads = threads, .libraries = libraries}) {
+  NetworkSteps(const Program& net, bool libraries, int threads = 2, int64_t slices = 1)
+      : exe_(net, cpu(),
+             {.batch = 8, .threads = threads, .micro_batches = slices, .libraries = libraries}) {
     run(4);
   }
   void run(int steps) {
@@ -124,6 +125,12 @@ TEST(Allocation, StepsOfGeneratedKernelsAllocateNothing) {
     EXPECT_EQ(allocations_during([&] { steps.run(100); }), 0) << net.ir().name;
     EXPECT_GT(steps.loss(), 0);
   }
+}
+
+TEST(Allocation, StepsInSlicesAllocateNothing) {
+  NetworkSteps steps(trained_by(mnist_fluid_program()), false, 2, 3);
+  EXPECT_EQ(allocations_during([&] { steps.run(100); }), 0);
+  EXPECT_GT(steps.loss(), 0);
 }
 
 TEST(Allocation, StepsOfLibraryKernelsAllocateLessThanAPage) {

@@ -52,13 +52,13 @@ TEST(Feeds, ConvertsAndScales) {
   Feed feed = image_feed();
   feed.scale = 1 / 255.f;
   std::vector<float> floats(3);
-  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(floats.data()),
-            1);
+  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, 0, 1,
+            reinterpret_cast<std::byte*>(floats.data()), 1);
   EXPECT_EQ(floats, (std::vector<float>{0, 51 * (1 / 255.f), 255 * (1 / 255.f)}));
   feed.type.dtype = f64;
   std::vector<double> doubles(3);
-  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, reinterpret_cast<std::byte*>(doubles.data()),
-            1);
+  copy_feed(Tensor::of<uint8_t>({1, 3}, bytes), feed, 0, 1,
+            reinterpret_cast<std::byte*>(doubles.data()), 1);
   EXPECT_EQ(doubles[1], 51 * double{1 / 255.f});
 }
 
@@ -81,7 +81,8 @@ TEST(Feeds, NormalisesEveryChannel) {
     feed.channels = channels;
     for (const int threads : {1, 2, 3}) {
       std::vector<double> copy(static_cast<size_t>(column.numel()), NAN);
-      copy_feed(column, feed, reinterpret_cast<std::byte*>(copy.data()), threads);
+      copy_feed(column, feed, 0, column.shape()[0], reinterpret_cast<std::byte*>(copy.data()),
+                threads);
       for (size_t i = 0; i < copy.size(); ++i) {
         const double x = column.at(static_cast<int64_t>(i));
         ASSERT_EQ(copy[i], normalised(feed, x, i / inner % 3)) << i;
@@ -90,17 +91,32 @@ TEST(Feeds, NormalisesEveryChannel) {
   }
 }
 
+TEST(Feeds, CopiesSomeSamples) {
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  std::vector<float> copy(4);
+  auto* to = reinterpret_cast<std::byte*>(copy.data());
+  Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch, 2}, {}}};
+  copy_feed(Tensor::of<float>({3, 2}, values), feed, 1, 2, to, 1);
+  EXPECT_EQ(copy, (std::vector<float>{3, 4, 5, 6}));
+  feed.type.shape = {4};  // of no sample: whole in every slice
+  copy_feed(Tensor::of<float>({4}, std::span(values).first(4)), feed, 1, 2, to, 1);
+  EXPECT_EQ(copy, (std::vector<float>{1, 2, 3, 4}));
+}
+
 TEST(Feeds, NormalisesFeaturesAndSingleNumbers) {
   const std::vector<float> values = {1, 2, 3, 4};
   std::vector<float> copy(4);
   Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch, 2}, {}}};
   feed.channels = {{1, 2}, {0, 4}};
-  copy_feed(Tensor::of<float>({2, 2}, values), feed, reinterpret_cast<std::byte*>(copy.data()), 1);
+  copy_feed(Tensor::of<float>({2, 2}, values), feed, 0, 2,
+            reinterpret_cast<std::byte*>(copy.data()), 1);
   EXPECT_EQ(copy, (std::vector<float>{0, 0.5, 1, 1}));
   feed.channels = {{1, 2}};
-  copy_feed(Tensor::of<float>({4}, values), feed, reinterpret_cast<std::byte*>(copy.data()), 1);
+  feed.type.shape = {kBatch};
+  copy_feed(Tensor::of<float>({4}, values), feed, 0, 4, reinterpret_cast<std::byte*>(copy.data()),
+            1);
   EXPECT_EQ(copy, (std::vector<float>{0, 0.5, 1, 1.5}));
-  copy_feed(Tensor(f32, {0, 2}), feed, nullptr, 1);
+  copy_feed(Tensor(f32, {0}), feed, 0, 0, nullptr, 1);
 }
 
 /// What a program with options reads of an image of two channels, one pixel each.
@@ -138,7 +154,8 @@ TEST(Feeds, CopiesTheSameBytesWithAnyNumberOfThreads) {
   Feed feed{.name = "x", .recorded = f32, .type = Type{f32, {kBatch}, {}}};
   for (const int threads : {1, 2, 3}) {
     std::vector<float> copy(static_cast<size_t>(n), -1);
-    copy_feed(column, feed, reinterpret_cast<std::byte*>(copy.data()), threads);
+    copy_feed(column, feed, 0, column.shape()[0], reinterpret_cast<std::byte*>(copy.data()),
+              threads);
     EXPECT_TRUE(std::equal(copy.begin(), copy.end(), column.as<float>().begin())) << threads;
   }
 }

@@ -60,6 +60,14 @@ Mode mode_named(const std::string& name) {
   return modes.at(name);
 }
 
+Slice slice_named(const std::string& name) {
+  static const std::map<std::string, Slice> slices = {{"first", Slice::first},
+                                                      {"middle", Slice::middle},
+                                                      {"last", Slice::last},
+                                                      {"empty", Slice::empty}};
+  return slices.at(name);
+}
+
 struct Setting {
   Options options;
   bool library = false;
@@ -72,6 +80,8 @@ Setting setting_of(const std::string& text) {
     if (key == "mode") s.options.mode = mode_named(value);
     if (key == "batch") s.options.batch = std::stoll(value);
     if (key == "amp") s.options.amp = {.dtype = dtype_named(value).value()};
+    if (key == "slice") s.options.slice = slice_named(value);
+    if (key == "weighted") s.options.weighted = value == "yes";
     if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
     if (key == "dtype") s.options.dtype = dtype_named(value);
     if (key == "feed") s.options.feeds.insert(value);

@@ -1,20 +1,12 @@
-#include "passes/loss_scale.h"
-
 #include "ops/operators.h"
 #include "ops/record.h"
+#include "passes/loss_scale.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
-
-Value variable(ir::Graph& graph, const Recipe& recipe, std::string_view name, DType dtype,
-               double initial) {
-  return record_source(graph, "state", std::string(name), Type{dtype, {}, {}},
-                       {{"init", std::string("constant")}, {"value", initial}},
-                       recipe.directive().loc);
-}
 
 /// Whether all gradients are finite.
 Value all_finite(const Recipe& recipe) {
@@ -31,8 +23,8 @@ Value all_finite(const Recipe& recipe) {
 void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
   const Value applies = recipe.applies();
   const Loc& loc = recipe.directive().loc;
-  const Value good = variable(graph, recipe, kGoodSteps, i64, 0);
-  const Value skipped = variable(graph, recipe, kSkippedSteps, i64, 0);
+  const Value good = loss_scale_state(graph, kGoodSteps, i64, 0, loc);
+  const Value skipped = loss_scale_state(graph, kSkippedSteps, i64, 0, loc);
   const Value run = good + 1;
   const Value grows = equal(run, scalar_like(run, static_cast<double>(s.interval)));
   const Value zero = scalar_like(run, 0);
@@ -53,31 +45,23 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
   const LossScale& settings = options.amp->loss_scale;
   const Recipe recipe(*directive);
-  Value scale;
-  const ir::Op* seed = recipe.seed().op();
-  rewrite_ops(graph, [&](ir::Op& op) {
-    if (&op != seed) return Values();
-    scale = variable(graph, recipe, kLossScale, f32, settings.initial);
-    const Values unscaled = record(graph, op.name, op.operands, op.attrs, op.loc);
-    return Values{unscaled[0] * cast(scale, unscaled[0].dtype())};
-  });
-  const size_t first = graph.ops.size();
   ir::RecordAs as(graph, recipe.recording());
+  const Value scale = loss_scale_state(graph, kLossScale, f32, settings.initial, directive->loc);
   const Value unscale = 1.0 / scale;
   recipe.replace_gradients([&](Value g) { return g * cast(unscale, g.dtype()); });
   recipe.set_applies(all_finite(recipe));
   store_next(graph, settings, scale, recipe);
-  graph.move_tail(first, first - 1);  // the directive stays last
+  move_last(graph, directive);
   return true;
 }
 
 }  // namespace
 
-Pass loss_scale_pass() {
-  return {.name = "loss_scale",
+Pass unscale_gradients_pass() {
+  return {.name = "unscale_gradients",
           .doc =
-              "Scales the loss so that its gradients fit half precision, takes the scale off the "
-              "gradients, and skips steps where one is not finite.",
+              "Takes the loss scale off the gradients, skips the step where one is not finite, and "
+              "moves the scale on.",
           .needs = {"gradients"},
           .gives = {},
           .run = run};

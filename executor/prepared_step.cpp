@@ -1,0 +1,115 @@
+#include "executor/prepared_step.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "passes/metrics.h"
+
+namespace fluid {
+namespace {
+
+bool is_batched(const Shape& shape) {
+  return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
+}
+
+const ir::Output* find_output(const ir::Program& program, const std::string& name) {
+  const auto& outputs = program.main().outputs;
+  const auto found = std::ranges::find(outputs, name, &ir::Output::name);
+  return found == outputs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
+  std::vector<int64_t> dims;
+  for (const Dim& d : shape) dims.push_back(d.at(batch));
+  return dims;
+}
+
+int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
+  int64_t bytes = 0;
+  for (const ir::Output& o : part.main().outputs) {
+    if (is_batched(o.value.shape())) bytes += rounded(o.value.type().bytes_at(batch));
+  }
+  return bytes;
+}
+
+PreparedStep::PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded)
+    : options_(std::move(options)), runs_(std::move(runs)), recorded_(recorded) {
+  for (const Run& run : runs_) {
+    slot_bytes_ = std::max(slot_bytes_, rounded(run.part->plan.slot));
+  }
+  if (runs_.size() > 1) plan_gathering();
+}
+
+void PreparedStep::plan_gathering() {
+  int64_t offset = slot_bytes_;
+  slot_bytes_ += gathered_bytes(*runs_.front().part->program, options_.batch);
+  for (const ir::Output& o : runs_.front().part->program->main().outputs) {
+    const Type type = o.value.type();
+    if (!is_batched(type.shape)) continue;
+    Gathered g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
+    for (const Run& run : runs_) {
+      const ir::Output* part = find_output(*run.part->program, o.name);
+      check(part != nullptr, "output '" + o.name + "' is missing in a slice");
+      g.from.push_back(run.part->plan.values.at(part->value).offset);
+      g.to.push_back(g.offset + type.bytes_at(run.slice.first));
+      g.bytes.push_back(type.bytes_at(run.slice.samples));
+    }
+    offset += rounded(type.bytes_at(options_.batch));
+    gathered_.push_back(std::move(g));
+  }
+}
+
+Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
+                          const std::shared_ptr<Arena>& arena) const {
+  const Range& range = runs_.back().part->plan.values.at(output.value);
+  check(range.region == Region::slot, "output '" + output.name + "' has no slot");
+  const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
+  const int64_t offset = gathered == gathered_.end() ? range.offset : gathered->offset;
+  return Tensor::view(output.value.dtype(), extents(output.value.shape(), options_.batch),
+                      slot + offset, arena);
+}
+
+void PreparedStep::bind_outputs(const Memory& memory, const std::shared_ptr<Arena>& arena) {
+  const ir::Program& program = *runs_.back().part->program;
+  for (size_t slot = 0; slot < 2; ++slot) {
+    std::vector<Output>& bound = bound_[slot];
+    const bool first = bound.empty();
+    size_t number = 0;
+    metrics_[slot].clear();
+    const auto part_of = [&](const std::string& name, std::string_view part) {
+      const ir::Output* found = find_output(program, name + std::string(part));
+      check(found != nullptr, "metric '" + name + "' lacks its parts");
+      return view(*found, memory.slots[slot], arena);
+    };
+    for (const ir::Output& declared : recorded_.main().outputs) {
+      const ir::Output* found = find_output(program, declared.name);
+      if (found == nullptr) continue;
+      const bool is_figure = is_metric(declared.value);
+      if (is_figure) {
+        metrics_[slot].push_back(
+            {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
+      }
+      if (first) bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
+      bound[number++].value = view(*found, memory.slots[slot], arena);
+    }
+  }
+}
+
+void PreparedStep::gather(size_t run, std::byte* slot) const {
+  for (const Gathered& g : gathered_) {
+    std::memcpy(slot + g.to[run], slot + g.from[run], static_cast<size_t>(g.bytes[run]));
+  }
+}
+
+const std::vector<Output>& PreparedStep::read(size_t slot) {
+  for (const MetricView& metric : metrics_[slot]) {
+    Output& output = bound_[slot][metric.output];
+    output.sum = metric.sum.item();
+    output.weight = metric.weight.item();
+  }
+  return bound_[slot];
+}
+
+}  // namespace fluid

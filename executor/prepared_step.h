@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/arena.h"
+#include "executor/device.h"
+#include "executor/feeds.h"
+#include "executor/outputs.h"
+#include "executor/slices.h"
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// What runs at once: a step, or the part of it that slices of a batch go through.
+struct Part {
+  Options options;
+  std::unique_ptr<ir::Program> program;  ///< after the pipeline
+  MemoryPlan plan;
+  std::unique_ptr<Executable> executable;
+  std::vector<Feed> feeds;
+};
+
+/// Where an output's metric is read: views of one slot.
+struct MetricView {
+  size_t output = 0;  ///< its number
+  Tensor sum;
+  Tensor weight;
+};
+
+/// A step for one mode, batch size and set of feeds.
+class PreparedStep {
+ public:
+  struct Run {
+    SliceOfBatch slice;
+    Part* part = nullptr;
+  };
+
+  /// `options`: of the whole step. `recorded` must live as long.
+  PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded);
+
+  const Options& options() const { return options_; }
+  const std::vector<Run>& runs() const { return runs_; }
+  const std::vector<Feed>& feeds() const { return runs_.front().part->feeds; }
+  /// Bytes of a slot: what every part needs there, and the outputs gathered from the slices.
+  int64_t slot_bytes() const { return slot_bytes_; }
+  size_t outputs() const { return bound_[0].size(); }  ///< how many there are
+
+  /// Points the outputs at the memory of each slot, which `arena` owns. In place: a user may hold
+  /// them, with the figures of a step that has run.
+  void bind_outputs(const Memory& memory, const std::shared_ptr<Arena>& arena);
+  /// Moves what run number `run` left in a slot to its place among the outputs of the batch.
+  void gather(size_t run, std::byte* slot) const;
+  /// The outputs in a slot after the last run, with the figures of metrics read.
+  const std::vector<Output>& read(size_t slot);
+
+ private:
+  /// An output with a row or more a sample: the slices' parts of it are put together.
+  struct Gathered {
+    std::string name;
+    int64_t offset = 0;             ///< of the whole in the slot
+    std::vector<int64_t> from, to;  ///< of each run's part
+    std::vector<int64_t> bytes;
+  };
+  void plan_gathering();
+  Tensor view(const ir::Output& output, std::byte* slot, const std::shared_ptr<Arena>& arena) const;
+
+  Options options_;
+  std::vector<Run> runs_;
+  const ir::Program& recorded_;
+  int64_t slot_bytes_ = 0;
+  std::vector<Gathered> gathered_;
+  std::array<std::vector<Output>, 2> bound_;
+  std::array<std::vector<MetricView>, 2> metrics_;
+};
+
+/// Bytes of the outputs with a row a sample that `part`, a slice's program, has, for a whole batch:
+/// they are gathered behind the slices' own.
+int64_t gathered_bytes(const ir::Program& part, int64_t batch);
+
+/// `bytes` up to where the next region or value may start.
+inline int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+std::vector<int64_t> extents(const Shape& shape, int64_t batch);
+
+}  // namespace fluid

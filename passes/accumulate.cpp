@@ -1,0 +1,125 @@
+#include <map>
+
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/source_kind.h"
+#include "passes/outputs_add_up.h"
+#include "passes/passes.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Makes a slice's executable of a whole step's. What a step computes lies in states until its last
+/// slice: sums of gradients as "<parameter>.grad", of outputs as "<output>.part"; what it writes
+/// into recorded states, such as running statistics, as "<state>.part", which the next slice reads
+/// in their stead: the state itself is written by the last slice alone, if the step is applied.
+class Accumulation {
+ public:
+  Accumulation(ir::Graph& graph, const Recipe& recipe, Slice slice)
+      : graph_(graph), recipe_(recipe), slice_(slice) {}
+
+  void run() {
+    if (slice_ == Slice::empty) {
+      graph_.erase_if(is_store);
+      recipe_.replace_gradients([](Value g) { return zeros_like(g); });
+      replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
+      std::erase_if(graph_.outputs, [](const ir::Output& o) { return !adds_up(o); });
+      return;
+    }
+    divert_recorded_states();
+    add_gradients();
+    replace_summands(graph_,
+                     [&](const std::string& name, Value v) { return added(name + ".part", v); });
+    if (slice_ == Slice::last) return;
+    std::erase_if(graph_.outputs, adds_up);
+    for (const auto& [name, value] : kept_) {
+      record_store(graph_, name, value, recipe_.directive().loc);
+    }
+  }
+
+ private:
+  static Value zeros_like(Value v) {
+    return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
+  }
+
+  void divert_recorded_states() {
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) diverted_[op->symbol] = Value();
+    }
+    if (slice_ != Slice::first) {
+      rewrite_ops(graph_, [&](ir::Op& op) { return reading_part(op); });
+    }
+    if (slice_ == Slice::last) return;
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) op->symbol += ".part";
+    }
+  }
+
+  /// Turns the reads of what `op` reads from a state that an earlier slice wrote to its part.
+  Values reading_part(ir::Op& op) {
+    for (Value& v : op.operands) {
+      const auto found = diverted_.find(v.op()->symbol);
+      if (found == diverted_.end() || !is_variable(*v.op())) continue;
+      if (!found->second) found->second = state(found->first + ".part", v.type());
+      v = found->second;
+    }
+    return {};
+  }
+
+  void add_gradients() {
+    size_t i = 0;
+    recipe_.replace_gradients([&](Value g) {
+      const std::string& parameter = recipe_.parameters()[i++];
+      ir::RecordAs as(graph_, {ir::Role::backward, recipe_.directive().loc,
+                               recipe_.directive().scope, parameter});
+      return added(parameter + ".grad", g);
+    });
+  }
+
+  Value state(const std::string& name, const Type& type) {
+    return record_source(graph_, "state", name, type, {}, recipe_.directive().loc);
+  }
+
+  /// The sum with this slice.
+  Value added(const std::string& name, Value v) {
+    const Value sum = slice_ == Slice::first ? v : v + state(name, v.type());
+    kept_.emplace_back(name, sum);
+    return sum;
+  }
+
+  ir::Graph& graph_;
+  const Recipe& recipe_;
+  Slice slice_;
+  std::map<std::string, Value> diverted_;  ///< by recorded state; its part, where it is read
+  std::vector<std::pair<std::string, Value>> kept_;
+};
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr || options.slice == Slice::whole) return false;
+  Accumulation(graph, Recipe(*directive), options.slice).run();
+  if (options.slice == Slice::first || options.slice == Slice::middle) {
+    graph.erase_if([&](const ir::Op& op) { return &op == directive; });
+    move_stores_last(graph);
+  } else {
+    move_last(graph, directive);
+  }
+  return true;
+}
+
+}  // namespace
+
+Pass accumulate_pass() {
+  return {.name = "accumulate",
+          .doc =
+              "Makes the executable of one slice of a batch: the sums of its gradients and outputs "
+              "with those of the slices before wait in states for the last slice, which updates.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid

@@ -1,0 +1,29 @@
+#include "passes/outputs_add_up.h"
+
+#include "ops/functions.h"
+#include "passes/metrics.h"
+
+namespace fluid {
+
+bool adds_up(const ir::Output& output) {
+  const auto is_batched = [](const Dim& d) { return d.batch; };
+  return is_metric(output.value) ||
+         (is_float(output.value.dtype()) && std::ranges::none_of(output.value.shape(), is_batched));
+}
+
+void replace_summands(ir::Graph& graph,
+                      const std::function<Value(const std::string&, Value)>& total) {
+  for (ir::Output& o : graph.outputs) {
+    if (!adds_up(o)) continue;
+    ir::Op& op = *o.value.op();
+    ir::RecordAs as(graph, {ir::Role::metric, op.loc, op.scope, ""});
+    if (is_metric(o.value)) {
+      const Value sum = total(o.name + std::string(kMetricSum), o.value);
+      o.value = metric(sum, total(o.name + std::string(kMetricWeight), op.result(1)));
+    } else {
+      o.value = total(o.name, o.value);
+    }
+  }
+}
+
+}  // namespace fluid

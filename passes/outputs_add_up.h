@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// Whether an output's figure for a batch is the sum of those of its parts, where each is weighted
+/// by its samples: a metric, or a float that has no batch extent, such as a loss.
+bool adds_up(const ir::Output& output);
+
+/// Puts `total(name, value)` in the place of each summand of the outputs that add up: "loss", or
+/// "accuracy.sum" and "accuracy.weight" of a metric.
+void replace_summands(ir::Graph& graph,
+                      const std::function<Value(const std::string&, Value)>& total);
+
+}  // namespace fluid

@@ -1,0 +1,39 @@
+#include "ops/record.h"
+#include "passes/loss_scale.h"
+#include "passes/passes.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+
+Value loss_scale_state(ir::Graph& graph, std::string_view name, DType dtype, double initial,
+                       const Loc& loc) {
+  if (ir::Op* known = graph.find("state", name)) return known->result();
+  return record_source(graph, "state", std::string(name), Type{dtype, {}, {}},
+                       {{"init", std::string("constant")}, {"value", initial}}, loc);
+}
+
+namespace {
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
+  Recipe(*directive).scale_seed([&] {
+    return loss_scale_state(graph, kLossScale, f32, options.amp->loss_scale.initial,
+                            directive->loc);
+  });
+  return true;
+}
+
+}  // namespace
+
+Pass scale_loss_pass() {
+  return {.name = "scale_loss",
+          .doc = "Scales the loss so that its gradients fit half precision.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid
