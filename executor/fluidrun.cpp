@@ -1,13 +1,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
+#include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -97,14 +100,19 @@ int main_of(int argc, char** argv) {
                  "options from a TOML file: batch = 100; below [train], only train's");
   app.config_formatter(std::make_shared<OptionFile>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
+  // CLI11 would split what looks like a list in another program's command line.
+  char** const end = argv + argc;
+  char** mark = std::find(argv, end, std::string_view("--"));
+  if (std::find(argv, mark, std::string_view("launch")) == mark) mark = end;
   Action action;
+  add_launch(app, action, {std::min(mark + 1, end), end});
   for (const auto add : {add_train, add_eval, add_predict, add_run, add_show, add_summary, add_opt,
                          add_plan, add_bench, add_devices, add_verify}) {
     add(app, action);
   }
   for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(mark - argv), argv);
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
@@ -118,6 +126,7 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace fluid;
+  if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
   if (std::getenv("GOMP_SPINCOUNT") == nullptr) spin_briefly(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
   try {

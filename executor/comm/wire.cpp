@@ -139,6 +139,16 @@ Socket listen_at(const std::string& host, int port) {
   return socket;
 }
 
+int port_of(const Socket& listener) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  check(getsockname(listener.fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0,
+        "a listening socket has an address");
+  const bool v6 = address.ss_family == AF_INET6;
+  return ntohs(v6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                  : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline) {
   Addresses addresses = resolve(host.c_str(), port, AF_UNSPEC);
   while (true) {

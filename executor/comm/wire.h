@@ -59,6 +59,9 @@ class Socket {
 /// UserError when the port is in use or not to be had.
 Socket listen_at(const std::string& host, int port);
 
+/// The port that `listener` was given where it asked for port 0: any free one.
+int port_of(const Socket& listener);
+
 /// Connects, and tries again until `deadline` while nobody listens. Throws UserError for a host
 /// that has no address, DeviceError at the deadline.
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -16,6 +18,8 @@ using Action = std::function<int()>;
 void add_bench(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
+/// `program` is what follows "--": a command line that is not this program's.
+void add_launch(CLI::App& app, Action& action, std::vector<std::string> program);
 void add_opt(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);

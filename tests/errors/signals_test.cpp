@@ -4,11 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
@@ -38,15 +36,6 @@ class Signals : public FluidrunTest {
     if (child_ > 0) waitpid(child_, nullptr, 0);
   }
 
-  template <class F>
-  static bool until(F holds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return true;
-  }
   std::string log() const {
     const std::string path = dir_.file("log");
     return std::filesystem::exists(path) ? read_file(path) : "";

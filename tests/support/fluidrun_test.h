@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "tests/support/temp_dir.h"
 
@@ -71,6 +73,16 @@ class FluidrunTest : public ::testing::Test {
     return result.output;
   }
 
+  /// Waits up to a minute.
+  template <class F>
+  static bool until(F holds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
+  }
   /// All files, but of the kernel cache only what is no kernel.
   std::set<std::string> files() const {
     std::set<std::string> names;

@@ -1,16 +1,15 @@
 #include "tests/support/processes.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <utility>
 
+#include "executor/comm/wire.h"
 #include "ir/error.h"
 
 namespace fluid::testing {
@@ -39,17 +38,7 @@ void write_all(const std::string& text) {
 
 }  // namespace
 
-int free_port() {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
+int free_port() { return comm::port_of(comm::listen_at("127.0.0.1", 0)); }
 
 World loopback_world(int size) {
   World world;

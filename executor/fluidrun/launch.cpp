@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "executor/comm/wire.h"
+#include "executor/fluidrun/command.h"
+#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/ranks.h"
+#include "executor/fluidrun/signal_queue.h"
+#include "ir/error.h"
+#include "ir/text.h"
+
+namespace fluid {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct LaunchFlags {
+  int64_t nproc = 1, nnodes = 1, node_rank = 0, max_restarts = 0;
+  std::string master, log_dir;
+};
+
+/// Where rank 0 will serve the store.
+struct Master {
+  std::string host, port;
+};
+
+Master parse_master(const std::string& text) {
+  constexpr int64_t kMaxPort = 65535;
+  const size_t colon = text.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (colon == 0 || !must_be_count(port).empty() || port.size() > 5 ||
+      std::stoll(port) > kMaxPort) {
+    throw UserError("--master is '" + text + "', but must be HOST:PORT: where rank 0 waits");
+  }
+  return {text.substr(0, colon), port};
+}
+
+void check_flags(const LaunchFlags& flags) {
+  if (flags.node_rank >= flags.nnodes) {
+    throw UserError(
+        fmt::format("--node-rank is {}, but there are {} by --nnodes: nodes count from 0",
+                    flags.node_rank, flags.nnodes));
+  }
+  if (!flags.master.empty()) parse_master(flags.master);
+  if (flags.nnodes == 1) return;
+  if (flags.master.empty()) {
+    throw UserError("several nodes need --master HOST:PORT, the same on all: where rank 0 waits");
+  }
+  if (flags.max_restarts > 0) {
+    throw UserError("--max-restarts is for one node: several would not restart at the same time");
+  }
+}
+
+/// A program's path and argv. A subcommand's name means this program.
+CommandLine command_of(const std::vector<std::string>& words,
+                       const std::vector<std::string>& subcommands) {
+  if (words.empty()) {
+    throw UserError("launch needs a program after --: fluidrun launch --nproc 2 -- train ...");
+  }
+  const std::string& name = words.front();
+  if (std::ranges::find(subcommands, name) != subcommands.end()) {
+    CommandLine self{.path = fs::read_symlink("/proc/self/exe").string(), .arguments = words};
+    self.arguments.insert(self.arguments.begin(), "fluidrun");
+    return self;
+  }
+  if (name.find('/') != std::string::npos) {
+    if (access(name.c_str(), X_OK) == 0 && !fs::is_directory(name)) return {name, words};
+    const int error = fs::is_directory(name) ? EISDIR : errno;
+    throw UserError("cannot start '" + name + "': " + std::strerror(error));
+  }
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : CLI::detail::split(path == nullptr ? "" : path, ':')) {
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0 && !fs::is_directory(file)) return {file, words};
+  }
+  throw UserError("cannot start '" + name + "': PATH has no such program" +
+                  did_you_mean(name, subcommands));
+}
+
+using Variables = std::map<std::string, std::string>;
+
+Variables own_variables() {
+  Variables variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return variables;
+}
+
+/// What all ranks of this node find in their environment.
+Variables shared_variables(const LaunchFlags& flags) {
+  Variables variables = own_variables();
+  variables.erase("TORCHELASTIC_USE_AGENT_STORE");
+  if (!flags.master.empty()) variables.erase("FLUID_PORT");
+  variables["WORLD_SIZE"] = std::to_string(flags.nnodes * flags.nproc);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(flags.nproc);
+  // Of one node, so that ranks of two launches at one port tell themselves apart.
+  if (flags.nnodes == 1) {
+    variables.emplace("TORCHELASTIC_RUN_ID", fmt::format("{}.{}", getpid(), std::time(nullptr)));
+  }
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  variables.emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(cores / flags.nproc, 1)));
+  variables.emplace("OMP_DYNAMIC", "false");
+  variables.emplace("OMP_WAIT_POLICY", "passive");
+  return variables;
+}
+
+class Launch {
+ public:
+  Launch(const LaunchFlags& flags, CommandLine command)
+      : flags_(flags), command_(std::move(command)), variables_(shared_variables(flags)) {
+    if (flags.log_dir.empty()) return;
+    std::error_code error;
+    fs::create_directories(flags.log_dir, error);
+    if (error) {
+      throw UserError("cannot make --log-dir '" + flags.log_dir + "': " + error.message());
+    }
+  }
+
+  int run() {
+    SignalQueue signals;
+    for (int64_t restart = 0;; ++restart) {
+      Ranks ranks(rank_options(restart));
+      const std::optional<RankFailure> failure = ranks.run(signals);
+      if (!failure) return 0;
+      if (!ranks.stop_asked()) show(*failure);
+      if (ranks.stop_asked() || restart == flags_.max_restarts) return failure->exit_code();
+      fmt::print(stderr, "fluidrun: starting all ranks again: restart {} of {}\n", restart + 1,
+                 flags_.max_restarts);
+    }
+  }
+
+ private:
+  std::vector<RankOptions> rank_options(int64_t restart) {
+    const Master master = flags_.master.empty() ? free_master() : parse_master(flags_.master);
+    variables_["MASTER_ADDR"] = master.host;
+    variables_["MASTER_PORT"] = master.port;
+    variables_["TORCHELASTIC_RESTART_COUNT"] = std::to_string(restart);
+    std::vector<RankOptions> all;
+    for (int64_t local = 0; local < flags_.nproc; ++local) {
+      RankOptions options{.rank = flags_.node_rank * flags_.nproc + local,
+                          .command = command_,
+                          .on_terminal = local == 0};
+      variables_["RANK"] = std::to_string(options.rank);
+      variables_["LOCAL_RANK"] = std::to_string(local);
+      for (const auto& [name, value] : variables_) {
+        options.command.environment.push_back(name + "=" + value);
+      }
+      if (!flags_.log_dir.empty()) {
+        options.log = fs::path(flags_.log_dir) / fmt::format("workerlog.{}", options.rank);
+      }
+      if (restart > 0) options.heading = fmt::format("fluidrun: restart {}\n", restart);
+      all.push_back(std::move(options));
+    }
+    return all;
+  }
+
+  static Master free_master() {
+    const comm::Socket any = comm::listen_at("127.0.0.1", 0);
+    return {"127.0.0.1", std::to_string(comm::port_of(any))};
+  }
+
+  static void show(const RankFailure& failure) {
+    if (failure.last_lines.empty()) return;
+    const std::string where = failure.log.empty() ? "" : ", " + failure.log;
+    fmt::print(stderr, "the last lines of rank {}{}:\n{}", failure.rank, where, failure.last_lines);
+  }
+
+  const LaunchFlags& flags_;
+  CommandLine command_;
+  Variables variables_;
+};
+
+}  // namespace
+
+void add_launch(CLI::App& app, Action& action, std::vector<std::string> program) {
+  CLI::App* command =
+      app.add_subcommand("launch", "Run a program as several processes that work together");
+  const auto flags = std::make_shared<LaunchFlags>();
+  const CLI::Range sensible(1, 10'000);
+  command->add_option("--nproc", flags->nproc, "processes on this node")
+      ->check(must_be_count)
+      ->check(sensible)
+      ->capture_default_str();
+  command->add_option("--nnodes", flags->nnodes, "nodes, each of which runs launch")
+      ->check(must_be_count)
+      ->check(sensible)
+      ->capture_default_str();
+  command->add_option("--node-rank", flags->node_rank, "which of the nodes this is, from 0")
+      ->check(must_be_natural)
+      ->capture_default_str();
+  command->add_option("--master", flags->master,
+                      "HOST:PORT where rank 0 waits for the others; default: a free port of this "
+                      "node");
+  command->add_option("--log-dir", flags->log_dir,
+                      "write what rank N prints to workerlog.N here; the first one's is on the "
+                      "terminal anyway");
+  command
+      ->add_option("--max-restarts", flags->max_restarts,
+                   "how often all are started again after one has failed")
+      ->check(must_be_natural)
+      ->capture_default_str();
+  command->footer(
+      "Example: fluidrun launch --nproc 2 --log-dir logs -- train mnist_fluid --data digits\n\n"
+      "After -- stands a subcommand of fluidrun, or any program. Each process finds its place in\n"
+      "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun sets them, and its\n"
+      "share of the cores in OMP_NUM_THREADS.");
+  command->callback([&app, &action, flags, program = std::move(program)] {
+    action = [&app, flags, program] {
+      check_flags(*flags);
+      std::vector<std::string> subcommands;
+      for (const CLI::App* each : app.get_subcommands(nullptr)) {
+        if (each->get_name() != "launch") subcommands.push_back(each->get_name());
+      }
+      return Launch(*flags, command_of(program, subcommands)).run();
+    };
+  });
+}
+
+}  // namespace fluid

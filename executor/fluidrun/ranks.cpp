@@ -1,0 +1,148 @@
+#include "executor/fluidrun/ranks.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace fluid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// For the others to end by themselves after one has failed.
+constexpr std::chrono::seconds kGrace{3};
+
+/// How `id` has ended; nothing while it runs. It keeps its number until it is reaped.
+std::optional<siginfo_t> ending_of(pid_t id) {
+  siginfo_t info = {};
+  int error;
+  do {
+    error = waitid(P_PID, static_cast<id_t>(id), &info, WEXITED | WNOHANG | WNOWAIT);
+  } while (error != 0 && errno == EINTR);
+  if (error != 0 || info.si_pid == 0) return std::nullopt;
+  return info;
+}
+
+/// Of ranks that have ended at once the cause rather than the consequence, first: one that a signal
+/// killed, then one that failed by itself, then one that could not go on without another.
+int telling(const siginfo_t& ending) {
+  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone
+  if (ending.si_code != CLD_EXITED) return 0;
+  return ending.si_status == kDeviceRefused ? 2 : 1;
+}
+
+}  // namespace
+
+std::string RankFailure::text() const {
+  if (killed)
+    return fmt::format("rank {} was killed by signal {} ({})", rank, number, strsignal(number));
+  return fmt::format("rank {} ended with exit code {}", rank, number);
+}
+
+Ranks::Ranks(const std::vector<RankOptions>& options)
+    : Ranks() {  // so that ~Ranks() follows a throw
+  for (const RankOptions& rank : options) ranks_.emplace_back(rank);  // opens the logs
+  auto rank = ranks_.begin();
+  for (const RankOptions& one : options) {
+    const ChildProcess child = start_child(one.command);
+    rank->id = child.id;
+    rank->output.read_from(child.out, child.err);
+    ++rank;
+  }
+}
+
+Ranks::~Ranks() {
+  signal_all(SIGKILL);
+  for (Rank& rank : ranks_) {
+    if (rank.id > 0) waitpid(rank.id, nullptr, 0);
+  }
+}
+
+std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
+  while (!over()) {
+    wait(signals);
+    while (const std::optional<int> signal = signals.take()) take(*signal);
+    collect();
+    for (Rank& rank : ranks_) rank.output.pass_on(rank.id < 0);
+    if (deadline_ && Clock::now() >= *deadline_) {
+      signal_all(SIGKILL);
+      deadline_.reset();
+    }
+  }
+  if (failure_ && !failed_->on_terminal) failure_->last_lines = failed_->output.last_lines();
+  return failure_;
+}
+
+bool Ranks::over() const {
+  return std::ranges::all_of(ranks_,
+                             [](const Rank& rank) { return rank.id < 0 && !rank.output.open(); });
+}
+
+void Ranks::wait(const SignalQueue& signals) const {
+  std::vector<pollfd> events = {{signals.fd(), POLLIN, 0}};
+  for (const Rank& rank : ranks_) rank.output.wait_for(events);
+  int ms = -1;
+  if (deadline_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+    ms = static_cast<int>(std::max<int64_t>(left.count(), 0));
+  }
+  poll(events.data(), events.size(), ms);
+}
+
+void Ranks::take(int signal) {
+  if (signal == SIGCHLD) return;
+  if (signal == SIGUSR1) return signal_all(signal);
+  if (stop_asked_ || failure_) {
+    fmt::print(stderr, "fluidrun: killing all ranks\n");
+    stop_asked_ = true;
+    for (Rank& rank : ranks_) rank.output.leave_terminal();
+    return signal_all(SIGKILL);
+  }
+  fmt::print(stderr, "fluidrun: stopping: the ranks may finish; another signal kills them\n");
+  stop_asked_ = true;
+  for (Rank& rank : ranks_) rank.output.forgive_terminal();
+  signal_all(signal == SIGHUP ? SIGTERM : signal);
+}
+
+void Ranks::collect() {
+  Rank* worst = nullptr;
+  siginfo_t how = {};
+  for (Rank& rank : ranks_) {
+    const std::optional<siginfo_t> ending = rank.id < 0 ? std::nullopt : ending_of(rank.id);
+    if (!ending) continue;
+    kill(-rank.id, SIGKILL);  // what it has started and left behind
+    waitpid(rank.id, nullptr, 0);
+    rank.id = -1;
+    if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
+    if (worst != nullptr && telling(*ending) >= telling(how)) continue;
+    worst = &rank;
+    how = *ending;
+  }
+  if (worst != nullptr && !failure_) fail(*worst, how);
+}
+
+void Ranks::fail(Rank& rank, const siginfo_t& how) {
+  failed_ = &rank;
+  failure_ = RankFailure{.rank = rank.number,
+                         .killed = how.si_code != CLD_EXITED,
+                         .number = how.si_status,
+                         .log = rank.output.log()};
+  const auto running = std::ranges::count_if(ranks_, [](const Rank& r) { return r.id > 0; });
+  const bool stopping = running > 0 && !stop_asked_;
+  fmt::print(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");
+  if (!stopping) return;
+  signal_all(SIGTERM);
+  deadline_ = Clock::now() + kGrace;
+}
+
+void Ranks::signal_all(int number) {
+  for (const Rank& rank : ranks_) {
+    if (rank.id > 0) kill(-rank.id, number);
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/fluidrun/child_process.h"
+#include "executor/fluidrun/rank_output.h"
+#include "executor/fluidrun/signal_queue.h"
+
+namespace fluid {
+
+struct RankOptions {
+  int64_t rank = 0;
+  CommandLine command;
+  std::string log;  ///< see RankOutput
+  std::string heading;
+  bool on_terminal = false;
+};
+
+/// A rank that has ended badly.
+struct RankFailure {
+  int64_t rank = 0;
+  bool killed = false;
+  int number = 0;          ///< the signal that killed it, or its exit code
+  std::string last_lines;  ///< of its output, unless that was on the terminal
+  std::string log;
+
+  int exit_code() const { return killed ? 128 + number : number; }
+  std::string text() const;  ///< "rank 2 was killed by signal 9 (Killed)"
+};
+
+/// Processes that run together: when one fails, the others are stopped.
+class Ranks {
+ public:
+  /// Starts them all. Throws DeviceError when the system refuses.
+  explicit Ranks(const std::vector<RankOptions>& options);
+  /// Kills those that still run.
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+
+  /// Waits until all have ended and what they wrote is passed on; returns the first that failed.
+  /// The first signal to stop is handed to all, which then take the time they need; the next one
+  /// kills them. Says on stderr what happens.
+  std::optional<RankFailure> run(SignalQueue& signals);
+  bool stop_asked() const { return stop_asked_; }
+
+ private:
+  Ranks() = default;
+
+  struct Rank {
+    explicit Rank(const RankOptions& options)
+        : number(options.rank),
+          on_terminal(options.on_terminal),
+          output(options.log, options.heading, options.on_terminal) {}
+    int64_t number;
+    bool on_terminal;
+    pid_t id = -1;  ///< -1: it has ended
+    RankOutput output;
+  };
+
+  bool over() const;
+  void wait(const SignalQueue& signals) const;
+  void take(int signal);
+  /// Notes which ranks have ended.
+  void collect();
+  void fail(Rank& rank, const siginfo_t& how);
+  void signal_all(int number);
+
+  std::list<Rank> ranks_;
+  bool stop_asked_ = false;
+  std::optional<RankFailure> failure_;
+  Rank* failed_ = nullptr;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,308 @@
+// Small programs as ranks under `fluidrun launch`: how they find each other, end and fail.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "ir/atomic_file.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::string kMeeting = std::string(FLUID_BINARY_DIR) + "/meeting_program";
+
+class Launch : public FluidrunTest {
+ protected:
+  void TearDown() override {
+    if (launcher_ > 0) kill(launcher_, SIGKILL);
+    if (launcher_ > 0) waitpid(launcher_, nullptr, 0);
+  }
+
+  /// A shell script as the program of every rank.
+  Result launch(const std::string& flags, const std::string& script) const {
+    std::ofstream(dir_.file("script")) << script;
+    return run("launch " + flags + " -- sh script");
+  }
+  /// The same in the background; what it prints goes to the file "out".
+  void start(const std::string& flags, const std::string& script) {
+    std::ofstream(dir_.file("script")) << script;
+    launcher_ = fork();
+    if (launcher_ > 0) return;
+    const std::string command = "cd " + dir_.path() + " && exec " + kFluidrun + " launch " + flags +
+                                " -- sh script > out 2>&1";
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  int exit_code() {
+    int status = 0;
+    waitpid(launcher_, &status, 0);
+    launcher_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  std::string text_of(const std::string& file) const {
+    return std::filesystem::exists(dir_.file(file)) ? read_file(dir_.file(file)) : "";
+  }
+  /// Waits until as many files say so.
+  bool ready(int ranks, const std::string& name = "ready") const {
+    return until([&] {
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (!text_of(name + std::to_string(rank)).ends_with('\n')) return false;
+      }
+      return true;
+    });
+  }
+  /// Whether the processes whose ids the ranks wrote are gone.
+  bool gone(int ranks, const std::string& name = "ready") const {
+    return until([&] {
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (kill(std::stoi(text_of(name + std::to_string(rank))), 0) == 0) return false;
+      }
+      return true;
+    });
+  }
+
+  pid_t launcher_ = -1;
+};
+
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST_F(Launch, RanksMeet) {
+  const Result result = run("launch --nproc 3 --log-dir logs -- " + kMeeting);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.output, "restart 0, rank 0 of 3 sees 0=0 1=1 2=2\n");
+  EXPECT_EQ(text_of("logs/workerlog.0"), result.output);
+  EXPECT_EQ(text_of("logs/workerlog.2"), "restart 0, rank 2 of 3 sees 0=0 1=1 2=2\n");
+}
+
+TEST_F(Launch, NodesMeet) {
+  const std::string flags = " launch --nproc 2 --nnodes 2 --master 127.0.0.1:$port --node-rank ";
+  // A port that was free a moment ago, as the first node's rank 0 will find it.
+  const Result port = run("launch -- sh -c 'echo $MASTER_PORT'");
+  ASSERT_EQ(port.code, 0) << port.output;
+  const Result result =
+      run_command("port=" + port.output.substr(0, port.output.size() - 1) + "; " + kFluidrun +
+                  flags + "1 --log-dir logs -- " + kMeeting + " & " + kFluidrun + flags +
+                  "0 --log-dir logs -- " + kMeeting + "; wait");
+  expect_has(result.output, "restart 0, rank 0 of 4 sees 0=0 1=1 2=0 3=1\n");
+  EXPECT_EQ(text_of("logs/workerlog.3"), "restart 0, rank 3 of 4 sees 0=0 1=1 2=0 3=1\n");
+}
+
+TEST_F(Launch, TellsEachRankItsPlace) {
+  const Result result = launch("--nproc 2 --nnodes 3 --node-rank 1 --master host:4000",
+                               "echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE "
+                               "$MASTER_ADDR $MASTER_PORT $OMP_DYNAMIC $OMP_WAIT_POLICY\n");
+  EXPECT_EQ(result.output, "2 6 0 2 host 4000 false passive\n");
+}
+
+TEST_F(Launch, SharesTheCoresUnlessTold) {
+  before_ = "export OMP_WAIT_POLICY=active; ";
+  const std::string show = "echo $OMP_NUM_THREADS $OMP_WAIT_POLICY\n";
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  EXPECT_EQ(launch("--nproc 2", show).output, std::to_string(std::max(1, cores / 2)) + " active\n");
+  before_ += "export OMP_NUM_THREADS=7; ";
+  EXPECT_EQ(launch("--nproc 2", show).output, "7 active\n");
+}
+
+TEST_F(Launch, PassesArgumentsOnAsTheyAre) {
+  const Result result = run("launch -- printf '%s;' '[a,b]' '' --help -- '\"q\"' 'a b'");
+  EXPECT_EQ(result.output, "[a,b];;--help;--;\"q\";a b;");
+  EXPECT_EQ(result.code, 0);
+}
+
+TEST_F(Launch, RunsItsOwnSubcommands) {
+  const Result result = run("launch --nproc 2 -- show line.fir");
+  EXPECT_EQ(result.code, 0);
+  expect_has(result.output, "program @line {");
+}
+
+TEST_F(Launch, LosesNoOutput) {
+  const Result result = launch("--nproc 2 --log-dir logs",
+                               "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(std::ranges::count(result.output, '\n'), 20000);
+  EXPECT_TRUE(result.output.ends_with("line 19999\n"));
+  EXPECT_TRUE(text_of("logs/workerlog.0") == result.output);
+  EXPECT_TRUE(text_of("logs/workerlog.1") == result.output);
+}
+
+TEST_F(Launch, NamesTheRankThatFailsAndStopsTheOthers) {
+  const Clock::time_point begin = Clock::now();
+  const Result result = launch("--nproc 3 --log-dir logs",
+                               "trap '' TERM; echo $$ > ready$RANK\n"  // hears no friendly word
+                               "if [ $RANK = 1 ]; then\n"
+                               "  for i in 1 2 3 4 5 6 7 8 9 10 11; do echo line $i; done\n"
+                               "  sleep 0.3; printf 'no such file' >&2; exit 7\n"
+                               "fi\n"
+                               "while :; do sleep 0.1; done\n");
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_EQ(result.code, 7);
+  EXPECT_EQ(result.output,
+            "fluidrun: rank 1 ended with exit code 7; stopping the others\n"
+            "the last lines of rank 1, logs/workerlog.1:\n"
+            "line 3\nline 4\nline 5\nline 6\nline 7\nline 8\nline 9\nline 10\nline 11\n"
+            "no such file\n");
+  EXPECT_TRUE(gone(3));
+}
+
+TEST_F(Launch, NamesTheSignalThatKillsARank) {
+  const Result result = launch("--nproc 3",
+                               "echo $$ > ready$RANK; [ $RANK = 2 ] && kill -9 $$\n"
+                               "while :; do sleep 0.1; done\n");
+  EXPECT_EQ(result.code, 128 + SIGKILL);
+  EXPECT_EQ(result.output,
+            "fluidrun: rank 2 was killed by signal 9 (Killed); stopping the others\n");
+}
+
+TEST_F(Launch, LetsRanksEndOneByOne) {
+  const Result result = launch("--nproc 3", "sleep 0.$RANK; echo bye\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.output, "bye\n");
+}
+
+TEST_F(Launch, StartsAgainAfterAFailure) {
+  std::ofstream(dir_.file("meet")) << "[ $RANK = 1 ] && [ $TORCHELASTIC_RESTART_COUNT = 0 ] && "
+                                      "exit 5\n"
+                                   << kMeeting << "\n";
+  const Result result = run("launch --nproc 2 --max-restarts 2 --log-dir logs -- sh meet");
+  EXPECT_EQ(result.code, 0);
+  expect_has(result.output,
+             "fluidrun: rank 1 ended with exit code 5; stopping the others\n"
+             "fluidrun: starting all ranks again: restart 1 of 2\n"
+             "restart 1, rank 0 of 2 sees 0=0 1=1\n");
+  EXPECT_EQ(text_of("logs/workerlog.1"),
+            "fluidrun: restart 1\nrestart 1, rank 1 of 2 sees 0=0 1=1\n");
+}
+
+TEST_F(Launch, GivesUpAfterTheLastRestart) {
+  const Result result = launch("--nproc 2 --max-restarts 2", "exit $((RANK * 4))\n");
+  EXPECT_EQ(result.code, 4);
+  expect_has(result.output, "restart 2 of 2\nfluidrun: rank 1 ended with exit code 4");
+}
+
+constexpr const char* kCareful =
+    "trap 'echo saved >> ready$RANK; echo saved; exit 0' INT TERM\n"
+    "echo $$ > ready$RANK\n"
+    "while :; do sleep 0.05; done\n";
+
+TEST_F(Launch, AFirstSignalLetsRanksFinish) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(number);
+    for (const char* rank : {"0", "1"}) {
+      std::filesystem::remove(dir_.file(std::string("ready") + rank));
+    }
+    start("--nproc 2 --max-restarts 3", kCareful);
+    ASSERT_TRUE(ready(2));
+    kill(launcher_, number);
+    EXPECT_EQ(exit_code(), 0);
+    const std::string out = text_of("out");
+    expect_has(out, "fluidrun: stopping: the ranks may finish; another signal kills them\n");
+    expect_has(out, "\nsaved\n");
+    EXPECT_TRUE(text_of("ready1").ends_with("\nsaved\n"));
+  }
+}
+
+TEST_F(Launch, ASecondSignalKills) {
+  start("--nproc 2 --max-restarts 3",
+        "trap 'echo asked > asked$RANK' INT; trap '' TERM\n"
+        "echo $$ > ready$RANK\n"
+        "while :; do sleep 0.05; done\n");
+  ASSERT_TRUE(ready(2));
+  kill(launcher_, SIGINT);
+  ASSERT_TRUE(ready(2, "asked"));
+  kill(launcher_, SIGINT);
+  EXPECT_EQ(exit_code(), 128 + SIGKILL);
+  expect_has(text_of("out"), "fluidrun: killing all ranks\n");
+  EXPECT_TRUE(gone(2));
+}
+
+TEST_F(Launch, HandsOnTheSignalToSave) {
+  start("--nproc 2", "trap 'echo saved > saved$RANK' USR1\n" + std::string(kCareful));
+  ASSERT_TRUE(ready(2));
+  kill(launcher_, SIGUSR1);
+  EXPECT_TRUE(ready(2, "saved"));
+  kill(launcher_, SIGTERM);
+  EXPECT_EQ(exit_code(), 0);
+}
+
+TEST_F(Launch, RanksDoNotOutliveIt) {
+  start("--nproc 2", kCareful);
+  ASSERT_TRUE(ready(2));
+  kill(launcher_, SIGKILL);
+  EXPECT_EQ(exit_code(), 128 + SIGKILL);
+  EXPECT_TRUE(gone(2));
+}
+
+TEST_F(Launch, WhatRanksLeaveBehindIsKilled) {
+  const Result result = launch("--nproc 2", "sleep 1000 &\necho $! > ready$RANK\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(gone(2));
+}
+
+TEST_F(Launch, AStoppedTerminalStopsNothingElse) {
+  ASSERT_EQ(mkfifo(dir_.file("fifo").c_str(), 0600), 0);
+  const int nobody = open(dir_.file("fifo").c_str(), O_RDWR);  // reads what rank 0 writes
+  const Result result = run_command(
+      "timeout --preserve-status 5 " + kFluidrun +
+      " launch --nproc 2 -- sh -c '[ $RANK = 1 ] && sleep 0.5 && exit 9; yes' > fifo & wait $!");
+  close(nobody);
+  EXPECT_EQ(result.code, 9);
+  // It waits for somebody to read the rest, until it is told to end.
+  EXPECT_EQ(result.output,
+            "fluidrun: rank 1 ended with exit code 9; stopping the others\n"
+            "fluidrun: killing all ranks\n");
+}
+
+TEST_F(Launch, MistakesAreNamed) {
+  refuse("launch", "launch needs a program after --: fluidrun launch --nproc 2 -- train ...");
+  refuse("launch --nproc 2 --", "launch needs a program after --");
+  refuse("launch -- trian x",
+         "cannot start 'trian': PATH has no such program (did you mean 'train'?)");
+  refuse("launch -- ./absent", "cannot start './absent': No such file or directory");
+  refuse("launch -- ./line.fir", "cannot start './line.fir': Permission denied");
+  refuse("launch -- /", "cannot start '/': Is a directory");
+  refuse("launch --nproc 0 -- true", "--nproc: must be a positive integer, not 0");
+  refuse("launch --nproc 99999 -- true", "--nproc: Value 99999 not in range 1 to 10000");
+  refuse("launch --nnodes 2 --node-rank 2 --master h:1 -- true",
+         "--node-rank is 2, but there are 2 by --nnodes: nodes count from 0");
+  refuse("launch --nnodes 2 -- true",
+         "several nodes need --master HOST:PORT, the same on all: where rank 0 waits");
+  refuse("launch --nnodes 2 --master h:1 --max-restarts 1 -- true",
+         "--max-restarts is for one node: several would not restart at the same time");
+  for (const char* bad : {"h", ":5", "h:", "h:x", "h:0", "h:65536", "h:99999999999999999999"}) {
+    refuse(std::string("launch --master ") + bad + " -- true",
+           std::string("--master is '") + bad + "', but must be HOST:PORT: where rank 0 waits");
+  }
+  refuse("launch --log-dir line.fir/logs -- true",
+         "cannot make --log-dir 'line.fir/logs': Not a directory");
+  std::filesystem::create_directories(dir_.file("logs/workerlog.0"));
+  refuse("launch --log-dir logs -- true",
+         "cannot write the log 'logs/workerlog.0': Is a directory");
+  const Result full = run_command(kFluidrun + " launch -- echo x > /dev/full");
+  EXPECT_EQ(full.code, 1);
+  expect_has(full.output, "fluidrun: cannot pass on what rank 0 writes: No space left on device");
+}
+
+TEST_F(Launch, SaysWhatTheSystemRefuses) {
+  std::ofstream(dir_.file("nothing.exe")) << "\x7f"
+                                             "ELF";
+  std::filesystem::permissions(dir_.file("nothing.exe"), std::filesystem::perms::owner_all);
+  const Result broken = run("launch -- ./nothing.exe");
+  EXPECT_EQ(broken.code, 126);
+  expect_has(broken.output, "fluidrun: cannot start ./nothing.exe: Exec format error\n");
+  before_ = "ulimit -n 20; ";
+  const Result many = run("launch --nproc 20 -- sleep 1000");
+  EXPECT_EQ(many.code, 3);
+  expect_has(many.output, "fluidrun: cannot start /");
+  expect_has(many.output, "sleep: Too many open files");
+}
+
+}  // namespace
+}  // namespace fluid
