@@ -9,4 +9,5 @@
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/spec.h"
 #include "ops/functions.h"
+#include "ops/no_amp.h"
 #include "ops/operators.h"

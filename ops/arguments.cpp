@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/no_amp.h"
 #include "ops/random/initializer.h"
 #include "ops/source_kind.h"
 
@@ -67,7 +68,8 @@ bool is_stage_attribute(std::string_view name) {
 namespace {
 
 void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
-  const AttrDef* attr = find_attr(def, given.first);
+  static const AttrDef kCommon = {std::string(kNoAmp), false, "stays f32 in mixed precision"};
+  const AttrDef* attr = given.first == kNoAmp ? &kCommon : find_attr(def, given.first);
   if (attr == nullptr) {
     if (def.open_attrs || is_stage_attribute(given.first)) return;
     std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #include "ops/record.h"
 
 #include "ops/arguments.h"
+#include "ops/no_amp.h"
 
 namespace fluid {
 namespace {
@@ -25,6 +26,9 @@ Values record(ir::Graph& graph, std::string_view name, std::vector<Value> operan
   const OpDef& def = op_named(name, loc);
   check_operands(graph, def, operands, loc);
   attrs = complete_attrs(def, attrs, loc);
+  const bool computes =
+      !std::holds_alternative<Store>(*def.lower) && !std::holds_alternative<Directive>(*def.lower);
+  if (computes && NoAmp::active()) attrs.set(kNoAmp, true);
   std::vector<Type> types =
       (*def.infer)(InferCtx(name, without_layouts(operand_types(operands)), attrs, loc));
   ir::Op* op =

@@ -1,6 +1,10 @@
+#include "passes/amp_cast.h"
+
+#include "ops/no_amp.h"
 #include "ops/operators.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/amp_lists.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
@@ -21,7 +25,8 @@ bool takes_part(const ir::Op& op) {
 /// Chooses a precision for every op and casts what it reads, once a value and dtype.
 class Caster {
  public:
-  Caster(const ir::Graph& graph, DType half) : half_(half) {
+  Caster(const ir::Graph& graph, const AmpOptions& options)
+      : options_(options), half_(options.dtype) {
     for (const auto& op : graph.ops) {
       for (const Value v : op->operands) recorded_[v] = v.dtype();
     }
@@ -34,10 +39,12 @@ class Caster {
       for (Value& v : op.operands) v = as_recorded(v);  // of a store or a directive
       return;
     }
-    const std::optional<DType> wanted = precision(op);
-    if (!wanted) return;
+    const std::optional<AmpWish> chosen = precision(op);
+    if (!chosen) return;
+    report_.ops.push_back({&op, chosen->dtype, chosen->reason});
+    if (adapts_.contains(&op)) return;
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      op.operands[i] = converted(op.operands[i], stays_f32(op, i) ? DType::f32 : *wanted);
+      op.operands[i] = converted(op.operands[i], stays_f32(op, i) ? DType::f32 : chosen->dtype);
     }
     const std::vector<Type> types = infer_types(op);
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
@@ -46,7 +53,7 @@ class Caster {
   /// What users see keeps the dtype that was recorded.
   Value as_recorded(Value v) { return converted(v, recorded_.at(v)); }
 
-  bool changed() const { return !casts_.empty(); }
+  AmpReport report() && { return std::move(report_); }
 
  private:
   bool stays_f32(const ir::Op& op, size_t operand) const {
@@ -54,8 +61,8 @@ class Caster {
     return std::ranges::find(f32, static_cast<int>(operand)) != f32.end();
   }
 
-  /// What the op computes in; nothing when it reads no f32 and no half, or adapts to its reader.
-  std::optional<DType> precision(const ir::Op& op) {
+  /// What the op computes in, and why; nothing when it reads no f32 and no half.
+  std::optional<AmpWish> precision(const ir::Op& op) {
     bool reads_floats = false, decided = false, all_half = true;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const Value v = op.operands[i];
@@ -66,15 +73,16 @@ class Caster {
       all_half &= v.dtype() == half_;
     }
     if (!reads_floats) return {};
+    if (std::optional<AmpWish> wish = amp_wish(op, options_)) return wish;
     switch (def_of(op).amp.klass) {
       case Amp::kHalf:
-        return half_;
+        return AmpWish{half_, "class: gains from half"};
       case Amp::kF32:
-        return DType::f32;
+        return AmpWish{DType::f32, "class: sensitive to range"};
       case Amp::kFollow:
-        if (decided) return all_half ? half_ : DType::f32;
-        adapts_.insert(&op);  // of parameters and constants alone: as its reader wants it
-        return {};
+        if (decided) return AmpWish{all_half ? half_ : DType::f32, "follows its operands"};
+        adapts_.insert(&op);
+        return AmpWish{DType::f32, "as its readers want it"};
     }
     return {};
   }
@@ -82,37 +90,63 @@ class Caster {
   Value converted(Value v, DType to) {
     const bool converts = v.dtype() != to && (v.dtype() == DType::f32 || v.dtype() == half_);
     if (!converts) return v;
-    Value& known = casts_[{v, to}];
-    if (!known) known = cast(v, to, v.op()->loc);
-    return known;
+    const std::pair key(v, to);
+    if (const auto known = casts_.find(key); known != casts_.end()) return known->second;
+    return casts_[key] = new_cast(v, to);
   }
 
+  /// Of a parameter under another shape, the parameter is cast.
+  Value new_cast(Value v, DType to) {
+    const bool reshapes = std::holds_alternative<Alias>(*def_of(*v.op()).lower);
+    if (reshapes && adapts_.contains(v.op())) {
+      return reshape(converted(v.op()->operands.front(), to), v.shape(), v.op()->loc);
+    }
+    report_.casts.push_back(cast(v, to, v.op()->loc));
+    return report_.casts.back();
+  }
+
+  const AmpOptions& options_;
   DType half_;
   std::map<Value, DType> recorded_;  ///< before anything was cast
-  std::set<const ir::Op*> adapts_;
+  std::set<const ir::Op*> adapts_;   ///< read parameters and constants alone: any precision is good
   std::map<std::pair<Value, DType>, Value> casts_;
+  AmpReport report_;
 };
+
+/// Has served when precisions are chosen; equal ops are then equal again.
+bool erase_marks(ir::Graph& graph) {
+  bool changed = false;
+  for (const auto& op : graph.ops) {
+    changed |= op->attrs.has(kNoAmp);
+    op->attrs.erase(kNoAmp);
+  }
+  return changed;
+}
 
 bool run(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp) return false;
-  ir::Graph& graph = program.main();
-  Caster caster(graph, options.amp->dtype);
+  const bool casts = !cast_for_amp(program.main(), *options.amp).casts.empty();
+  return erase_marks(program.main()) || casts;
+}
+
+}  // namespace
+
+AmpReport cast_for_amp(ir::Graph& graph, const AmpOptions& options) {
+  Caster caster(graph, options);
   rewrite_ops(graph, [&](ir::Op& op) {
     caster.visit(op);
     return Values();
   });
   for (ir::Output& o : graph.outputs) o.value = caster.as_recorded(o.value);
-  return caster.changed();
+  return std::move(caster).report();
 }
-
-}  // namespace
 
 Pass amp_cast_pass() {
   return {.name = "amp_cast",
           .doc =
               "Automatic mixed precision: casts so that compute-bound ops run in half precision "
               "and range-sensitive ones in f32; the rest follow what they read.",
-          .needs = {"typed"},
+          .needs = {},
           .gives = {},
           .run = run};
 }

@@ -2,6 +2,7 @@
 
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/amp_cast.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
@@ -46,6 +47,7 @@ void check_size(const ir::Op& op, int64_t batch) {
 bool run(ir::Program& program, const Options& options, const Target&) {
   const ir::Graph& graph = program.main();
   check_not_compiled(program);
+  if (options.amp) check_amp_names(graph, *options.amp);
   const ir::Op* recipe = nullptr;
   for (const auto& op : graph.ops) {
     check_size(*op, options.batch);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "ir/type.h"
 
@@ -39,10 +40,22 @@ struct LossScale {
   bool dynamic = true;  ///< false: it stays at `initial`
 };
 
+/// How far automatic mixed precision goes.
+enum class AmpLevel : uint8_t {
+  o1,  ///< casts around ops; parameters in f32
+  o2,  ///< as o1, with parameters kept in half besides their f32 masters
+};
+
 /// Automatic mixed precision: compute-bound ops in half precision, range-sensitive ones in f32.
 struct AmpOptions {
   DType dtype = DType::bf16;  ///< or f16
   LossScale loss_scale = {};  ///< with f16; bf16 has the range of f32
+  AmpLevel level = AmpLevel::o1;
+  /// What runs in f32, or in half, whatever its class: names of ops ("softmax"), and of layers
+  /// ("fc0"; "encoder", for all within). A layer's name goes before an op's, an inner layer's
+  /// before an outer one's, and a scope of NoAmp before all.
+  std::vector<std::string> in_f32 = {};
+  std::vector<std::string> in_half = {};
   bool scales_loss() const { return dtype == DType::f16; }
 };
 

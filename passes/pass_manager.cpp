@@ -5,6 +5,7 @@
 
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "ops/no_amp.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/line_diff.h"
@@ -63,6 +64,7 @@ std::string order_fault(const std::vector<Pass>& passes) {
 
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump) {
+  const NoAmp::Paused paused;
   ir::verify(program);
   const std::string fault = order_fault(passes);
   check(fault.empty(), fault);

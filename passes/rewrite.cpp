@@ -1,5 +1,6 @@
 #include "passes/rewrite.h"
 
+#include "ops/no_amp.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 
@@ -10,7 +11,11 @@ ir::Graph::Recording recording_of(const ir::Op& op) {
 }
 
 void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first) {
-  for (size_t i = first; i < graph.ops.size(); ++i) graph.ops[i]->loc = op.loc;
+  const bool no_amp = op.attrs.has(kNoAmp);
+  for (size_t i = first; i < graph.ops.size(); ++i) {
+    graph.ops[i]->loc = op.loc;
+    if (no_amp) graph.ops[i]->attrs.set(kNoAmp, true);
+  }
 }
 
 namespace {

@@ -13,8 +13,8 @@ namespace fluid {
 
 /// What ops recorded in the place of `op` inherit: its role, location, scope and parameter.
 ir::Graph::Recording recording_of(const ir::Op& op);
-/// Gives the ops from position `first` on, made for `op`, its location: of an op from nowhere the
-/// parts are from nowhere too, not from the line of Fluid that makes them.
+/// Gives the ops from position `first` on, made for `op`, its location and the mark of NoAmp: of an
+/// op from nowhere the parts are from nowhere too, not from the line of Fluid that makes them.
 void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first);
 
 /// Visits every op in order. `replace` may record ops into the graph, which land just before the

@@ -73,15 +73,22 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->check(CLI::Range(0, 4096).description(""))
       ->capture_default_str();
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
-  command.add_option("--amp", flags.amp,
-                     "o1: mixed precision, casts around ops that gain from half precision");
-  command.add_option("--amp-dtype", flags.amp_dtype,
-                     "half precision of --amp: bf16, the default, or f16");
+  add_amp_flags(command, flags);
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
                   "where compiled kernels are kept, up to 512 MiB; \"\" keeps none")
       ->capture_default_str();
+}
+
+void add_amp_flags(CLI::App& command, PlaceFlags& flags) {
+  command.add_option("--amp", flags.amp,
+                     "o1: mixed precision, casts around ops that gain from half precision");
+  command.add_option("--amp-dtype", flags.amp_dtype,
+                     "half precision of --amp: bf16, the default, or f16");
+  command.add_option("--amp-f32", flags.amp_f32,
+                     "ops and layers that --amp leaves in f32: softmax,fc0");
+  command.add_option("--amp-half", flags.amp_half, "ops and layers that --amp runs in half");
 }
 
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
@@ -90,12 +97,19 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
 
 std::optional<AmpOptions> amp_of(const PlaceFlags& flags) {
   const bool off = flags.amp.empty() || flags.amp == "off";
-  if (off && !flags.amp_dtype.empty()) {
-    throw UserError("--amp-dtype " + flags.amp_dtype + ": needs --amp o1");
+  const std::pair<const char*, const std::string&> details[] = {{"--amp-dtype", flags.amp_dtype},
+                                                                {"--amp-f32", flags.amp_f32},
+                                                                {"--amp-half", flags.amp_half}};
+  for (const auto& [flag, value] : details) {
+    if (off && !value.empty()) {
+      throw UserError(std::string(flag) + " " + value + ": needs --amp o1");
+    }
   }
   if (off) return std::nullopt;
   if (flags.amp != "o1") throw UserError("--amp " + flags.amp + ": must be o1 or off");
   AmpOptions amp;
+  if (!flags.amp_f32.empty()) amp.in_f32 = CLI::detail::split(flags.amp_f32, ',');
+  if (!flags.amp_half.empty()) amp.in_half = CLI::detail::split(flags.amp_half, ',');
   if (flags.amp_dtype.empty()) return amp;
   const std::optional<DType> half = dtype_named(flags.amp_dtype);
   if (half != DType::bf16 && half != DType::f16) {

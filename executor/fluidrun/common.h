@@ -29,10 +29,14 @@ struct PlaceFlags {
   std::string dtype;      ///< "f64", or empty: as recorded
   std::string amp;        ///< "o1"; "off" or empty: no mixed precision
   std::string amp_dtype;  ///< "bf16", "f16", or empty: bf16
+  std::string amp_f32;    ///< ops and layers, separated by commas
+  std::string amp_half;   ///< likewise
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
   std::string memory;     ///< "8GiB", or empty: as much as the machine has
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
+/// Those of mixed precision alone.
+void add_amp_flags(CLI::App& command, PlaceFlags& flags);
 /// --memory, for commands that run steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.

@@ -4,11 +4,12 @@
 #include <memory>
 
 #include "executor/cpu/cpu_target.h"
+#include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/place.h"
 #include "ir/error.h"
-#include "passes/pass.h"
+#include "passes/passes.h"
 
 namespace fluid {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct OptFlags {
   std::string program, passes, mode, output;
   int64_t batch = 1;
-  bool list = false, print_after_all = false;
+  bool list = false, print_after_all = false, report = false;
   PlaceFlags place;
 };
 
@@ -32,6 +33,16 @@ std::vector<Pass> passes_named(const std::string& list) {
   }
   if (const std::string fault = order_fault(chosen); !fault.empty()) throw UserError(fault);
   return chosen;
+}
+
+/// What amp_cast does after the passes before it.
+void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
+                   const Options& options, const Target& target) {
+  const auto amp = std::ranges::find(passes, amp_cast_pass().name, &Pass::name);
+  if (amp == passes.end()) throw UserError("--report: amp_cast is not among the passes");
+  const std::unique_ptr<ir::Program> copy = program.clone();
+  run_passes(*copy, {passes.begin(), amp}, options, target);
+  print_amp_report(*copy, options);
 }
 
 int run(const OptFlags& flags) {
@@ -53,17 +64,17 @@ int run(const OptFlags& flags) {
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const CpuTarget target(describe_host(threads_of(flags.place)));
+  if (flags.report) report_on_amp(program.ir(), passes, options, target);
   for (const PassReport& report :
        run_passes(program.ir(), passes, options, target, flags.print_after_all)) {
     if (!flags.print_after_all) continue;
     fmt::print(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
                report.changed ? "changed" : "no change", report.ms, report.dump);
   }
-  if (flags.output.empty()) {
+  if (flags.output.empty() && !flags.report) {
     fmt::print("{}", program.text());
-  } else {
-    program.save(flags.output);
   }
+  if (!flags.output.empty()) program.save(flags.output);
   return 0;
 }
 
@@ -82,6 +93,8 @@ void add_opt(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
   command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");
+  command->add_flag("--report", flags->report,
+                    "say what amp_cast does with each op, and why; the text goes to -o alone");
   command->add_flag("--list", flags->list, "describe every pass");
   add_place_flags(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

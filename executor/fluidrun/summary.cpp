@@ -8,6 +8,7 @@
 
 #include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
+#include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
@@ -22,6 +23,7 @@ namespace {
 struct SummaryFlags {
   std::string program;
   int64_t batch = 1;
+  PlaceFlags place;  ///< those of mixed precision
 };
 
 struct Row {
@@ -143,16 +145,16 @@ int64_t print_variables(const Program& program) {
   return updated.bytes;
 }
 
-/// Refuses a batch for which the bytes of a value, or their sum, would overflow.
-void check_sizes(const Program& program, int64_t batch) {
-  Options options;
-  options.batch = batch;
+/// Refuses a batch for which the bytes of a value, or their sum, would overflow, and names that
+/// mixed precision does not know.
+void check_options(const Program& program, const Options& options) {
   check_recorded_pass().run(*program.ir().clone(), options, CpuTarget(TargetDescription{}));
 }
 
 int run(const SummaryFlags& flags) {
   const Program program = open_program(flags.program);
-  check_sizes(program, flags.batch);
+  const Options options{.batch = flags.batch, .amp = amp_of(flags.place)};
+  check_options(program, options);
   const std::vector<Row> rows = rows_of(program, flags.batch);
   const std::string line(80, '-');
   fmt::print("{}, batch {}\n", program.ir().name, flags.batch);
@@ -172,6 +174,10 @@ int run(const SummaryFlags& flags) {
              count_text(flops / static_cast<double>(flags.batch)));
   fmt::print("training: gradients {}, optimizer {}, saved for backward {}\n", size_text(gradients),
              size_text(optimizer_bytes(program)), size_text(saved));
+  if (options.amp) {
+    fmt::print("\nmixed precision\n");
+    print_amp_report(program.ir(), options);
+  }
   return 0;
 }
 
@@ -188,6 +194,7 @@ void add_summary(CLI::App& app, Action& action) {
   command->add_option("--batch", flags->batch, "samples a step")
       ->check(must_be_count)
       ->capture_default_str();
+  add_amp_flags(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

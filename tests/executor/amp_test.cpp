@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <sstream>
 
+#include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "ops/no_amp.h"
+#include "ops/operators.h"
 #include "tests/support/errors.h"
 #include "tests/support/training.h"
 
@@ -62,6 +67,40 @@ void expect_close_to_f32(const AmpOptions& amp, double most) {
 TEST(Amp, InBf16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = bf16}, 0.08); }
 
 TEST(Amp, InF16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = f16}, 0.027); }
+
+/// The program of a training step as it runs in f16, with the second of two layers in a scope.
+std::string step_text(bool no_amp) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  const Value h = linear(x, {.units = 4, .name = "first"});
+  std::optional<NoAmp> guard;
+  if (no_amp) guard.emplace();
+  const Value y = linear(h, {.units = 4, .name = "last"});
+  const Value loss = mean(y);
+  net.output("loss", loss);
+  minimize(loss, SGD{});
+  Executor exe(net, cpu(), {.amp = AmpOptions{.dtype = f16}});
+  return exe.text(Mode::train, 8);
+}
+
+int products_in(DType dtype, const std::string& text) {
+  std::istringstream lines(text);
+  int products = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const bool product = line.find("= matmul(") != std::string::npos;
+    products += product && line.find(" : " + std::string(name_of(dtype))) != std::string::npos;
+  }
+  return products;
+}
+
+TEST(Amp, LeavesAScopeAndItsGradientsInF32) {
+  const std::string all = step_text(false), scoped = step_text(true);
+  const int products = products_in(f16, all);
+  EXPECT_GE(products, 4);
+  EXPECT_EQ(products_in(f32, all), 0) << all;
+  EXPECT_EQ(products_in(f16, scoped), 2) << scoped;  // of the first layer: y and the gradient of w
+  EXPECT_EQ(products_in(f32, scoped), products - 2) << scoped;
+}
 
 void expect_refused(const ExecutorOptions& options, const std::string& message) {
   const Program net = mnist_fluid_program();

@@ -6,7 +6,9 @@
 #include "frontend/optimizers.h"
 #include "frontend/program.h"
 #include "ops/functions.h"
+#include "ops/no_amp.h"
 #include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 
 namespace fluid {
 namespace {
@@ -55,6 +57,31 @@ TEST(Building, RefusesWrongDenseLayers) {
   expect_refused([&] { linear(ids, {.units = 2}); },
                  "linear: the input is f32[?], not [..., features]; flatten it first");
   expect_refused([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
+}
+
+TEST(Building, NoAmpMarksWhatIsRecordedMeanwhile) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4}, f32);
+  const Value before = linear(x, {.units = 4, .act = Act::relu});
+  Value marked;
+  {
+    const NoAmp guard;
+    marked = linear(before, {.units = 4, .name = "head"});
+    const NoAmp::Paused paused;
+    relu(marked);
+  }
+  net.output("y", relu(marked));
+  const TempDir dir;
+  net.save(dir.file("net.fluid"));
+  const Program read = Program::load(dir.file("net.fluid"));
+  EXPECT_EQ(read.text(), net.text());
+  int marks = 0;
+  for (const auto& op : read.ir().main().ops) {
+    const bool computed_in_head = op->scope == "head" && op->symbol.empty();
+    EXPECT_EQ(op->attrs.get_or(kNoAmp, false), computed_in_head) << op->name;
+    marks += computed_in_head ? 1 : 0;
+  }
+  EXPECT_EQ(marks, 2);
 }
 
 TEST(Building, RefusesLossesThatAreNone) {
