@@ -134,7 +134,7 @@ Socket listen_at(const std::string& host, int port) {
   if (bind(socket.fd(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
       listen(socket.fd(), SOMAXCONN) != 0) {
     throw UserError("rank 0 cannot listen on port " + std::to_string(port) + ": " +
-                    std::strerror(errno) + ": choose another by FLUID_PORT on all ranks");
+                    std::strerror(errno) + ": give all ranks another (MASTER_PORT or FLUID_PORT)");
   }
   return socket;
 }

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <thread>
 
+#include "executor/comm/wire.h"
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
@@ -93,6 +94,17 @@ TEST_F(Launch, NodesMeet) {
                   "0 --log-dir logs -- " + kMeeting + "; wait");
   expect_has(result.output, "restart 0, rank 0 of 4 sees 0=0 1=1 2=0 3=1\n");
   EXPECT_EQ(text_of("logs/workerlog.3"), "restart 0, rank 3 of 4 sees 0=0 1=1 2=0 3=1\n");
+}
+
+TEST_F(Launch, APortInUseIsSaidAtOnce) {
+  const comm::Socket other = comm::listen_at("127.0.0.1", 0);
+  const std::string port = std::to_string(comm::port_of(other));
+  const Clock::time_point begin = Clock::now();
+  const Result result = run("launch --nproc 2 --master 127.0.0.1:" + port + " -- " + kMeeting);
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_EQ(result.code, 1);
+  expect_has(result.output, "rank 0 cannot listen on port " + port + ": Address already in use");
+  expect_has(result.output, "fluidrun: rank 0 ended with exit code 1; stopping the others\n");
 }
 
 TEST_F(Launch, TellsEachRankItsPlace) {

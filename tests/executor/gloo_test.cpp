@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "executor/comm/agree.h"
 #include "executor/comm/communicator.h"
 #include "ir/error.h"
 #include "ir/tensor.h"
@@ -123,6 +124,23 @@ TEST(Gloo, BroadcastsFromAnyRank) {
     return result;
   });
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "from 0;from 1;from 2;");
+}
+
+TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
+  Ranks ranks(4, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    agree(*all, world, "program", uint64_t{1} << 63);
+    try {
+      agree(*all, world, "seed", world.rank % 2 == 0 ? 5 : world.rank);
+    } catch (const UserError& e) {
+      all->barrier();  // it still works
+      return std::string(e.what());
+    }
+    return std::string("agreed");
+  });
+  for (const std::string& result : ranks.results()) {
+    EXPECT_EQ(result, "the seed of rank 1, 3 differs from that of rank 0: start all ranks alike");
+  }
 }
 
 TEST(Gloo, BarrierWaitsForTheLast) {

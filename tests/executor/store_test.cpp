@@ -71,9 +71,10 @@ TEST(Store, SaysThatAKeyIsNotSetInTime) {
 TEST(Store, SaysThatThePortIsInUse) {
   World world = testing::loopback_world(2);
   comm::Socket other = comm::listen_at("127.0.0.1", world.port);
-  expect_user_error([&] { Store(world, kLong); },
-                    "rank 0 cannot listen on port " + std::to_string(world.port) +
-                        ": Address already in use: choose another by FLUID_PORT on all ranks");
+  expect_user_error(
+      [&] { Store(world, kLong); },
+      "rank 0 cannot listen on port " + std::to_string(world.port) +
+          ": Address already in use: give all ranks another (MASTER_PORT or FLUID_PORT)");
 }
 
 TEST(Store, SaysThatTheMasterIsAbsent) {

@@ -5,9 +5,10 @@
 
 #include "executor/comm/store.h"
 #include "executor/world.h"
+#include "ir/error.h"
 using namespace fluid;
 
-int main() {
+int main() try {
   const World world = World::from_env();
   comm::Store store(world, std::chrono::seconds(30));
   store.set("rank " + std::to_string(world.rank), std::to_string(world.local_rank));
@@ -16,4 +17,7 @@ int main() {
     std::printf(" %d=%s", rank, store.get("rank " + std::to_string(rank)).c_str());
   }
   std::printf("\n");
+} catch (const UserError& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
 }

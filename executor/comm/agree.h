@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "executor/comm/communicator.h"
+
+namespace fluid {
+
+/// Makes sure that all ranks give the same `hash` of what they must have alike, for example of the
+/// "program" they run. All call it, like an operation of `all`. Throws the same UserError on every
+/// rank, which names those that differ from rank 0, when some do.
+void agree(Communicator& all, const World& world, const std::string& what, uint64_t hash);
+
+}  // namespace fluid
