@@ -66,6 +66,16 @@ void check_amp(const ExecutorOptions& options) {
   }
 }
 
+std::string amp_text(const std::optional<AmpOptions>& amp) {
+  if (!amp) return "off";
+  const LossScale& s = amp->loss_scale;
+  std::string text(name_of(amp->dtype));
+  if (!amp->scales_loss()) return text;
+  return fmt::format("{} with a loss scale from {} x {} / {} every {} in [{}, {}]{}", text,
+                     s.initial, s.growth, s.backoff, s.interval, s.floor, s.ceiling,
+                     s.dynamic ? "" : ", static");
+}
+
 int64_t memory_limit(const ExecutorOptions& options) {
   if (options.memory_limit > 0) return options.memory_limit;
   return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
@@ -122,6 +132,22 @@ class Executor::Impl {
                             pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
+  /// What changes the bits of a result, as text.
+  std::map<std::string, std::string> result_options() const {
+    std::map<std::string, std::string> all = {
+        {"seed", std::to_string(options_.seed)},
+        {"dtype", std::string(fluid::name_of(options_.dtype.value_or(DType::f32)))},
+        {"amp", amp_text(options_.amp)},
+        {"micro-batches", std::to_string(options_.micro_batches)},
+        {"threads", std::to_string(session_.device().threads())},
+        {"libraries", options_.libraries ? "on" : "off"}};
+    const ir::Op* train = find_directive(session_.recorded().main());
+    if (train == nullptr) return all;
+    for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
+    return all;
+  }
+
+  bool trains() const { return trains_; }
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
   bool has_schedule() const { return scheduled_; }
 
@@ -214,7 +240,7 @@ void Executor::save(const std::string& path) {
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
-    if (v.saved) tensors.emplace_back(v.name, session.view(v));
+    if (v.saved()) tensors.emplace_back(v.name, session.view(v));
   }
   write_safetensors(path, tensors);
 }
@@ -237,10 +263,19 @@ void Executor::load(const std::string& path) {
   for (const auto& [name, tensor] : file.tensors) set_parameter(name, tensor);
 }
 
+Snapshot Executor::snapshot() { return take_snapshot(impl_->session(), impl_->result_options()); }
+
+std::string Executor::restore(const Snapshot& from, const std::string& where) {
+  const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);
+  if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
+  restore_snapshot(impl_->session(), from, where);
+  return changes(from.options, impl_->result_options());
+}
+
 std::vector<std::string> Executor::parameters() const {
   std::vector<std::string> names;
   for (const Variable& v : impl_->session().variables().all()) {
-    if (v.saved) names.push_back(v.name);
+    if (v.saved()) names.push_back(v.name);
   }
   return names;
 }
@@ -265,10 +300,7 @@ void Executor::check_value(std::string_view name, const Tensor& value,
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
   check_value(name, value, "");
   Session& session = impl_->session();
-  Tensor to = session.view(session.variables().named(name));
-  const Tensor converted = value.cast(to.dtype());
-  std::copy_n(static_cast<const std::byte*>(converted.data()), converted.bytes(),
-              static_cast<std::byte*>(to.data()));
+  session.assign(session.variables().named(name), value);
 }
 
 std::optional<LossScaling> Executor::loss_scaling() const {

@@ -11,6 +11,7 @@
 #include "executor/compile_report.h"
 #include "executor/outputs.h"
 #include "executor/place.h"
+#include "executor/snapshot.h"
 #include "frontend/program.h"
 #include "ir/tensor.h"
 #include "passes/options.h"
@@ -101,6 +102,16 @@ class Executor {
   /// Throws UserError when there is no such variable or the shape differs; converts between floats,
   /// and no other dtype.
   void set_parameter(std::string_view name, const Tensor& value);
+
+  /// All that training goes on from, for a checkpoint. The values are views, valid until the next
+  /// step runs or is prepared.
+  Snapshot snapshot();
+  /// Goes on from `from`, which `where` names in messages, and returns the options that change
+  /// results and differ from the snapshot's: "seed 1 (was 0)", or "". With none the steps that
+  /// follow give the bits of a run that was never interrupted. Throws UserError, with nothing
+  /// changed, for a snapshot of another program or optimizer, and before a training step is
+  /// prepared.
+  std::string restore(const Snapshot& from, const std::string& where = "snapshot");
 
   /// Nothing when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;

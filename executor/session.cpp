@@ -91,6 +91,11 @@ PreparedStep* Session::find(Mode mode, int64_t batch, const std::set<std::string
   return nullptr;
 }
 
+bool Session::has_step_for(Mode mode) const {
+  return std::ranges::any_of(steps_,
+                             [&](const auto& step) { return step->options().mode == mode; });
+}
+
 PreparedStep* Session::find_predict(const Batch& batch) {
   PreparedStep* best = nullptr;
   for (const auto& step : steps_) {
@@ -236,6 +241,12 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   }
   slots_.outputs ^= 1;
   return Outputs(&step.read(slot));
+}
+
+void Session::assign(const Variable& variable, const Tensor& value) {
+  Tensor to = view(variable);
+  const Tensor converted = value.cast(to.dtype());
+  std::memcpy(to.data(), converted.data(), static_cast<size_t>(converted.bytes()));
 }
 
 Tensor Session::view(const Variable& variable) {

@@ -44,7 +44,7 @@ class Session {
   PreparedStep& prepare(const Options& options);
   /// The step for these, or null.
   PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
-
+  bool has_step_for(Mode mode) const;
   /// The predict step that uses most of the batch's columns and needs no other, or null.
   PreparedStep* find_predict(const Batch& batch);
 
@@ -57,6 +57,8 @@ class Session {
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
   Tensor view(const Variable& variable);
+  /// Sets a variable to a value of its shape, converted to its dtype.
+  void assign(const Variable& variable, const Tensor& value);
   const Device& device() const { return *device_; }
   int64_t slot_bytes() const { return regions_.slot; }
   int64_t transient_bytes() const { return regions_.transient; }

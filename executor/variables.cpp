@@ -3,18 +3,35 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ops/random/initializer.h"
 #include "ops/source_kind.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 
-void Variables::add(const std::string& name, const Type& type, bool saved) {
-  if (const Variable* known = find(name)) {
+std::string_view name_of(VariableKind kind) {
+  switch (kind) {
+    case VariableKind::recorded:
+      return "recorded";
+    case VariableKind::optimizer:
+      return "optimizer";
+    case VariableKind::control:
+      return "control";
+    case VariableKind::scratch:
+      return "scratch";
+  }
+  return "";
+}
+
+void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind) {
+  const auto known = std::ranges::find(variables_, name, &Variable::name);
+  if (known != variables_.end()) {
     check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
                                    type.str() + " in two programs of a session");
+    if (kind) known->kind = *kind;
     return;
   }
-  variables_.push_back({name, type, saved, bytes_});
+  variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_});
   bytes_ += (type.bytes_at(1) + 63) / 64 * 64;
 }
 
@@ -33,13 +50,20 @@ const Variable& Variables::named(std::string_view name) const {
 }
 
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, Variables& to) {
-  const auto add = [&](const std::string& name, const Type& type) {
-    const bool saved = name != kRandomState && variable_named(recorded.main(), name) != nullptr;
-    to.add(name, type, saved);
+  const auto kind_of_recorded = [&](const std::string& name) -> std::optional<VariableKind> {
+    const bool is = name != kRandomState && variable_named(recorded.main(), name) != nullptr;
+    return is ? std::optional(VariableKind::recorded) : std::nullopt;
+  };
+  const auto kind_of_added = [](const ir::Op& source) {
+    if (source.attrs.get_or(kScratch, false)) return VariableKind::scratch;
+    return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
   };
   for (const auto& op : final_program.main().ops) {
-    if (is_variable(*op)) add(op->symbol, op->results[0].type);
-    if (is_store(*op)) add(op->symbol, op->operands.at(0).type());
+    const std::optional<VariableKind> kind = kind_of_recorded(op->symbol);
+    if (is_variable(*op)) {
+      to.add(op->symbol, op->results[0].type, kind ? *kind : kind_of_added(*op));
+    }
+    if (is_store(*op)) to.add(op->symbol, op->operands.at(0).type(), kind);
   }
 }
 

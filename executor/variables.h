@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,20 +10,31 @@
 
 namespace fluid {
 
+/// What a variable is to those who keep it.
+enum class VariableKind : uint8_t {
+  recorded,   ///< by the user: a parameter, or a state such as a running mean
+  optimizer,  ///< a parameter's moment: training cannot go on without it
+  control,    ///< a counter, the loss scale: where it is missing, it starts anew
+  scratch,    ///< means nothing between steps: a `state` with the attribute kScratch
+};
+std::string_view name_of(VariableKind kind);
+
 /// A named variable of a session: a parameter, an optimizer's state, a counter.
 struct Variable {
   std::string name;
   Type type;
-  bool saved = false;  ///< recorded by the user: a parameter, or a state such as a running mean
+  VariableKind kind = VariableKind::control;
   int64_t offset = 0;  ///< in the state region, a multiple of 64
+  bool saved() const { return kind == VariableKind::recorded; }
 };
 
 /// The variables of a session, in the order in which its programs named them. All of a session's
 /// executables see one table, so each variable has one address.
 class Variables {
  public:
-  /// Adds a variable, or checks that a known one has the same type.
-  void add(const std::string& name, const Type& type, bool saved);
+  /// Adds a variable, or checks that a known one has the same type. The kind is that of the first
+  /// program that knows it; without one, `control`.
+  void add(const std::string& name, const Type& type, std::optional<VariableKind> kind);
   const Variable* find(std::string_view name) const;  ///< null when absent
   /// Throws UserError with a near miss when absent.
   const Variable& named(std::string_view name) const;

@@ -22,6 +22,19 @@ std::string fresh_temporary(const std::string& target) {
   return target + ".tmp." + std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
+/// Flushes a directory's entries to the disk: 0, or the error.
+int flushed(const std::string& directory) {
+  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int failed = fsync(fd) != 0 ? errno : 0;
+  close(fd);
+  return failed;
+}
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw UserError("cannot write '" + path + "': " + error_text(error));
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
@@ -72,17 +85,14 @@ void AtomicFile::commit() {
   if (temporary_.empty()) return;
   if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
-  std::string directory = std::filesystem::path(target_).parent_path().string();
-  if (directory.empty()) directory = ".";
-  const int dir = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0) fail(errno);
-  const int failed = fsync(dir) != 0 ? errno : 0;
-  close(dir);
-  if (failed != 0) fail(failed);
+  const std::string directory = std::filesystem::path(target_).parent_path().string();
+  if (const int failed = flushed(directory.empty() ? "." : directory)) fail(failed);
 }
 
-void AtomicFile::fail(int error) const {
-  throw UserError("cannot write '" + path_ + "': " + error_text(error));
+void AtomicFile::fail(int error) const { cannot_write(path_, error); }
+
+void flush_directory(const std::string& path) {
+  if (const int failed = flushed(path)) cannot_write(path, failed);
 }
 
 void check_writable(const std::string& path) {

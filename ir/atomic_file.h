@@ -31,6 +31,9 @@ class AtomicFile {
   int fd_ = -1;
 };
 
+/// Flushes the names that a directory holds to the disk; throws UserError as AtomicFile does.
+void flush_directory(const std::string& path);
+
 /// Throws what writing `path` would throw as far as that can be told before; leaves nothing. For
 /// work whose result is saved hours later.
 void check_writable(const std::string& path);

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "ops/operators.h"
+#include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/outputs_add_up.h"
@@ -79,7 +80,7 @@ class Accumulation {
   }
 
   Value state(const std::string& name, const Type& type) {
-    return record_source(graph_, "state", name, type, {}, recipe_.directive().loc);
+    return record_source(graph_, "state", name, type, {{kScratch, true}}, recipe_.directive().loc);
   }
 
   /// The sum with this slice.

@@ -1,4 +1,5 @@
 #include "ops/operators.h"
+#include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "passes/metrics.h"
 #include "passes/outputs_add_up.h"
@@ -17,7 +18,8 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   Recipe(*directive).scale_seed([&] {
     return weight =
                record_source(graph, "state", std::string(kPartWeight), Type{f64, {}, {}},
-                             {{"init", std::string("constant")}, {"value", 1.0}}, directive->loc);
+                             {{"init", std::string("constant")}, {"value", 1.0}, {kScratch, true}},
+                             directive->loc);
   });
   for (ir::Output& o : graph.outputs) {
     if (!adds_up(o) || is_metric(o.value)) continue;

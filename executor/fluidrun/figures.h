@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/checkpoint.h"
 #include "executor/outputs.h"
 
 namespace fluid {
@@ -16,17 +17,17 @@ namespace fluid {
 /// are left out.
 class Figures {
  public:
+  using Sum = TrainingState::Sum;
+
   void add(const Outputs& outputs, int64_t samples);
   std::vector<std::pair<std::string, double>> values() const;
   std::string text() const;  ///< "loss 0.1234  accuracy 0.9876"
   void clear() { sums_.clear(); }
 
+  const std::vector<Sum>& sums() const { return sums_; }  ///< for a checkpoint
+  void set_sums(std::vector<Sum> sums) { sums_ = std::move(sums); }
+
  private:
-  struct Sum {
-    std::string name;
-    double sum = 0;
-    double weight = 0;
-  };
   std::vector<Sum> sums_;
 };
 

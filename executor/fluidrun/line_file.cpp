@@ -18,9 +18,9 @@ LineFile::LineFile(const std::string& path) : path_(path) {
 
 LineFile::~LineFile() { close(fd_); }
 
-void LineFile::clear() {
+void LineFile::cut(int64_t bytes) {
   struct stat info = {};
-  if (fstat(fd_, &info) != 0 || (S_ISREG(info.st_mode) && ftruncate(fd_, 0) != 0)) fail(errno);
+  if (fstat(fd_, &info) != 0 || (S_ISREG(info.st_mode) && ftruncate(fd_, bytes) != 0)) fail(errno);
 }
 
 void LineFile::append(std::string_view line) {

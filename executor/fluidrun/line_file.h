@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,12 +11,13 @@ namespace fluid {
 /// refuses.
 class LineFile {
  public:
-  /// Opens the file, or makes it; what is in it stays until clear().
+  /// Opens the file, or makes it; what is in it stays until cut().
   explicit LineFile(const std::string& path);
   ~LineFile();
   LineFile(const LineFile&) = delete;
 
-  void clear();
+  /// Leaves the first `bytes`; what is no regular file stays as it is.
+  void cut(int64_t bytes);
   /// Appends `line` and a line feed.
   void append(std::string_view line);
 

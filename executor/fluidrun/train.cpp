@@ -11,6 +11,7 @@
 
 #include "executor/bytes_text.h"
 #include "executor/executor.h"
+#include "executor/fluidrun/checkpointing.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
@@ -36,6 +37,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   double lr = 0;
   bool drop_last = false, verify_plan = false;
+  CheckpointFlags checkpoint;
   PlaceFlags place;
 };
 
@@ -97,6 +99,7 @@ class Training {
   explicit Training(const TrainFlags& flags)
       : flags_(flags),
         log_(open_log(flags)),
+        checkpointing_(flags.checkpoint),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
@@ -105,13 +108,18 @@ class Training {
         reader_(
             open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
         executor_(program_, place_named(flags.place.place), options()) {
+    checkpointing_.seek(reader_);
     executor_.prepare({.train = reader_.batch_sizes()});
     if (std::optional<Reader> val = val_opening_.get()) {
       executor_.prepare({.eval = val->batch_sizes()});
       val_.emplace(std::move(*val));
     }
-    if (!flags.params.empty()) executor_.load(flags.params);
-    if (log_) log_->clear();
+    if (const Checkpoint* from = checkpointing_.from()) {
+      go_on(*from);
+    } else if (!flags.params.empty()) {
+      executor_.load(flags.params);
+    }
+    if (log_) log_->cut(steps_ > 0 ? step_log_bytes(flags.log_json, steps_) : 0);
     scaling_ = executor_.loss_scaling();
   }
 
@@ -120,17 +128,22 @@ class Training {
     const Signals signals;
     Progress progress(flags_.epochs, reader_.batches());
     EpochTable table(flags_.epochs);
-    for (int64_t epoch = 1; epoch <= flags_.epochs && !finished(); ++epoch) {
+    while (epochs_ < flags_.epochs && !finished()) {
+      const int64_t epoch = epochs_ + 1;
       const Clock::time_point begin = Clock::now();
       const int64_t steps_before = steps_;
       progress.begin_epoch(epoch);
       train_epoch(epoch, progress);
-      const double ms = ms_since(begin) / static_cast<double>(steps_ - steps_before);
+      const auto steps = static_cast<double>(std::max<int64_t>(1, steps_ - steps_before));
+      const double ms = ms_since(begin) / steps;
       progress.clear();
+      const bool complete = ended(epoch) && !Signals::stop_asked();
       auto figures = figures_.values();
       if (val_ && !Signals::stop_asked()) validate(figures);
       table.print(epoch, figures, ms, ms_since(begin) / 1e3);
+      if (complete) close_epoch(epoch);
     }
+    if (checkpointing_.on()) checkpoint();
     if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
     if (scaling_) {
       fmt::print(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling_->scale,
@@ -145,6 +158,41 @@ class Training {
     options.verify_plan = flags_.verify_plan;
     options.micro_batches = flags_.micro_batches;
     return options;
+  }
+
+  void go_on(const Checkpoint& from) {
+    checkpointing_.restore(executor_, loop_options());
+    steps_ = from.state.steps;
+    epochs_ = from.state.epochs;
+    figures_.set_sums(from.state.figures);
+    if (!flags_.params.empty()) fmt::print(stderr, "--params is not read: {} is\n", from.path);
+  }
+
+  /// The options of the loop that change results.
+  std::map<std::string, std::string> loop_options() const {
+    return {{"batch", std::to_string(reader_.batch_sizes().front())},
+            {"data", flags_.data},
+            {"drop-last", flags_.drop_last ? "on" : "off"}};
+  }
+
+  TrainingState state() const {
+    return {.steps = steps_,
+            .position = reader_.position(),
+            .samples = reader_.samples(),
+            .epochs = epochs_,
+            .figures = figures_.sums(),
+            .options = loop_options()};
+  }
+
+  void checkpoint() { checkpointing_.save(executor_, state()); }
+
+  /// Whether the data of an epoch, which may have begun before a checkpoint, has come to its end.
+  bool ended(int64_t epoch) const { return reader_.position() >= epoch * reader_.samples(); }
+
+  void close_epoch(int64_t epoch) {
+    epochs_ = epoch;
+    figures_.clear();
+    if (checkpointing_.due_at_epoch(steps_)) checkpoint();
   }
 
   void describe() {
@@ -178,8 +226,9 @@ class Training {
   }
 
   void train_epoch(int64_t epoch, Progress& progress) {
-    figures_.clear();
-    int64_t in_epoch = 0;
+    if (ended(epoch)) return;
+    const int64_t before = reader_.position() - epochs_ * reader_.samples();
+    int64_t in_epoch = before * reader_.batches() / reader_.samples();
     for (const Batch& batch : reader_) {
       const Clock::time_point begin = Clock::now();
       const Outputs outputs = executor_.run(batch);
@@ -192,8 +241,11 @@ class Training {
         check_loss(outputs);
       }
       progress.step(++in_epoch, batch.size, lr, [&] { return figures_.text(); });
-      if (Signals::take_save_asked()) save();
+      const bool asked = Signals::take_save_asked();
+      if (asked) save();
       if (finished()) return;
+      // At an epoch's end only once it is closed.
+      if (checkpointing_.due(steps_, asked) && !ended(epoch)) checkpoint();
     }
   }
 
@@ -242,6 +294,7 @@ class Training {
 
   const TrainFlags& flags_;
   std::unique_ptr<LineFile> log_;
+  Checkpointing checkpointing_;
   Resident before_ = resident_now();
   Program program_;
   double lr_;
@@ -253,7 +306,7 @@ class Training {
   Executor executor_;
   Figures figures_;
   std::optional<LossScaling> scaling_;  ///< after the last step
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, epochs_ = 0;      ///< done
 };
 
 }  // namespace
@@ -284,6 +337,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--save", flags->save, "write the parameters here (safetensors)");
   command->add_option("--log-json", flags->log_json,
                       "write one JSON object a step here, a line each as it is made");
+  add_checkpoint_flags(*command, flags->checkpoint);
   command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
   command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
   add_place_flags(*command, flags->place);

@@ -25,7 +25,8 @@ class Signals : public FluidrunTest {
     if (child_ == 0) {
       const std::string command = "cd " + dir_.path() + " && exec " + kFluidrun +
                                   " train line.fir --data 'synthetic-linear?n=1000' --batch 100 "
-                                  "--epochs 100000000 --save w.safetensors > log 2>&1";
+                                  "--epochs 100000000 --save w.safetensors --checkpoint-dir run "
+                                  "--checkpoint-every 1000000000 > log 2>&1";
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(127);
     }
@@ -39,6 +40,14 @@ class Signals : public FluidrunTest {
   std::string log() const {
     const std::string path = dir_.file("log");
     return std::filesystem::exists(path) ? read_file(path) : "";
+  }
+  /// How many it has written.
+  int64_t checkpoints() const {
+    int64_t n = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_.file("run"))) {
+      n += entry.path().filename().string().starts_with("step-") ? 1 : 0;
+    }
+    return n;
   }
   bool saved() const { return std::filesystem::exists(dir_.file("w.safetensors")); }
   /// How it ended, as a shell tells it.
@@ -58,12 +67,14 @@ TEST_F(Signals, InterruptFinishesTheStepAndSaves) {
   EXPECT_NE(log().find("stopped after step "), std::string::npos);
   EXPECT_NE(log().find("saved w.safetensors"), std::string::npos);
   EXPECT_EQ(read_safetensors(dir_.file("w.safetensors")).tensors.size(), 1u);
+  EXPECT_EQ(checkpoints(), 1);
 }
 
 TEST_F(Signals, TerminateDoesTheSame) {
   kill(child_, SIGTERM);
   EXPECT_EQ(exit_code(), 0);
   EXPECT_NE(log().find("saved w.safetensors"), std::string::npos);
+  EXPECT_EQ(checkpoints(), 1);
 }
 
 TEST_F(Signals, ASecondOneQuits) {
@@ -78,11 +89,12 @@ TEST_F(Signals, ASecondOneQuits) {
 
 TEST_F(Signals, UserSignalSavesAndGoesOn) {
   kill(child_, SIGUSR1);
-  ASSERT_TRUE(until([&] { return saved(); }));
+  ASSERT_TRUE(until([&] { return saved() && checkpoints() == 1; }));
   const size_t length = log().size();
   EXPECT_TRUE(until([&] { return log().size() > length + 100; })) << "it does not go on";
   kill(child_, SIGINT);
   EXPECT_EQ(exit_code(), 0);
+  EXPECT_EQ(checkpoints(), 2);
 }
 
 }  // namespace

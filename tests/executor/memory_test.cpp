@@ -22,14 +22,16 @@ TEST(Arena, SaysWhatTheSystemRefuses) { EXPECT_THROW(Arena(int64_t{1} << 60), De
 
 TEST(Variables, HaveOneAddressEach) {
   Variables variables;
-  variables.add("w", Type{f32, {3}, {}}, true);
-  variables.add("w.m", Type{f64, {17}, {}}, false);
-  variables.add("w", Type{f32, {3}, {}}, true);
+  variables.add("w", Type{f32, {3}, {}}, std::nullopt);
+  variables.add("w.m", Type{f64, {17}, {}}, VariableKind::optimizer);
+  EXPECT_FALSE(variables.named("w").saved());
+  variables.add("w", Type{f32, {3}, {}}, VariableKind::recorded);
+  variables.add("w", Type{f32, {3}, {}}, std::nullopt);
   ASSERT_EQ(variables.all().size(), 2u);
   EXPECT_EQ(variables.named("w.m").offset, 64);
   EXPECT_EQ(variables.bytes(), 64 + 192);
-  EXPECT_TRUE(variables.named("w").saved);
-  EXPECT_THROW(variables.add("w", Type{f64, {3}, {}}, true), InternalError);
+  EXPECT_TRUE(variables.named("w").saved());
+  EXPECT_THROW(variables.add("w", Type{f64, {3}, {}}, std::nullopt), InternalError);
   expect_user_error([&] { variables.named("w.n"); }, "no variable 'w.n' (did you mean 'w.m'?)");
 }
 

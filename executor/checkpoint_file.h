@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "executor/checkpoint.h"
+
+namespace fluid {
+
+/// Writes the files of a checkpoint into the directory `path`, each flushed to the disk. Throws
+/// UserError as AtomicFile does.
+void write_checkpoint(const std::string& path, const Snapshot& snapshot, const TrainingState& state,
+                      bool best);
+
+}  // namespace fluid

@@ -1,0 +1,133 @@
+#include "executor/fluidrun/checkpointing.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "executor/executor.h"
+#include "executor/fluidrun/common.h"
+#include "ir/error.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kMinutes = "min";
+
+/// "10min" as 10; absent for what ends otherwise, or in no positive number.
+std::optional<double> minutes_in(std::string_view text) {
+  if (!text.ends_with(kMinutes)) return std::nullopt;
+  text.remove_suffix(kMinutes.size());
+  const auto minutes = number_in<double>(text);
+  return minutes && *minutes > 0 && std::isfinite(*minutes) ? minutes : std::nullopt;
+}
+
+std::string must_be_interval(const std::string& text) {
+  const bool good = minutes_in(text) || must_be_count(text).empty();
+  return good ? "" : "must be a number of steps (500) or of minutes (10min), not " + text;
+}
+
+void check_flags(const CheckpointFlags& flags) {
+  if (!flags.directory.empty()) return;
+  const char* flag = flags.resume           ? "--resume"
+                     : !flags.every.empty() ? "--checkpoint-every"
+                     : flags.keep           ? "--keep"
+                                            : nullptr;
+  if (flag != nullptr) throw UserError(fmt::format("{} needs --checkpoint-dir", flag));
+}
+
+}  // namespace
+
+void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags) {
+  command.add_option("--checkpoint-dir", flags.directory,
+                     "write checkpoints here: all that training goes on from");
+  command
+      .add_option("--checkpoint-every", flags.every,
+                  "so many steps (500) or minutes (10min), instead of each epoch's end")
+      ->check(must_be_interval);
+  command.add_option("--keep", flags.keep, "checkpoints to keep, besides the best; 3 if not said")
+      ->check(must_be_count);
+  command.add_flag("--resume", flags.resume,
+                   "go on from the newest checkpoint in --checkpoint-dir, where there is one");
+}
+
+Checkpointing::Checkpointing(const CheckpointFlags& flags) {
+  check_flags(flags);
+  if (flags.directory.empty()) return;
+  checkpoints_ = std::make_unique<Checkpoints>(flags.directory,
+                                               CheckpointOptions{.keep = flags.keep.value_or(3)});
+  each_epoch_ = flags.every.empty();
+  minutes_ = minutes_in(flags.every).value_or(0);
+  if (minutes_ == 0 && !each_epoch_) steps_ = *number_in<int64_t>(flags.every);
+  if (!flags.resume && !checkpoints_->empty()) {
+    throw UserError(
+        fmt::format("'{}' holds checkpoints: --resume goes on from them; a new run needs a "
+                    "directory of its own",
+                    flags.directory));
+  }
+  if (!flags.resume) return;
+  from_ = newest_checkpoint(flags.directory);
+  if (!from_) {
+    fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);
+    return;
+  }
+  for (const std::string& why : from_->passed_over) fmt::print(stderr, "passed over {}\n", why);
+  if (from_->best) checkpoints_->mark_best(from_->path);
+}
+
+void Checkpointing::seek(Reader& reader) const {
+  if (!from_) return;
+  const TrainingState& s = from_->state;
+  const int64_t in_epoch = std::min(s.position - s.epochs * s.samples, reader.samples());
+  reader.seek(s.epochs * reader.samples() + in_epoch);
+}
+
+void Checkpointing::restore(Executor& executor,
+                            const std::map<std::string, std::string>& loop_options) {
+  std::string changed = executor.restore(from_->snapshot, from_->path);
+  const std::string loop = changes(from_->state.options, loop_options);
+  if (!changed.empty() && !loop.empty()) changed += ", ";
+  changed += loop;
+  const TrainingState& state = from_->state;
+  fmt::print(stderr, "going on from {}: step {} in epoch {}\n", from_->path, state.steps,
+             state.epochs + 1);
+  if (!changed.empty()) {
+    fmt::print(stderr, "results differ from those of a single run: {}\n", changed);
+  }
+  last_ = {state.steps, state.epochs};
+  written_ = Clock::now();
+}
+
+bool Checkpointing::due(int64_t steps, bool asked) {
+  if (!on()) return false;
+  const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - written_;
+  waiting_ |=
+      asked || (steps_ > 0 && steps % steps_ == 0) || (minutes_ > 0 && since.count() >= minutes_);
+  return waiting_;
+}
+
+void Checkpointing::save(Executor& executor, const TrainingState& state) {
+  const std::pair now(state.steps, state.epochs);
+  waiting_ = false;
+  if (now == last_) return;
+  checkpoints_->save(executor, state);
+  last_ = now;
+  written_ = Clock::now();
+}
+
+int64_t step_log_bytes(const std::string& path, int64_t last) {
+  std::ifstream file(path);
+  int64_t bytes = 0;
+  for (std::string line; std::getline(file, line) && !file.eof();) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const bool step = json.is_object() && json.contains("step") && json["step"].is_number_integer();
+    if (!step || json["step"].get<int64_t>() > last) break;
+    bytes += static_cast<int64_t>(line.size()) + 1;
+  }
+  return bytes;
+}
+
+}  // namespace fluid

@@ -1,0 +1,127 @@
+#include "executor/snapshot.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <set>
+
+#include "executor/session.h"
+#include "ir/print.h"
+#include "ops/source_kind.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// The place of the run counter in the random state.
+constexpr size_t kRuns = 1;
+
+std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
+  const auto theirs = from.options.find("optimizer");
+  const ir::Op* train = find_directive(recorded.main());
+  if (theirs == from.options.end() || train == nullptr) return "";
+  return fmt::format(": its optimizer is {}, the program's is {}", theirs->second,
+                     ir::print(*train->attrs.find("optimizer")));
+}
+
+void check_program(const Session& session, const Snapshot& from, const std::string& where) {
+  if (from.program_hash == program_hash(session.recorded())) return;
+  std::string how = "'" + from.program + "' has changed since";
+  for (const Kept& kept : from.variables) {
+    if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
+    how = fmt::format("its parameter '{}' is not in '{}'", kept.name, session.recorded().name);
+  }
+  throw UserError(fmt::format("{}: of another program: {}", where, how));
+}
+
+void check_variables(Session& session, const Snapshot& from, const std::string& where) {
+  const std::string note = optimizer_note(from, session.recorded());
+  for (const Variable& v : session.variables().all()) {
+    const Kept* kept = from.find(v.name);
+    const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
+    if (kept == nullptr && needed) {
+      throw UserError(
+          fmt::format("{}: holds no '{}', which training goes on from{}", where, v.name, note));
+    }
+    if (kept == nullptr) continue;
+    const Tensor ours = session.view(v);
+    const bool fits = ours.dtype() == kept->value.dtype() ||
+                      (is_float(ours.dtype()) && is_float(kept->value.dtype()));
+    if (!fits || ours.shape() != kept->value.shape()) {
+      throw UserError(fmt::format("{}: '{}' is {}, but the program's is {}", where, v.name,
+                                  kept->value.str(), ours.str()));
+    }
+  }
+  for (const Kept& kept : from.variables) {
+    if (kept.kind == VariableKind::optimizer && session.variables().find(kept.name) == nullptr) {
+      throw UserError(fmt::format("{}: holds '{}', which training here has no use for{}", where,
+                                  kept.name, note));
+    }
+  }
+}
+
+}  // namespace
+
+const Kept* Snapshot::find(std::string_view name) const {
+  const auto kept = std::ranges::find(variables, name, &Kept::name);
+  return kept == variables.end() ? nullptr : &*kept;
+}
+
+uint64_t program_hash(const ir::Program& recorded) {
+  const std::unique_ptr<ir::Program> copy = recorded.clone();
+  const ir::Op* train = find_directive(copy->main());
+  copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
+  for (const auto& graph : copy->graphs) {
+    for (const auto& op : graph->ops) op->loc = {};
+  }
+  const std::string text = ir::print(*copy);
+  return XXH3_64bits(text.data(), text.size());
+}
+
+Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options) {
+  Snapshot snapshot;
+  snapshot.program = session.recorded().name;
+  snapshot.program_hash = program_hash(session.recorded());
+  snapshot.options = std::move(options);
+  for (const Variable& v : session.variables().all()) {
+    if (v.kind != VariableKind::scratch) {
+      snapshot.variables.push_back({v.name, v.kind, session.view(v)});
+    }
+  }
+  return snapshot;
+}
+
+void restore_snapshot(Session& session, const Snapshot& from, const std::string& where) {
+  check_program(session, from, where);
+  check_variables(session, from, where);
+  for (const Variable& v : session.variables().all()) {
+    const Kept* kept = from.find(v.name);
+    if (kept == nullptr || v.kind == VariableKind::scratch) continue;
+    if (v.name == kRandomState) {
+      session.view(v).as<int64_t>()[kRuns] = kept->value.as<int64_t>()[kRuns];
+    } else {
+      session.assign(v, kept->value);
+    }
+  }
+}
+
+std::string changes(const std::map<std::string, std::string>& before,
+                    const std::map<std::string, std::string>& now) {
+  std::set<std::string> names;
+  for (const auto* options : {&before, &now}) {
+    for (const auto& [name, value] : *options) names.insert(name);
+  }
+  const auto text = [](const std::map<std::string, std::string>& options, const std::string& name) {
+    const auto found = options.find(name);
+    return found == options.end() ? "none" : found->second;
+  };
+  std::string all;
+  for (const std::string& name : names) {
+    const std::string was = text(before, name), is = text(now, name);
+    if (was != is) all += fmt::format("{}{} {} (was {})", all.empty() ? "" : ", ", name, is, was);
+  }
+  return all;
+}
+
+}  // namespace fluid

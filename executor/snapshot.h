@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "executor/variables.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace fluid {
+
+class Session;
+
+/// One variable of a snapshot.
+struct Kept {
+  std::string name;
+  VariableKind kind = VariableKind::control;
+  Tensor value;
+};
+
+/// All that an executor's training goes on from, under the recorded program's names, in plain
+/// layout.
+struct Snapshot {
+  std::string program;        ///< its name
+  uint64_t program_hash = 0;  ///< of what it computes: without its recipe and the lines it is from
+  /// What changes results besides, as text: "seed", "amp", and the recipe's "lr", "optimizer".
+  std::map<std::string, std::string> options;
+  std::vector<Kept> variables;  ///< all but scratch
+
+  const Kept* find(std::string_view name) const;  ///< null when absent
+};
+
+/// The XXH3 hash of the recorded program's text, without `train` and source lines.
+uint64_t program_hash(const ir::Program& recorded);
+
+/// The values are views, valid until the next step runs or is prepared.
+Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options);
+
+/// Sets the variables that a training step has from `from`, whose path or other name is `where` in
+/// messages. Floats are converted. A control variable that is missing there keeps its value; one
+/// that is not known here is left. Of the random state only the run counter is taken: the seed is
+/// this session's. Throws UserError, with nothing changed, when `from` is of another program, or
+/// lacks an optimizer's state or has one too many.
+void restore_snapshot(Session& session, const Snapshot& from, const std::string& where);
+
+/// "lr 0.1 (was 0.2), seed 1 (was 0)": the options of both that differ, and those that only one
+/// has; "" when there is none.
+std::string changes(const std::map<std::string, std::string>& before,
+                    const std::map<std::string, std::string>& now);
+
+}  // namespace fluid

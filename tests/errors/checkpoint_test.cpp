@@ -1,0 +1,165 @@
+// Checkpoints from the command line: what is interrupted goes on as if it had not been.
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "ir/atomic_file.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kDropping = R"(program @dropping {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %rng = state "rng" : i64[3]
+  %w = param "w" {init = "xavier_uniform"} : f32[2, 8]
+  %h = matmul(%x, %w) : f32[?, 8]
+  %d = dropout(%h, %rng) {p = 0.3, stream = 3} : f32[?, 8]
+  %v = param "v" {init = "xavier_uniform"} : f32[8, 1]
+  %p = matmul(%d, %v) : f32[?, 1]
+  %e = square_error(%p, %y) : f32[?, 1]
+  %loss = mean(%e) : f32[]
+  train(%loss) {optimizer = "adam", lr = 0.01, schedule = "cosine", schedule_steps = 100}
+  output "loss" = %loss
+}
+)";
+
+class CheckpointCommand : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    write_plain(dir_.file("dropping.fir"), std::string(kDropping));
+  }
+
+  /// What a run came to: its parameters' bytes, its log and its table, without times.
+  struct Outcome {
+    std::string parameters, log, table;
+  };
+  Outcome outcome(const std::string& name, const std::string& output) const {
+    return {read_file(dir_.file(name + ".safetensors")),
+            std::regex_replace(read_file(dir_.file(name + ".json")),
+                               std::regex(",\"step_ms\":[^}]*"), ""),
+            std::regex_replace(output, std::regex(" +[0-9.]+ +[0-9.]+ s\n"), "\n")};
+  }
+  /// 52 steps: an epoch is 12 of 20 samples and one of 10.
+  static std::string train(const std::string& name) {
+    return "train dropping.fir --data synthetic-linear?n=250 --val synthetic-linear?n=60 "
+           "--batch 20 --epochs 4 --seed 7 --amp o1 --amp-dtype f16 --save " +
+           name + ".safetensors --log-json " + name + ".json ";
+  }
+};
+
+TEST_F(CheckpointCommand, GoesOnAsIfNothingHadBeen) {
+  const Result result = run(train("whole"));
+  ASSERT_EQ(result.code, 0) << result.output;
+  const Outcome whole = outcome("whole", result.output);
+  // In the middle of an epoch, and at the end of one.
+  for (const std::string steps : {"20", "26"}) {
+    const std::string options = train(steps) + "--checkpoint-every 7 --checkpoint-dir run" + steps;
+    ASSERT_EQ(run(options + " --max-steps " + steps).code, 0);
+    // What a killed process leaves: lines after the checkpoint, the last one torn.
+    std::ofstream(dir_.file(steps + ".json"), std::ios::app)
+        << "{\"epoch\":2,\"step\":27,\"loss\":1}\n{\"epoch\":2,\"st";
+    const Result rest = run(options + " --resume --keep 1");
+    ASSERT_EQ(rest.code, 0) << rest.output;
+    const Outcome resumed = outcome(steps, rest.output);
+    EXPECT_EQ(resumed.parameters, whole.parameters) << steps;
+    EXPECT_EQ(resumed.log, whole.log) << steps;
+    const std::string first = steps == "20" ? "  2/4 " : "  3/4 ";
+    EXPECT_EQ(resumed.table.substr(resumed.table.find(first), 100),
+              whole.table.substr(whole.table.find(first), 100))
+        << "figures of the epochs";
+    EXPECT_NE(rest.output.find("going on from run" + steps + "/step-00000000" + steps + ": step " +
+                               steps + " in epoch "),
+              std::string::npos)
+        << rest.output;
+    EXPECT_EQ(rest.output.find("results differ"), std::string::npos) << rest.output;
+    EXPECT_TRUE(std::filesystem::exists(dir_.file("run" + steps + "/step-0000000052")));
+    EXPECT_FALSE(std::filesystem::exists(dir_.file("run" + steps + "/step-0000000049")));
+  }
+}
+
+TEST_F(CheckpointCommand, NamesTheOptionsThatDiffer) {
+  const std::string options =
+      "train line.fir --data synthetic-linear?n=100 --checkpoint-dir run --resume ";
+  const Result begun = run(options + "--batch 20 --max-steps 3");
+  EXPECT_EQ(begun.code, 0);
+  EXPECT_NE(begun.output.find("no checkpoint in run: training begins"), std::string::npos);
+  const Result result = run(options + "--batch 25 --lr 0.001 --params absent --log-json log");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("\nresults differ from those of a single run: lr 0.001 (was 0.01), "
+                               "batch 25 (was 20)\n"),
+            std::string::npos)
+      << result.output;
+  EXPECT_NE(result.output.find("--params is not read: run/step-0000000003 is"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(read_file(dir_.file("log")), '\n'), 2) << "of 25 and of 15 samples";
+  EXPECT_EQ(run(options + "--batch 20").code, 0) << "with nothing left to do";
+  EXPECT_EQ(
+      run("eval line.fir --data synthetic-linear?n=9 --params run/last/parameters.safetensors")
+          .code,
+      0);
+}
+
+TEST_F(CheckpointCommand, PassesOverADamagedOne) {
+  const std::string options =
+      "train line.fir --data synthetic-linear?n=100 --batch 20 --checkpoint-dir run ";
+  EXPECT_EQ(run(options + "--checkpoint-every 2").code, 0);
+  write_plain(dir_.file("run/step-0000000005/manifest.json"), "{");
+  const Result result = run(options + "--resume");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("passed over run/step-0000000005: its manifest is damaged\n"
+                               "going on from run/step-0000000004: step 4 in epoch 1\n"),
+            std::string::npos)
+      << result.output;
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("run/step-0000000005.1")));
+}
+
+TEST_F(CheckpointCommand, GoesByMinutes) {
+  const std::string options = "train line.fir --data synthetic-linear?n=100 --batch 20 ";
+  EXPECT_EQ(run(options + "--checkpoint-dir run --checkpoint-every 1e-9min --keep 9").code, 0);
+  EXPECT_EQ(run(options + "--checkpoint-dir slow --checkpoint-every 1e9min --keep 9").code, 0);
+  for (const int step : {1, 2, 3, 4, 5}) {
+    const std::string name = "step-000000000" + std::to_string(step);
+    EXPECT_TRUE(std::filesystem::exists(dir_.file("run/" + name))) << step;
+    EXPECT_EQ(std::filesystem::exists(dir_.file("slow/" + name)), step == 5) << step;
+  }
+}
+
+TEST_F(CheckpointCommand, RefusesFlagsThatMeanNothing) {
+  const std::string train = "train line.fir --data synthetic-linear?n=100 ";
+  refuse(train + "--resume", "--resume needs --checkpoint-dir");
+  refuse(train + "--keep 2", "--keep needs --checkpoint-dir");
+  refuse(train + "--checkpoint-every 5", "--checkpoint-every needs --checkpoint-dir");
+  for (const std::string every : {"0", "5m", "-1min", "min", "nanmin"}) {
+    refuse(train + "--checkpoint-dir run --checkpoint-every " + every,
+           "must be a number of steps (500) or of minutes (10min), not " + every);
+  }
+  refuse(train + "--checkpoint-dir line.fir/run", "cannot write 'line.fir/run': Not a directory");
+  refuse("train line.fir --checkpoint-dir new --data csv:absent.csv?label=y",
+         "cannot read 'absent.csv'");
+  EXPECT_EQ(run(train + "--checkpoint-dir run").code, 0);
+  refuse(train + "--checkpoint-dir run",
+         "'run' holds checkpoints: --resume goes on from them; a new run needs a directory of its "
+         "own");
+}
+
+TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {
+  const std::string options =
+      "train line.fir --data synthetic-linear?n=1000 --batch 10 --checkpoint-dir run --keep 1 ";
+  EXPECT_EQ(run(options + "--max-steps 5").code, 0);
+  const std::string before = read_file(dir_.file("run/last/manifest.json"));
+  const Result result =
+      run(options + "--resume --lr 1e30 --checkpoint-every 1 --epochs 9 --save w.safetensors");
+  EXPECT_EQ(result.code, 1) << result.output;
+  EXPECT_NE(result.output.find("training diverged"), std::string::npos) << result.output;
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("w.safetensors")));
+  EXPECT_EQ(
+      run("eval line.fir --data synthetic-linear?n=9 --params run/last/parameters.safetensors")
+          .output.find("nan"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace fluid
