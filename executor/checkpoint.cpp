@@ -172,7 +172,7 @@ void Checkpoints::remove_old(const std::string& newest) {
   int64_t newer = 0;
   for (const Name& name : names_in(directory_)) {
     // Those after the newest are what it was resumed past, damaged.
-    if (name > *name_in(newest) || name.str() == best || ++newer <= options_.keep) continue;
+    if (name > *name_in(newest) || ++newer <= options_.keep || name.str() == best) continue;
     remove(name.str());
   }
 }

@@ -109,11 +109,11 @@ bool Checkpointing::due(int64_t steps, bool asked) {
   return waiting_;
 }
 
-void Checkpointing::save(Executor& executor, const TrainingState& state) {
+void Checkpointing::save(Executor& executor, const TrainingState& state, bool best) {
   const std::pair now(state.steps, state.epochs);
   waiting_ = false;
   if (now == last_) return;
-  checkpoints_->save(executor, state);
+  checkpoints_->save(executor, state, best);
   last_ = now;
   written_ = Clock::now();
 }

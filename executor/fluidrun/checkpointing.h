@@ -44,7 +44,7 @@ class Checkpointing {
   /// The same where an epoch has ended.
   bool due_at_epoch(int64_t steps) { return on() && (each_epoch_ || due(steps, false)); }
   /// Unless this very state has one already.
-  void save(Executor& executor, const TrainingState& state);
+  void save(Executor& executor, const TrainingState& state, bool best);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -30,7 +30,7 @@ void EpochTable::print_names(const std::vector<std::pair<std::string, double>>& 
 }
 
 void EpochTable::print(int64_t epoch, const std::vector<std::pair<std::string, double>>& figures,
-                       double ms_per_step, double seconds) {
+                       double ms_per_step, double seconds, bool best) {
   if (names_.empty()) print_names(figures);
   std::string line = fmt::format("{:>{}}", fmt::format("{}/{}", epoch, epochs_), epoch_width());
   for (const std::string& name : names_) {
@@ -38,7 +38,7 @@ void EpochTable::print(int64_t epoch, const std::vector<std::pair<std::string, d
     line += fmt::format("  {:>{}}", figure == figures.end() ? "-" : figure_text(figure->second),
                         width_of(name));
   }
-  fmt::print("{}  {:>8.2f}  {:>6.2f} s\n", line, ms_per_step, seconds);
+  fmt::print("{}  {:>8.2f}  {:>6.2f} s{}\n", line, ms_per_step, seconds, best ? "  best" : "");
   std::fflush(stdout);
 }
 

@@ -13,8 +13,9 @@ class EpochTable {
   explicit EpochTable(int64_t epochs) : epochs_(epochs) {}
 
   /// The columns are the figures of the first epoch; `-` stands for one that a later epoch lacks.
+  /// The best until then says so.
   void print(int64_t epoch, const std::vector<std::pair<std::string, double>>& figures,
-             double ms_per_step, double seconds);
+             double ms_per_step, double seconds, bool best);
 
  private:
   void print_names(const std::vector<std::pair<std::string, double>>& figures);

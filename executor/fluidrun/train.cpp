@@ -11,6 +11,7 @@
 
 #include "executor/bytes_text.h"
 #include "executor/executor.h"
+#include "executor/fluidrun/best_epoch.h"
 #include "executor/fluidrun/checkpointing.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
@@ -37,6 +38,7 @@ struct TrainFlags {
   uint64_t seed = 0;
   double lr = 0;
   bool drop_last = false, verify_plan = false;
+  BestFlags best;
   CheckpointFlags checkpoint;
   PlaceFlags place;
 };
@@ -103,6 +105,7 @@ class Training {
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
+        best_(flags.best, program_, loss_, !flags.val.empty()),
         val_opening_(
             std::async(std::launch::async, [&] { return open_validation(program_, flags); })),
         reader_(
@@ -128,7 +131,7 @@ class Training {
     const Signals signals;
     Progress progress(flags_.epochs, reader_.batches());
     EpochTable table(flags_.epochs);
-    while (epochs_ < flags_.epochs && !finished()) {
+    while (epochs_ < flags_.epochs && !finished() && !best_.patience_ends(epochs_)) {
       const int64_t epoch = epochs_ + 1;
       const Clock::time_point begin = Clock::now();
       const int64_t steps_before = steps_;
@@ -140,8 +143,9 @@ class Training {
       const bool complete = ended(epoch) && !Signals::stop_asked();
       auto figures = figures_.values();
       if (val_ && !Signals::stop_asked()) validate(figures);
-      table.print(epoch, figures, ms, ms_since(begin) / 1e3);
-      if (complete) close_epoch(epoch);
+      const bool best = complete && best_.take(epoch, figures);
+      table.print(epoch, figures, ms, ms_since(begin) / 1e3, best);
+      if (complete) close_epoch(epoch, best);
     }
     if (checkpointing_.on()) checkpoint();
     if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
@@ -150,6 +154,7 @@ class Training {
                  scaling_->skipped, steps_);
     }
     save();
+    describe_best();
   }
 
  private:
@@ -165,14 +170,21 @@ class Training {
     steps_ = from.state.steps;
     epochs_ = from.state.epochs;
     figures_.set_sums(from.state.figures);
+    const auto& options = from.state.options;
+    if (options.contains("best") && options.at("best") == best_.criterion()) {
+      best_.go_on(from.state.best);
+    }
     if (!flags_.params.empty()) fmt::print(stderr, "--params is not read: {} is\n", from.path);
   }
 
   /// The options of the loop that change results.
   std::map<std::string, std::string> loop_options() const {
-    return {{"batch", std::to_string(reader_.batch_sizes().front())},
-            {"data", flags_.data},
-            {"drop-last", flags_.drop_last ? "on" : "off"}};
+    std::map<std::string, std::string> options = {
+        {"batch", std::to_string(reader_.batch_sizes().front())},
+        {"data", flags_.data},
+        {"drop-last", flags_.drop_last ? "on" : "off"}};
+    if (const std::string best = best_.criterion(); !best.empty()) options["best"] = best;
+    return options;
   }
 
   TrainingState state() const {
@@ -181,18 +193,32 @@ class Training {
             .samples = reader_.samples(),
             .epochs = epochs_,
             .figures = figures_.sums(),
+            .best = best_.best(),
             .options = loop_options()};
   }
 
-  void checkpoint() { checkpointing_.save(executor_, state()); }
+  void checkpoint(bool best = false) { checkpointing_.save(executor_, state(), best); }
 
   /// Whether the data of an epoch, which may have begun before a checkpoint, has come to its end.
   bool ended(int64_t epoch) const { return reader_.position() >= epoch * reader_.samples(); }
 
-  void close_epoch(int64_t epoch) {
+  void close_epoch(int64_t epoch, bool best) {
     epochs_ = epoch;
     figures_.clear();
-    if (checkpointing_.due_at_epoch(steps_)) checkpoint();
+    if (best && !flags_.best.save.empty()) executor_.save(flags_.best.save);
+    const bool due = checkpointing_.due_at_epoch(steps_);
+    if (checkpointing_.on() && (due || best)) checkpoint(best);
+  }
+
+  void describe_best() const {
+    if (best_.patience_ends(epochs_)) {
+      fmt::print(stderr, "stopped after epoch {}: {} without a better one\n", epochs_,
+                 *flags_.best.patience);
+    }
+    if (best_.best()) fmt::print(stderr, "best: {}\n", best_.text());
+    if (flags_.best.save.empty()) return;
+    fmt::print(stderr, "{} {}\n", best_.best() ? "saved" : "no epoch came to its end: not saved",
+               flags_.best.save);
   }
 
   void describe() {
@@ -298,7 +324,8 @@ class Training {
   Resident before_ = resident_now();
   Program program_;
   double lr_;
-  std::string loss_;                                ///< the output of that name
+  std::string loss_;  ///< the output of that name
+  BestEpoch best_;
   std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled
   Reader reader_;
   Resident opened_ = resident_now();
@@ -337,6 +364,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--save", flags->save, "write the parameters here (safetensors)");
   command->add_option("--log-json", flags->log_json,
                       "write one JSON object a step here, a line each as it is made");
+  add_best_flags(*command, flags->best);
   add_checkpoint_flags(*command, flags->checkpoint);
   command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
   command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
@@ -348,7 +376,9 @@ void add_train(CLI::App& app, Action& action) {
       data_help());
   command->callback([&action, flags] {
     action = [flags] {
-      if (!flags->save.empty()) check_writable(flags->save);  // before all that takes long
+      for (const std::string& path : {flags->save, flags->best.save}) {
+        if (!path.empty()) check_writable(path);  // before all that takes long
+      }
       Training(*flags).run();
       return 0;
     };

@@ -29,7 +29,8 @@ class Killed : public FluidrunTest {
     fs::rename(dir_.file("run"), dir_.file("begun"));
   }
 
-  /// Goes on from step 4 to step 7, and is killed as it enters the `nth` of these calls.
+  /// Goes on from the end of an epoch, step 4, to that of the next, the best until then, and is
+  /// killed as it enters the `nth` of these calls.
   Result go_on(const std::string& calls, int nth) {
     fs::remove_all(dir_.file("run"));
     fs::copy(dir_.file("begun"), dir_.file("run"),
@@ -39,11 +40,13 @@ class Killed : public FluidrunTest {
         "GOMP_SPINCOUNT=1000 ASAN_OPTIONS=detect_leaks=0 strace -f -o trace -e "
         "trace=" +
         calls + " -e inject=" + calls + ":signal=KILL:when=" + std::to_string(nth) + " ";
-    return run(kTrain + "--resume --max-steps 7");
+    return run(kTrain + "--resume --max-steps 8");
   }
 
   static inline const std::string kTrain =
-      "train line.fir --data synthetic-linear?n=100 --batch 10 --checkpoint-dir run --keep 1 ";
+      "train line.fir --data synthetic-linear?n=40 --val synthetic-linear?n=10 --batch 10 --epochs "
+      "3 "
+      "--lr 0.001 --checkpoint-dir run --keep 1 ";
 };
 
 TEST_F(Killed, LeavesACheckpointThatLoads) {
@@ -60,15 +63,17 @@ TEST_F(Killed, LeavesACheckpointThatLoads) {
       const std::optional<Checkpoint> left = newest_checkpoint(dir_.file("run"));
       ASSERT_TRUE(left.has_value()) << calls << " " << nth;
       EXPECT_TRUE(left->passed_over.empty()) << left->passed_over.front();
-      EXPECT_TRUE(left->state.steps == 4 || left->state.steps == 7) << left->state.steps;
-      EXPECT_EQ(read_checkpoint(dir_.file("run/last")).snapshot.variables.size(), 2u);
+      EXPECT_TRUE(left->state.steps == 4 || left->state.steps == 8) << left->state.steps;
+      for (const char* link : {"run/last", "run/best"}) {
+        EXPECT_EQ(read_checkpoint(dir_.file(link)).snapshot.variables.size(), 2u) << link;
+      }
       found.insert(left->state.steps);
       const Checkpoints next(dir_.file("run"));
       EXPECT_FALSE(fs::exists(dir_.file("run/.temporary"))) << calls << " " << nth;
     }
     EXPECT_GT(nth, 2) << calls << ": nothing was killed";
   }
-  EXPECT_EQ(found, (std::set<int64_t>{4, 7}));
+  EXPECT_EQ(found, (std::set<int64_t>{4, 8}));
 }
 
 }  // namespace

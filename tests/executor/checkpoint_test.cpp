@@ -174,6 +174,8 @@ TEST_F(CheckpointTest, KeepsTheNewestAndTheBest) {
   run.save(checkpoints);
   EXPECT_EQ(linked("last"), "step-0000000005.1");
   EXPECT_EQ(newest_checkpoint(path())->path, path() + "/step-0000000005.1");
+  run.save(checkpoints, true);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-0000000005.1", "step-0000000005.2"}));
   Executor exe(net_, cpu());
   exe.load(path() + "/best/parameters.safetensors");
 }
