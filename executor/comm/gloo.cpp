@@ -13,10 +13,10 @@
 #include <mutex>
 #include <thread>
 
+#include "executor/comm/half_sum.h"
 #include "executor/comm/signals.h"
 #include "executor/comm/store.h"
 #include "ir/error.h"
-#include "ir/tensor.h"
 
 namespace fluid::comm {
 
@@ -85,15 +85,6 @@ void add(void* out, const void* a, const void* b, size_t n) {
   }
 }
 
-template <DType dtype>
-void add_halves(void* out, const void* a, const void* b, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    float sum = half_to_float(static_cast<const uint16_t*>(a)[i], dtype) +
-                half_to_float(static_cast<const uint16_t*>(b)[i], dtype);
-    static_cast<uint16_t*>(out)[i] = float_to_half(sum, dtype);
-  }
-}
-
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const World& world, Duration timeout)
@@ -119,9 +110,9 @@ class GlooCommunicator final : public Communicator {
       case DType::f32:
         return all_reduce<float>(data, count, add<float>);
       case DType::f16:
-        return all_reduce<uint16_t>(data, count, add_halves<DType::f16>);
+        return all_reduce<uint16_t>(data, count, add_f16);
       case DType::bf16:
-        return all_reduce<uint16_t>(data, count, add_halves<DType::bf16>);
+        return all_reduce<uint16_t>(data, count, add_bf16);
       default:
         check(false, "floats are added up over the ranks, nothing else");
     }
