@@ -10,6 +10,7 @@
 #include "executor/bytes_text.h"
 #include "executor/refusal.h"
 #include "ops/source_kind.h"
+#include "passes/half_copies.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 
@@ -128,12 +129,14 @@ PreparedStep& Session::prepare(const Options& options) {
   if (regions != regions_) arena = std::make_shared<Arena>(regions.total());
   std::ranges::move(compiled, std::back_inserter(parts_));
   steps_.push_back(std::move(step));
+  const bool grown = variables.all().size() > variables_.all().size();
   variables_ = std::move(variables);
   if (arena) {
     move_to(std::move(arena), regions);
   } else {
     bind(parts_.size() - compiled.size(), steps_.size() - 1);
   }
+  if (initialised_ && grown) refresh_halves();
   return *steps_.back();
 }
 
@@ -196,6 +199,16 @@ void Session::initialise() {
   options.mode = Mode::init;
   options.batch = 1;
   run(prepare(options), Batch());
+  refresh_halves();
+}
+
+/// Makes the half copies of parameters from them: all, or that of one.
+void Session::refresh_halves(std::string_view parameter) {
+  for (const Variable& copy : variables_.all()) {
+    const auto of = copied_parameter(copy.name);
+    if (!of || copy.saved() || (!parameter.empty() && *of != parameter)) continue;
+    if (const Variable* master = variables_.find(*of)) assign(copy, view(*master));
+  }
 }
 
 /// Copies the samples of a slice into the slot for feeds.
@@ -247,6 +260,7 @@ void Session::assign(const Variable& variable, const Tensor& value) {
   Tensor to = view(variable);
   const Tensor converted = value.cast(to.dtype());
   std::memcpy(to.data(), converted.data(), static_cast<size_t>(converted.bytes()));
+  refresh_halves(variable.name);
 }
 
 Tensor Session::view(const Variable& variable) {

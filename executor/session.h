@@ -57,7 +57,8 @@ class Session {
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
   Tensor view(const Variable& variable);
-  /// Sets a variable to a value of its shape, converted to its dtype.
+  /// Sets a variable to a value of its shape, converted to its dtype, and a parameter's half copy
+  /// (passes/half_copies.h) with it.
   void assign(const Variable& variable, const Tensor& value);
   const Device& device() const { return *device_; }
   int64_t slot_bytes() const { return regions_.slot; }
@@ -71,6 +72,7 @@ class Session {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
   };
+  void refresh_halves(std::string_view parameter = {});
   std::unique_ptr<Part> compile(const Options& options, int64_t batch);
   Part* part_of(const SliceOfBatch& slice, const Options& step,
                 std::vector<std::unique_ptr<Part>>& compiled);

@@ -15,7 +15,7 @@ enum class VariableKind : uint8_t {
   recorded,   ///< by the user: a parameter, or a state such as a running mean
   optimizer,  ///< a parameter's moment: training cannot go on without it
   control,    ///< a counter, the loss scale: where it is missing, it starts anew
-  scratch,    ///< means nothing between steps: a `state` with the attribute kScratch
+  scratch,    ///< nothing to keep between runs: a `state` with the attribute kScratch
 };
 std::string_view name_of(VariableKind kind);
 

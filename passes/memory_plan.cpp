@@ -9,6 +9,7 @@
 #include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/half_copies.h"
 
 namespace fluid {
 namespace {
@@ -103,7 +104,8 @@ class Reader {
 
   /// What a store writes: a parameter, the sum of its gradients, or another state.
   Holds stored(const ir::Op& store) const {
-    if (graph_.find("param", store.symbol) != nullptr) return Holds::parameter;
+    const bool of_parameter = graph_.find("param", store.symbol) != nullptr;
+    if (of_parameter || copied_parameter(store.symbol)) return Holds::parameter;
     return is_gradient(*store.operands[0].op()) ? Holds::gradient : Holds::optimizer;
   }
 
@@ -116,9 +118,10 @@ class Reader {
       } else if (kind == SourceKind::feed) {
         name(op->result(), Region::slot, Holds::feed, op->symbol);
       } else if (kind != SourceKind::none) {
-        const Holds holds = kind == SourceKind::parameter ? Holds::parameter
-                            : is_gradient(*op)            ? Holds::gradient
-                                                          : Holds::optimizer;
+        const bool of_parameter = kind == SourceKind::parameter || copied_parameter(op->symbol);
+        const Holds holds = of_parameter       ? Holds::parameter
+                            : is_gradient(*op) ? Holds::gradient
+                                               : Holds::optimizer;
         name(op->result(), Region::state, holds, op->symbol);
       }
     }

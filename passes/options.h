@@ -56,6 +56,7 @@ struct AmpOptions {
   /// before an outer one's, and a scope of NoAmp before all.
   std::vector<std::string> in_f32 = {};
   std::vector<std::string> in_half = {};
+  bool keeps_halves() const { return level == AmpLevel::o2; }
   bool scales_loss() const { return dtype == DType::f16; }
 };
 

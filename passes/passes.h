@@ -20,6 +20,7 @@ Pass expand_pass();
 Pass expand_optimizer_pass();
 Pass fuse_pass();
 Pass infer_types_pass();
+Pass keep_halves_pass();
 Pass make_startup_pass();
 Pass own_values_pass();
 Pass plan_memory_pass();

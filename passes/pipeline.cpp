@@ -18,6 +18,7 @@ const std::vector<Pass>& all_passes() {
       expand_optimizer_pass(),
       fuse_pass(),
       infer_types_pass(),
+      keep_halves_pass(),
       make_startup_pass(),
       own_values_pass(),
       plan_memory_pass(),
@@ -54,6 +55,8 @@ std::vector<Pass> pipeline(const Options& options) {
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
   if (options.mode == Mode::init) {
     p.push_back(make_startup_pass());  // after it: the states are initialised as well
+  } else if (options.amp) {
+    p.push_back(keep_halves_pass());  // after it: backward knows nothing of the copies
   }
   p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
 

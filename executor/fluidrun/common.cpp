@@ -83,7 +83,8 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
 
 void add_amp_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--amp", flags.amp,
-                     "o1: mixed precision, casts around ops that gain from half precision");
+                     "o1: mixed precision, casts around ops that gain from half precision; o2: "
+                     "besides, parameters are kept in half and in f32");
   command.add_option("--amp-dtype", flags.amp_dtype,
                      "half precision of --amp: bf16, the default, or f16");
   command.add_option("--amp-f32", flags.amp_f32,
@@ -106,8 +107,11 @@ std::optional<AmpOptions> amp_of(const PlaceFlags& flags) {
     }
   }
   if (off) return std::nullopt;
-  if (flags.amp != "o1") throw UserError("--amp " + flags.amp + ": must be o1 or off");
+  if (flags.amp != "o1" && flags.amp != "o2") {
+    throw UserError("--amp " + flags.amp + ": must be o1, o2 or off");
+  }
   AmpOptions amp;
+  if (flags.amp == "o2") amp.level = AmpLevel::o2;
   if (!flags.amp_f32.empty()) amp.in_f32 = CLI::detail::split(flags.amp_f32, ',');
   if (!flags.amp_half.empty()) amp.in_half = CLI::detail::split(flags.amp_half, ',');
   if (flags.amp_dtype.empty()) return amp;

@@ -27,7 +27,7 @@ struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;
   std::string dtype;      ///< "f64", or empty: as recorded
-  std::string amp;        ///< "o1"; "off" or empty: no mixed precision
+  std::string amp;        ///< "o1", "o2"; "off" or empty: no mixed precision
   std::string amp_dtype;  ///< "bf16", "f16", or empty: bf16
   std::string amp_f32;    ///< ops and layers, separated by commas
   std::string amp_half;   ///< likewise

@@ -8,9 +8,8 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/planned_step.h"
 #include "executor/place.h"
-#include "executor/prepared_step.h"
-#include "executor/variables.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ops/source_kind.h"
@@ -27,61 +26,6 @@ struct PlanFlags {
   int64_t batch = 1, micro_batches = 1;
   bool kernels = false;
   PlaceFlags place;
-};
-
-/// A step as it will run, or a part of one.
-struct PlannedPart {
-  std::unique_ptr<ir::Program> program;
-  MemoryPlan memory;
-};
-
-struct PlannedStep {
-  std::vector<PlannedPart> parts;
-  Variables variables;  ///< of all parts
-  int64_t slot = 0;     ///< bytes
-
-  /// The one that needs most.
-  const PlannedPart& largest() const {
-    return *std::ranges::max_element(parts, {}, [](const auto& p) { return p.memory.transient; });
-  }
-  int64_t total() const { return variables.bytes() + 2 * slot + largest().memory.transient; }
-};
-
-/// A step of `batch` samples that go through in `slices`.
-class Planner {
- public:
-  Planner(const Program& program, const Target& target, Options options, int64_t slices)
-      : program_(program), target_(target), options_(std::move(options)), slices_(slices) {}
-
-  PlannedStep at(int64_t batch) const {
-    PlannedStep step;
-    Options whole = options_;
-    whole.batch = batch;
-    std::set<std::pair<Slice, int64_t>> planned;
-    for (const SliceOfBatch& slice : slices_of(batch, slices_)) {
-      if (!planned.insert({slice.slice, slice.samples}).second) continue;
-      step.parts.push_back(plan(slice.options(whole)));
-      step.slot = std::max(step.slot, rounded(step.parts.back().memory.slot));
-      add_variables(*step.parts.back().program, program_.ir(), step.variables);
-    }
-    if (step.parts.size() > 1) {
-      step.slot += gathered_bytes(*step.parts.front().program, batch);
-    }
-    return step;
-  }
-
- private:
-  PlannedPart plan(const Options& options) const {
-    PlannedPart part{program_.ir().clone(), {}};
-    run_passes(*part.program, pipeline(options), options, target_);
-    part.memory = memory_plan(*part.program, options);
-    return part;
-  }
-
-  const Program& program_;
-  const Target& target_;
-  Options options_;
-  int64_t slices_;
 };
 
 /// The names of a body's ops, the first few.
@@ -123,7 +67,7 @@ void print_kernels(const ir::Program& program, bool each) {
 }
 
 /// The largest batch whose plan takes at most `limit` bytes; 0 when none does.
-int64_t largest_batch(const Planner& planner, int64_t limit) {
+int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
   const auto fits = [&](int64_t batch) { return planner.at(batch).total() <= limit; };
   int64_t good = 0, bad = 1;
   while (bad <= kMostBatch && fits(bad)) {
@@ -150,7 +94,7 @@ int run(const PlanFlags& flags) {
   const bool trains = options.mode == Mode::train;
   options.weighted = trains && flags.micro_batches > 1;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
-  const Planner planner(program, target, options, trains ? flags.micro_batches : 1);
+  const StepPlanner planner(program, target, options, trains ? flags.micro_batches : 1);
   const PlannedStep step = planner.at(flags.batch);
   const PlannedPart& peak = step.largest();
   const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
@@ -171,6 +115,9 @@ int run(const PlanFlags& flags) {
   fmt::print("in use at the peak, at {}\n", peak.memory.peak);
   for (const auto& [holds, bytes] : peak.memory.at_peak) {
     fmt::print("  {:<12} {:>12}\n", name_of(holds), bytes_text(static_cast<double>(bytes)));
+  }
+  if (options.amp && trains) {
+    fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }
   print_kernels(*peak.program, flags.kernels);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);

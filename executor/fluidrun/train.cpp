@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "executor/bytes_text.h"
+#include "executor/cpu/cpu_target.h"
 #include "executor/executor.h"
 #include "executor/fluidrun/best_epoch.h"
 #include "executor/fluidrun/checkpointing.h"
@@ -19,6 +20,7 @@
 #include "executor/fluidrun/epoch_table.h"
 #include "executor/fluidrun/figures.h"
 #include "executor/fluidrun/line_file.h"
+#include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/resident.h"
 #include "executor/fluidrun/signals.h"
@@ -230,6 +232,8 @@ class Training {
                reader_.batch_sizes().front(), report.kernels, report.from_cache,
                report.passes_ms + report.compile_ms);
     describe_memory();
+    const auto amp = amp_of(flags_.place);
+    if (amp && amp->keeps_halves()) describe_o2();
   }
 
   void describe_memory() const {
@@ -245,6 +249,17 @@ class Training {
     if (outside.empty()) outside.push_back("nothing of 1 MiB");
     fmt::print(stderr, "memory: at the start {}; arena {}; outside it {}\n", text(before_.total),
                text(arena.total), fmt::join(outside, ", "));
+  }
+
+  /// Kept in half besides f32, parameters may take more than smaller activations save.
+  void describe_o2() const {
+    const int64_t batch = reader_.batch_sizes().front();
+    Options options;
+    options.amp = amp_of(flags_.place);
+    options.weighted = flags_.micro_batches > 1;
+    const CpuTarget target(describe_host(threads_of(flags_.place)));
+    const StepPlanner planner(program_, target, options, flags_.micro_batches);
+    fmt::print(stderr, "O2: {}\n", compared_to_f32(planner, batch, planner.at(batch).total()));
   }
 
   bool finished() const {

@@ -27,7 +27,7 @@ TEST_F(CommandLine, IsRefused) {
       {"train line.fir --data synthetic-linear --place gpu",
        "no place 'gpu' (did you mean 'cpu'?); places are auto, cpu and cuda:N"},
       {"train line.fir --data synthetic-linear --dtype f16", "--dtype f16: must be f32 or f64"},
-      {"train line.fir --data synthetic-linear --amp o3", "--amp o3: must be o1 or off"},
+      {"train line.fir --data synthetic-linear --amp o3", "--amp o3: must be o1, o2 or off"},
       {"train line.fir --data synthetic-linear --amp o1 --amp-dtype u8",
        "--amp-dtype u8: must be bf16 or f16"},
       {"train line.fir --data synthetic-linear --amp o1 --dtype f64",

@@ -91,6 +91,16 @@ TEST_F(Reports, MixedPrecisionSaysWhatItDoesAndWhy) {
   }
 }
 
+TEST_F(Reports, O2SaysWhetherItSaves) {
+  const std::string plan = "plan line.fir --batch 10 --amp ";
+  const std::string more = run(plan + "o2").output, o1 = run(plan + "o1").output;
+  EXPECT_NE(more.find("f32 needs "), std::string::npos) << more;
+  EXPECT_NE(more.find(": mixed precision needs more, by "), std::string::npos) << more;
+  EXPECT_NE(o1.find(": mixed precision "), std::string::npos) << o1;
+  const std::string train = run("train line.fir --batch 10 --amp o2" + kData).output;
+  EXPECT_NE(train.find("\nO2: f32 needs "), std::string::npos) << train;
+}
+
 TEST_F(Reports, ANanLossEndsTheTraining) {
   write_plain(dir_.file("w.safetensors"), "old");
   refuse_late("train line.fir --lr 1e30 --epochs 100 --save w.safetensors" + kData,

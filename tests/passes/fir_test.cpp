@@ -83,6 +83,7 @@ Setting setting_of(const std::string& text) {
     if (key == "slice") s.options.slice = slice_named(value);
     if (key == "weighted") s.options.weighted = value == "yes";
     if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
+    if (key == "level" && value == "o2") s.options.amp->level = AmpLevel::o2;
     if (key == "in_f32") s.options.amp->in_f32.push_back(value);
     if (key == "in_half") s.options.amp->in_half.push_back(value);
     if (key == "dtype") s.options.dtype = dtype_named(value);

@@ -1,0 +1,55 @@
+#include "executor/fluidrun/planned_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "executor/bytes_text.h"
+#include "executor/prepared_step.h"
+#include "passes/pass.h"
+
+namespace fluid {
+
+const PlannedPart& PlannedStep::largest() const {
+  return *std::ranges::max_element(parts, {}, [](const auto& p) { return p.memory.transient; });
+}
+
+PlannedStep StepPlanner::at(int64_t batch) const {
+  PlannedStep step;
+  Options whole = options_;
+  whole.batch = batch;
+  std::set<std::pair<Slice, int64_t>> planned;
+  for (const SliceOfBatch& slice : slices_of(batch, slices_)) {
+    if (!planned.insert({slice.slice, slice.samples}).second) continue;
+    step.parts.push_back(plan(slice.options(whole)));
+    step.slot = std::max(step.slot, rounded(step.parts.back().memory.slot));
+    add_variables(*step.parts.back().program, program_.ir(), step.variables);
+  }
+  if (step.parts.size() > 1) step.slot += gathered_bytes(*step.parts.front().program, batch);
+  return step;
+}
+
+StepPlanner StepPlanner::in_f32() const {
+  StepPlanner other = *this;
+  other.options_.amp.reset();
+  return other;
+}
+
+PlannedPart StepPlanner::plan(const Options& options) const {
+  PlannedPart part{program_.ir().clone(), {}};
+  run_passes(*part.program, pipeline(options), options, target_);
+  part.memory = memory_plan(*part.program, options);
+  return part;
+}
+
+std::string compared_to_f32(const StepPlanner& planner, int64_t batch, int64_t total) {
+  const int64_t f32 = planner.in_f32().at(batch).total();
+  const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  const int64_t more = total - f32;
+  return fmt::format("f32 needs {}: mixed precision {} {}", size(f32),
+                     more > 0 ? "needs more, by" : "saves", size(std::abs(more)));
+}
+
+}  // namespace fluid

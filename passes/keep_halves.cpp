@@ -1,0 +1,76 @@
+#include <map>
+
+#include "ops/operators.h"
+#include "ops/parameter_cast.h"
+#include "ops/random/initializer.h"
+#include "ops/record.h"
+#include "passes/half_copies.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kSuffix = ".half";
+
+/// Lets the readers of `cast(parameter)` read a state. Returns the states by parameter.
+std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
+  std::map<std::string, Value> copies;
+  rewrite_ops(graph, [&](ir::Op& op) {
+    const ir::Op* parameter = cast_parameter(op);
+    if (parameter == nullptr || op.results[0].type.dtype != half) return Values();
+    Value& copy = copies[parameter->symbol];
+    if (!copy) {
+      copy = record_source(graph, "state", half_copy_of(parameter->symbol), op.results[0].type,
+                           {{kScratch, true}}, op.loc);
+    }
+    return Values{copy};
+  });
+  return copies;
+}
+
+/// Stores the new value of each parameter in its copy as well. A skipped step stores what was
+/// there.
+void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) {
+  const size_t end = graph.ops.size();
+  for (size_t i = move_stores_last(graph); i < end; ++i) {
+    const ir::Op& store = *graph.ops[i];
+    const auto copy = copies.find(store.symbol);
+    if (copy == copies.end()) continue;
+    ir::RecordAs as(graph, {ir::Role::optimize, store.loc, store.scope, store.symbol});
+    const Value updated = cast(store.operands[0], copy->second.dtype());
+    record_store(graph, copy->second.op()->symbol, updated, store.loc);
+  }
+  move_stores_last(graph);
+}
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  if (!options.amp || !options.amp->keeps_halves()) return false;
+  const auto copies = read_copies(program.main(), options.amp->dtype);
+  write_copies(program.main(), copies);
+  return !copies.empty();
+}
+
+}  // namespace
+
+std::string half_copy_of(std::string_view parameter) {
+  return std::string(parameter) + std::string(kSuffix);
+}
+
+std::optional<std::string_view> copied_parameter(std::string_view name) {
+  if (!name.ends_with(kSuffix)) return std::nullopt;
+  return name.substr(0, name.size() - kSuffix.size());
+}
+
+Pass keep_halves_pass() {
+  return {
+      .name = "keep_halves",
+      .doc =
+          "Mixed precision O2: parameters that are cast to half are kept in half between steps, "
+          "besides their f32 masters, and written with them.",
+      .needs = {"typed"},
+      .gives = {},
+      .run = run};
+}
+
+}  // namespace fluid
