@@ -70,6 +70,9 @@ std::string amp_text(const std::optional<AmpOptions>& amp) {
   if (!amp) return "off";
   const LossScale& s = amp->loss_scale;
   std::string text(name_of(amp->dtype));
+  if (amp->keeps_halves()) text += ", o2";
+  for (const std::string& name : amp->in_f32) text += fmt::format(", {} in f32", name);
+  for (const std::string& name : amp->in_half) text += fmt::format(", {} in half", name);
   if (!amp->scales_loss()) return text;
   return fmt::format("{} with a loss scale from {} x {} / {} every {} in [{}, {}]{}", text,
                      s.initial, s.growth, s.backoff, s.interval, s.floor, s.ceiling,
