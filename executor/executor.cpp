@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "executor/comm/communicator.h"
 #include "executor/cpu/cpu_device.h"
 #include "executor/session.h"
 #include "frontend/files/safetensors.h"
@@ -20,11 +21,13 @@
 namespace fluid {
 namespace {
 
-std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options) {
+std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
+                                  Communicator* communicator) {
   if (place.kind != Place::Kind::cpu) {
     throw UserError("place '" + place.str() + "': this build of Fluid runs on the CPU only");
   }
-  return cpu_device({.threads = options.threads, .cache_dir = options.cache_dir});
+  return cpu_device(
+      {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
 }
 
 std::vector<std::string> feed_names(const ir::Program& program) {
@@ -39,7 +42,9 @@ Options base_options(const ExecutorOptions& options) {
   Options o;
   o.dtype = options.dtype;
   o.amp = options.amp;
-  o.weighted = options.micro_batches > 1;
+  o.weighted = options.micro_batches > 1 || options.world.size > 1;
+  o.world = options.world.size;
+  o.buckets = options.buckets;
   o.fuse = options.fuse;
   o.libraries = options.libraries;
   o.guard_plan = options.verify_plan;
@@ -97,7 +102,8 @@ class Executor::Impl {
         trains_(find_directive(program.ir().main()) != nullptr),
         scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
         known_feeds_(feed_names(program.ir())),
-        session_(program.ir().clone(), device_of(place, options_),
+        communicator_(communicator_of(options_)),
+        session_(program.ir().clone(), device_of(place, options_, communicator_.get()),
                  {.seed = options_.seed,
                   .passes = base_options(options_),
                   .micro_batches = options_.micro_batches,
@@ -121,6 +127,7 @@ class Executor::Impl {
   }
 
   Outputs run(Mode mode, const Batch& batch) {
+    if (mode == Mode::train && communicator_ && !started_) start();
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
       if (!options_.any_batch) throw UserError(unprepared(mode, batch));
@@ -151,6 +158,21 @@ class Executor::Impl {
   }
 
   bool trains() const { return trains_; }
+
+  /// Of all variables that every rank has: those of the start-up program, in its order.
+  void broadcast() {
+    if (!communicator_) return;
+    for (const Variable& v : session().initialised()) {
+      Tensor t = session_.view(v);
+      communicator_->broadcast(t.data(), t.bytes(), 0);
+    }
+  }
+
+  void add_up(std::span<double> figures) {
+    if (!communicator_) return;
+    communicator_->all_reduce(figures.data(), static_cast<int64_t>(figures.size()), f64);
+  }
+
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
   bool has_schedule() const { return scheduled_; }
 
@@ -164,8 +186,22 @@ class Executor::Impl {
  private:
   static std::set<std::string> no_feeds() { return {}; }
 
+  static std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
+    if (options.world.size == 1) return nullptr;
+    return make_communicator(options.world, options.first_timeout);
+  }
+
+  /// The ranks may come to their first step at quite different times.
+  void start() {
+    started_ = true;
+    broadcast();
+    communicator_->barrier();
+    communicator_->set_timeout(options_.comm_timeout);
+  }
+
   PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
-    if (batch <= 0) {
+    const bool none_is_fine = communicator_ != nullptr && mode == Mode::train;
+    if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
     PreparedStep& step = session_.prepare(pass_options(actual(mode), batch, feeds));
@@ -222,6 +258,8 @@ class Executor::Impl {
   bool trains_;
   bool scheduled_;  ///< the learning rate
   std::vector<std::string> known_feeds_;
+  std::unique_ptr<Communicator> communicator_;  ///< null: this process is alone
+  bool started_ = false;                        ///< the first step has begun
   Session session_;
 };
 
@@ -231,6 +269,8 @@ Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 
 void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
+void Executor::broadcast() { impl_->broadcast(); }
+void Executor::add_up(std::span<double> figures) { impl_->add_up(figures); }
 Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
 Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
 Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }

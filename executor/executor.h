@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "executor/outputs.h"
 #include "executor/place.h"
 #include "executor/snapshot.h"
+#include "executor/world.h"
 #include "frontend/program.h"
 #include "ir/tensor.h"
 #include "passes/options.h"
@@ -28,6 +31,12 @@ struct ExecutorOptions {
   /// activations are those of a slice, gradients add up, and the optimizer comes once. Fewer where
   /// the batch has fewer samples.
   int64_t micro_batches = 1;
+  /// The processes that train together, each on its part of every batch: run() is then a call of
+  /// all of them, and gives the losses and metrics of the whole batch. Parameters start as rank 0's.
+  World world = {};
+  std::chrono::milliseconds comm_timeout{60'000};  ///< after it a rank that is late is given up
+  std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
+  Buckets buckets = {};                            ///< of gradients on their way
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   bool fuse = true;
   bool libraries = true;       ///< let library kernels take the ops they are better at
@@ -76,6 +85,12 @@ class Executor {
 
   /// Compiles the steps for these sizes, so that no later step compiles or allocates.
   void prepare(const Prepare& sizes);
+
+  /// Gives every process rank 0's variables. The first run() does so by itself; later it is for
+  /// whoever sets parameters on rank 0 alone. A call of all ranks.
+  void broadcast();
+  /// Adds up figures over all processes, in place. A call of all ranks.
+  void add_up(std::span<double> figures);
 
   /// One training step: forward, backward, update. A program without `minimize` only runs forward.
   /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of

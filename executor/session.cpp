@@ -13,6 +13,7 @@
 #include "passes/half_copies.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -209,6 +210,18 @@ void Session::refresh_halves(std::string_view parameter) {
     if (!of || copy.saved() || (!parameter.empty() && *of != parameter)) continue;
     if (const Variable* master = variables_.find(*of)) assign(copy, view(*master));
   }
+}
+
+std::vector<Variable> Session::initialised() const {
+  const auto startup = std::ranges::find_if(
+      parts_, [](const auto& part) { return part->options.mode == Mode::init; });
+  check(startup != parts_.end(), "a session was not initialised");
+  std::vector<Variable> filled;
+  for (const auto& op : (*startup)->program->main().ops) {
+    if (is_store(*op)) filled.push_back(variables_.named(op->symbol));
+  }
+  filled.push_back(variables_.named(kRandomState));
+  return filled;
 }
 
 /// Copies the samples of a slice into the slot for feeds.

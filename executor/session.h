@@ -54,6 +54,9 @@ class Session {
   /// Runs a prepared step on checked feeds. Throws UserError when a kernel met bad data.
   Outputs run(PreparedStep& step, const Batch& batch);
 
+  /// The variables that it filled, in the order of the start-up program: the same in every process.
+  std::vector<Variable> initialised() const;
+
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
   Tensor view(const Variable& variable);

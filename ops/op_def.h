@@ -200,7 +200,11 @@ struct Directive {};
 /// A composite of kernels formed by the passes: fused.
 struct Composite {};
 
-using Lower = std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite>;
+/// Done together with the other processes: all_reduce. Result i lies in operand i's memory.
+struct Exchange {};
+
+using Lower =
+    std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite, Exchange>;
 
 struct NoGrad {};
 using GradFn = std::function<Values(const GradCtx&)>;  ///< one value an operand, null for none

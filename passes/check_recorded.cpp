@@ -17,7 +17,9 @@ void require(bool holds, const ir::Op& op, const std::string& what) {
 }
 
 void check_made_by_user(const ir::Program& program, const ir::Op& op) {
-  const bool made = std::holds_alternative<Composite>(*def_of(op).lower) ||
+  const Lower& lower = *def_of(op).lower;
+  const bool made = std::holds_alternative<Composite>(lower) ||
+                    std::holds_alternative<Exchange>(lower) ||
                     source_kind(op) == SourceKind::argument;
   require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
   for (const std::string_view stage : {"arena", "workspace", "part_of"}) {

@@ -99,7 +99,7 @@ class Reader {
   }
 
   static bool is_gradient(const ir::Op& op) {
-    return op.role == ir::Role::backward && !op.param.empty();
+    return op.role == ir::Role::comm || (op.role == ir::Role::backward && !op.param.empty());
   }
 
   /// What a store writes: a parameter, the sum of its gradients, or another state.
@@ -194,6 +194,11 @@ const ir::Graph* generated_body(const ir::Op& op) {
 }  // namespace
 
 std::vector<InPlace> in_place_pairs(const ir::Op& op) {
+  if (std::holds_alternative<Exchange>(*def_of(op).lower)) {
+    std::vector<InPlace> pairs;
+    for (int i = 0; i < static_cast<int>(op.results.size()); ++i) pairs.push_back({i, i});
+    return pairs;
+  }
   if (!std::holds_alternative<Composite>(*def_of(op).lower)) return *def_of(op).in_place;
   const ir::Graph* body = generated_body(op);
   return body == nullptr ? std::vector<InPlace>() : in_place_pairs(*body);

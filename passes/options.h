@@ -60,6 +60,13 @@ struct AmpOptions {
   bool scales_loss() const { return dtype == DType::f16; }
 };
 
+/// How gradients are put together for messages between processes.
+struct Buckets {
+  int64_t first_bytes = int64_t{1} << 20;  ///< the first leaves early
+  int64_t bytes = int64_t{25} << 20;       ///< PyTorch's, as the first
+  std::optional<DType> dtype = {};         ///< f16 or bf16: gradients travel in half precision
+};
+
 /// Everything a pass may depend on besides the program and the target.
 struct Options {
   Mode mode = Mode::train;
@@ -69,6 +76,8 @@ struct Options {
   Slice slice = Slice::whole;
   /// Gradients and outputs are sums over parts of a batch, weighted by their samples.
   bool weighted = false;
+  int64_t world = 1;  ///< processes that add up their gradients
+  Buckets buckets = {};
   std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
   bool libraries = true;    ///< let library kernels claim ops

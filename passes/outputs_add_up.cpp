@@ -11,6 +11,16 @@ bool adds_up(const ir::Output& output) {
          (is_float(output.value.dtype()) && std::ranges::none_of(output.value.shape(), is_batched));
 }
 
+Values summands(const ir::Graph& graph) {
+  Values values;
+  for (const ir::Output& o : graph.outputs) {
+    if (!adds_up(o)) continue;
+    values.push_back(o.value);
+    if (is_metric(o.value)) values.push_back(o.value.op()->result(1));
+  }
+  return values;
+}
+
 void replace_summands(ir::Graph& graph,
                       const std::function<Value(const std::string&, Value)>& total) {
   for (ir::Output& o : graph.outputs) {

@@ -11,6 +11,9 @@ namespace fluid {
 /// by its samples: a metric, or a float that has no batch extent, such as a loss.
 bool adds_up(const ir::Output& output);
 
+/// The values that outputs which add up are made of, in the order of replace_summands.
+Values summands(const ir::Graph& graph);
+
 /// Puts `total(name, value)` in the place of each summand of the outputs that add up: "loss", or
 /// "accuracy.sum" and "accuracy.weight" of a metric.
 void replace_summands(ir::Graph& graph,

@@ -8,13 +8,50 @@
 namespace fluid {
 namespace {
 
-bool holds_a_source(Value v) { return source_kind(*root_of(v).op()) != SourceKind::none; }
+bool is_exchange(const ir::Op& op) { return std::holds_alternative<Exchange>(*def_of(op).lower); }
+
+/// Whether the bytes lie where something else put them: in a slot, a variable, a bucket.
+bool lies_elsewhere(Value v) {
+  const ir::Op& op = *root_of(v).op();
+  return source_kind(op) != SourceKind::none || is_exchange(op);
+}
+
+/// Values whose bytes more than one op reads, aliases aside, or that leave the graph.
+std::set<Value> shared_roots(const ir::Graph& graph) {
+  std::set<Value> read, shared;
+  const auto add = [&](Value v) {
+    const Value root = root_of(v);
+    if (!read.insert(root).second) shared.insert(root);
+  };
+  for (const auto& op : graph.ops) {
+    if (std::holds_alternative<Alias>(*def_of(*op).lower)) continue;
+    for (Value v : op->operands) add(v);
+  }
+  for (const ir::Output& o : graph.outputs) shared.insert(root_of(o.value));
+  return shared;
+}
+
+/// What processes exchange is overwritten where it lies: it is copied unless that is all its use.
+bool own_exchanged(ir::Graph& graph) {
+  const std::set<Value> shared = shared_roots(graph);
+  bool changed = false;
+  rewrite_ops(graph, [&](ir::Op& op) {
+    if (!is_exchange(op)) return Values();
+    for (Value& v : op.operands) {
+      if (!lies_elsewhere(v) && !shared.contains(root_of(v))) continue;
+      v = copy(v);
+      changed = true;
+    }
+    return Values();
+  });
+  return changed;
+}
 
 bool run(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   bool changed = false;
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
-    if (!holds_a_source(v)) return;
+    if (!lies_elsewhere(v)) return;
     ir::RecordAs as(graph, as_part);
     v = copy(v);
     changed = true;
@@ -29,6 +66,7 @@ bool run(ir::Program& program, const Options&, const Target&) {
     own(op.operands[0], {ir::Role::optimize, op.loc, op.scope, ""});
   }
   if (changed) move_stores_last(graph);
+  changed |= own_exchanged(graph);
   return changed;
 }
 
@@ -38,7 +76,8 @@ Pass own_values_pass() {
   return {.name = "own_values",
           .doc =
               "Copies feeds and variables that leave the step as they are, as an output or into "
-              "a variable: their memory is theirs.",
+              "a variable, and what processes exchange but others read too: their memory is "
+              "theirs.",
           .needs = {"primitive"},
           .gives = {},
           .run = run};

@@ -7,6 +7,7 @@
 namespace fluid {
 
 Pass accumulate_pass();
+Pass all_reduce_pass();
 Pass amp_cast_pass();
 Pass append_backward_pass();
 Pass assign_layouts_pass();

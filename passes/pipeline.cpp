@@ -5,6 +5,7 @@ namespace fluid {
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
       accumulate_pass(),
+      all_reduce_pass(),
       amp_cast_pass(),
       append_backward_pass(),
       assign_layouts_pass(),
@@ -50,6 +51,7 @@ std::vector<Pass> pipeline(const Options& options) {
   if (options.weighted) p.push_back(weigh_part_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
+  if (options.world > 1) p.push_back(all_reduce_pass());  // before unscaling: ranks skip together
   if (options.amp) p.push_back(unscale_gradients_pass());  // of the whole batch: all or nothing
   p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states

@@ -23,6 +23,9 @@ class Planner {
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
       for (int r : unchecked_results(*graph.ops[i])) unchecked_.insert(graph.ops[i]->result(r));
     }
+    for (const auto& op : graph.ops) {
+      if (std::holds_alternative<Exchange>(*def_of(*op).lower)) add_bucket(*op);
+    }
   }
 
   MemoryPlan run() {
@@ -131,6 +134,25 @@ class Planner {
     return true;
   }
 
+  /// What an exchange reads lies side by side, and so do its results, in the same bytes: they
+  /// travel as they lie. The gaps between them belong to what they follow.
+  void add_bucket(ir::Op& exchange) {
+    Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&exchange), 0};
+    for (size_t i = 0; i < exchange.operands.size(); ++i) {
+      const Value root = root_of(exchange.operands[i]), sum = exchange.result(static_cast<int>(i));
+      bucket.first = std::min(bucket.first, position_.at(root.op()));
+      bucket.last = std::max(bucket.last, death_of(sum));
+      for (const Value v : {root, sum}) {
+        buffer_[v] = buffers_.size();
+        const bool once = in_bucket_.emplace(v, bucket.bytes).second;
+        check(once, "a value is exchanged twice");
+      }
+      bucket.bytes += aligned(bytes_of(root));
+    }
+    bucket.bytes = reserved(bucket.bytes);
+    buffers_.push_back(bucket);
+  }
+
   void place_transient() {
     for (const auto& op : graph_.ops) {
       const int at = position_.at(op.get());
@@ -145,8 +167,11 @@ class Planner {
     }
     assign_offsets(buffers_);
     for (auto& [v, range] : plan_.values) {
-      if (auto it = buffer_.find(v); it != buffer_.end())
-        range.offset = buffers_[it->second].offset;
+      const auto buffer = buffer_.find(v);
+      if (buffer == buffer_.end()) continue;
+      const auto inside = in_bucket_.find(v);
+      range.offset = buffers_[buffer->second].offset +
+                     (inside == in_bucket_.end() ? 0 : inside->second);
     }
     for (auto& [op, range] : plan_.workspaces) {
       range.offset = buffers_[workspace_buffer_.at(op)].offset;
@@ -157,6 +182,10 @@ class Planner {
     const Value v = op.result(result);
     if (plan_.values.contains(v)) return;
     const int64_t bytes = bytes_of(v);
+    if (in_bucket_.contains(v)) {
+      plan_.values[v] = place(Region::transient, 0, aligned(bytes));
+      return;
+    }
     if (const auto shared = operand_buffer(op, result, bytes, at)) {
       buffer_[v] = *shared;
       buffers_[*shared].last = death_of(v);
@@ -174,6 +203,7 @@ class Planner {
       if (pair.out != result) continue;
       const Value root = root_of(op.operands.at(static_cast<size_t>(pair.in)));
       auto it = buffer_.find(root);
+      if (in_bucket_.contains(root)) continue;
       if (it == buffer_.end() || buffers_[it->second].last != at) continue;
       if (buffers_[it->second].bytes != reserved(bytes)) continue;
       auto taken = overwritten_by_.find(it->second);
@@ -215,6 +245,7 @@ class Planner {
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;
   std::map<Value, size_t> buffer_;
+  std::map<Value, int64_t> in_bucket_;  ///< offset there of what an exchange reads and gives
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;
   mutable std::map<const ir::Op*, std::vector<InPlace>> pairs_;

@@ -11,7 +11,7 @@ namespace {
 
 using Order = std::vector<int>;  // positions in the given order
 
-bool is_store(const ir::Op& op) { return std::holds_alternative<Store>(*def_of(op).lower); }
+bool is_exchange(const ir::Op& op) { return std::holds_alternative<Exchange>(*def_of(op).lower); }
 
 /// What must come before what, and the bytes that each op adds and frees.
 class Problem {
@@ -26,12 +26,14 @@ class Problem {
     collect_values();
     order_updates();
     order_checks();
+    order_exchanges();
   }
 
   int size() const { return static_cast<int>(graph_.ops.size()); }
   const ir::Op& op(int i) const { return *graph_.ops[static_cast<size_t>(i)]; }
   const std::vector<int>& before(int i) const { return before_[static_cast<size_t>(i)]; }
   const std::vector<int>& after(int i) const { return after_[static_cast<size_t>(i)]; }
+  const std::vector<int>& exchanges() const { return exchanges_; }
 
   /// Bytes that running `i` adds; and frees, when `left[root]` readers are left of each root.
   int64_t added(int i) const {
@@ -149,9 +151,19 @@ class Problem {
     return earlier;
   }
 
+  /// All processes come to their exchanges in one order, whatever else their programs do.
+  void order_exchanges() {
+    for (int i = 0; i < size(); ++i) {
+      if (is_exchange(op(i))) exchanges_.push_back(i);
+    }
+    std::ranges::sort(exchanges_, {}, [&](int i) { return op(i).attrs.get<int64_t>("bucket"); });
+    for (size_t i = 1; i < exchanges_.size(); ++i) add_edge(exchanges_[i - 1], exchanges_[i]);
+  }
+
   const ir::Graph& graph_;
   int64_t batch_;
   std::map<const ir::Op*, int> position_;
+  std::vector<int> exchanges_;  ///< in their order
   std::vector<std::vector<int>> before_, after_;
   std::set<Value> permanent_;
 };
@@ -221,12 +233,51 @@ std::vector<Order> candidates(const Problem& p) {
           list_schedule(p, least_memory)};
 }
 
+/// Starts every exchange as soon as what it sends is there, and puts all that waits for one behind
+/// what does not: computing goes on meanwhile.
+Order overlapped(const Problem& p, const Order& order) {
+  if (p.exchanges().empty()) return order;
+  std::vector<bool> waits(static_cast<size_t>(p.size()));
+  std::vector<int> todo = p.exchanges();
+  while (!todo.empty()) {
+    const int i = todo.back();
+    todo.pop_back();
+    if (waits[static_cast<size_t>(i)]) continue;
+    waits[static_cast<size_t>(i)] = true;
+    todo.insert(todo.end(), p.after(i).begin(), p.after(i).end());
+  }
+  Order result;
+  std::vector<bool> done(static_cast<size_t>(p.size()));
+  auto next = p.exchanges().begin();
+  const auto add = [&](int i) {
+    result.push_back(i);
+    done[static_cast<size_t>(i)] = true;
+    const auto is_done = [&](int before) { return done[static_cast<size_t>(before)]; };
+    while (next != p.exchanges().end() && std::ranges::all_of(p.before(*next), is_done)) {
+      result.push_back(*next);
+      done[static_cast<size_t>(*next++)] = true;
+    }
+  };
+  for (const bool waiting : {false, true}) {
+    for (const int i : order) {
+      if (!is_exchange(p.op(i)) && !is_store(p.op(i)) && waits[static_cast<size_t>(i)] == waiting) {
+        add(i);
+      }
+    }
+  }
+  for (const int i : order) {
+    if (is_store(p.op(i))) result.push_back(i);
+  }
+  return result;
+}
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   const Problem problem(graph, options.batch);
   const std::vector<Order> orders = candidates(problem);
-  const Order& best = *std::ranges::min_element(
-      orders, {}, [&](const Order& order) { return problem.peak(order); });
+  const Order best = overlapped(problem, *std::ranges::min_element(orders, {}, [&](const Order& o) {
+                                  return problem.peak(o);
+                                }));
   if (std::ranges::is_sorted(best)) return false;
   std::vector<std::unique_ptr<ir::Op>> ops;
   for (int i : best) ops.push_back(std::move(graph.ops[static_cast<size_t>(i)]));

@@ -12,7 +12,9 @@ class CpuDevice : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
         target_(describe_host(threads_)),
-        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {}
+        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {
+    if (options.communicator != nullptr) sums_.emplace(*options.communicator);
+  }
 
   const Target& target() const override { return target_; }
   int threads() const override { return threads_; }
@@ -21,7 +23,7 @@ class CpuDevice : public Device {
                                     const Options& options) override {
     const LibraryThreads guard(threads_);
     return std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
-                                           compiler_, threads_);
+                                           compiler_, threads_, sums_ ? &*sums_ : nullptr);
   }
 
   CompileReport report() const override {
@@ -33,6 +35,7 @@ class CpuDevice : public Device {
   int threads_;
   CpuTarget target_;
   Compiler compiler_;
+  std::optional<CollectiveQueue> sums_;
 };
 
 }  // namespace

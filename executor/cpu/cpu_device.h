@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "executor/comm/communicator.h"
 #include "executor/device.h"
 
 namespace fluid {
@@ -9,6 +10,7 @@ namespace fluid {
 struct CpuDeviceOptions {
   int threads = 0;        ///< 0: as many as OpenMP would use
   std::string cache_dir;  ///< of compiled kernels; empty: none
+  Communicator* communicator = nullptr;  ///< with the other processes; null: there are none
 };
 
 std::unique_ptr<Device> cpu_device(const CpuDeviceOptions& options);

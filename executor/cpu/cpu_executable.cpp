@@ -21,13 +21,14 @@ bool lowers_to(const ir::Op& op) {
 
 CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, KernelMemo& kernels, Compiler& compiler,
-                             int threads)
-    : plan_(plan), batch_(options.batch), threads_(threads) {
+                             int threads, CollectiveQueue* sums)
+    : plan_(plan), batch_(options.batch), threads_(threads), sums_(sums) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
+  await_exchanges();
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
 
@@ -87,12 +88,42 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   steps_.push_back(std::move(step));
 }
 
+/// The operands lie side by side: they are one stretch of elements, gaps included.
+void CpuExecutable::add_exchange(Step step) {
+  check(sums_ != nullptr, "a program for several processes runs in one");
+  const Range& first = plan_.values.at(root_of(step.op->operands.front()));
+  const Range& last = plan_.values.at(root_of(step.op->operands.back()));
+  const int64_t bytes = last.offset + last.bytes - first.offset;
+  step.exchanged = bytes / size_of(step.op->operands.front().dtype());
+  steps_.push_back(std::move(step));
+}
+
+/// Lets whoever reads a sum wait for it.
+void CpuExecutable::await_exchanges() {
+  std::map<const ir::Op*, size_t> numbers;
+  for (const Step& step : steps_) {
+    if (step.exchanged >= 0) numbers.emplace(step.op, numbers.size() + 1);
+  }
+  if (numbers.empty()) return;
+  sums_->reserve(numbers.size());
+  for (Step& step : steps_) {
+    for (const Value& v : step.op->operands) {
+      const auto number = numbers.find(root_of(v).op());
+      if (number != numbers.end()) step.awaits = std::max(step.awaits, number->second);
+    }
+  }
+}
+
 void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
   std::vector<kir::Kernel> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
     ir::Op& op = *main.ops[i];
     if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
+    if (lowers_to<Exchange>(op)) {
+      add_exchange(step_of(op, static_cast<int>(i)));
+      continue;
+    }
     check(lowers_to<Composite>(op), "op '" + op.name + "' reached the executor without a kernel");
     Step step = step_of(op, static_cast<int>(i));
     if (op.attrs.has("kernel")) {
@@ -150,6 +181,9 @@ Status CpuExecutable::error() const {
 
 void CpuExecutable::run_step(const Step& step, size_t slots) {
   void* const* buffers = step.buffers[slots].data();
+  if (step.exchanged >= 0) {
+    return sums_->start(buffers[0], step.exchanged, step.op->operands.front().dtype());
+  }
   if (step.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
     return;
@@ -170,12 +204,26 @@ void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
 }
 
 Status CpuExecutable::run(Slots chosen) {
-  const size_t slots = index_of(chosen);
   const LibraryThreads guard(threads_);
+  if (sums_ == nullptr) return run_steps(index_of(chosen));
+  Status status;
+  try {
+    status = run_steps(index_of(chosen));
+    if (status.good()) sums_->wait_for_all();
+  } catch (...) {
+    sums_->abandon();
+    throw;
+  }
+  if (!status.good()) sums_->abandon();
+  return status;
+}
+
+Status CpuExecutable::run_steps(size_t slots) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->start();
   bool updated = false;
   for (const Step& step : steps_) {
+    if (step.awaits > 0) sums_->wait(step.awaits);
     if (step.updates) {
       if (const Status status = error(); !status.good()) return status;
     }

@@ -6,6 +6,7 @@
 
 #include "codegen/compiler.h"
 #include "executor/cpu/kernels.h"
+#include "executor/comm/collective_queue.h"
 #include "executor/cpu/library.h"
 #include "executor/device.h"
 #include "executor/plan_guard.h"
@@ -21,14 +22,16 @@ struct BufferRef {
   int error_word = -1;   ///< when >= 0: the buffer is the error words from here on
 };
 
-/// One call of a step list: a generated kernel, a library's, or a copy of `copy_bytes` from buffer
-/// 0 to buffer 1.
+/// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0 to
+/// buffer 1, or a sum over all processes of `exchanged` elements in buffer 0.
 struct Step {
   const ir::Op* op = nullptr;
   int position = 0;  ///< of the op in main
   CompiledKernel kernel;
   LibraryBinder library;  ///< absent: a generated kernel or a copy
   int64_t copy_bytes = 0;
+  int64_t exchanged = -1;  ///< when >= 0; of operand 0's dtype
+  size_t awaits = 0;       ///< sums that must be there first
   std::vector<BufferRef> refs;
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
   std::array<LibraryCall, 4> calls;           ///< likewise
@@ -41,7 +44,7 @@ struct Step {
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
-                KernelMemo& kernels, Compiler& compiler, int threads);
+                KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* sums);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots) override;
 
@@ -51,6 +54,9 @@ class CpuExecutable : public Executable {
   Step step_of(ir::Op& op, int position) const;
   void add_library(Step step);
   void add_generated(Step step, const kir::Kernel& kernel);
+  void add_exchange(Step step);
+  void await_exchanges();
+  Status run_steps(size_t slots);
   /// Where the workspace of `op` is, which must have room for `bytes`.
   int64_t workspace(const ir::Op& op, int64_t bytes) const;
   BufferRef ref(const Value& value) const;
@@ -61,6 +67,7 @@ class CpuExecutable : public Executable {
   const MemoryPlan& plan_;
   int64_t batch_;
   int threads_;
+  CollectiveQueue* sums_;  ///< null: nothing is exchanged
   std::vector<Step> steps_;
   /// One for each operand of a step whose data may be bad: {1, index}, or zero.
   std::vector<std::array<int64_t, 2>> error_words_;

@@ -199,9 +199,15 @@ void write_source(std::ostream& out) {
 }
 
 std::string lower_text(const Lower& lower) {
-  static constexpr std::array<std::string_view, 8> kNames = {
-      "map",    "reduction", "expands into other ops", "same bytes as its operand",
-      "source", "store",     "request to the passes",  "composite"};
+  static constexpr std::array<std::string_view, 9> kNames = {"map",
+                                                             "reduction",
+                                                             "expands into other ops",
+                                                             "same bytes as its operand",
+                                                             "source",
+                                                             "store",
+                                                             "request to the passes",
+                                                             "composite",
+                                                             "exchange between processes"};
   return std::string(kNames.at(lower.index()));
 }
 

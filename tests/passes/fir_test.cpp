@@ -81,6 +81,9 @@ Setting setting_of(const std::string& text) {
     if (key == "batch") s.options.batch = std::stoll(value);
     if (key == "amp") s.options.amp = {.dtype = dtype_named(value).value()};
     if (key == "slice") s.options.slice = slice_named(value);
+    if (key == "world") s.options.world = std::stoll(value);
+    if (key == "bucket")
+      s.options.buckets = {.first_bytes = std::stoll(value), .bytes = std::stoll(value)};
     if (key == "weighted") s.options.weighted = value == "yes";
     if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
     if (key == "level" && value == "o2") s.options.amp->level = AmpLevel::o2;

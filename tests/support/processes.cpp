@@ -83,7 +83,7 @@ void Ranks::signal(int rank, int number) {
 
 bool Ranks::read_more(Process& process) {
   pollfd wanted{process.output, POLLIN, 0};
-  if (poll(&wanted, 1, 20000) == 0) {
+  if (poll(&wanted, 1, 60000) == 0) {
     ADD_FAILURE() << "process " << process.id << " does not end; so far: " << process.text;
     return false;
   }

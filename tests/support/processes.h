@@ -31,9 +31,9 @@ class Ranks {
   Ranks& operator=(const Ranks&) = delete;
 
   void signal(int rank, int number);
-  /// What the rank's process wrote by `say`, up to the first line; fails the test after 20 s.
+  /// What the rank's process wrote by `say`, up to the first line; fails the test after 60 s.
   std::string line(int rank);
-  /// Everything that the process wrote until it ended; fails the test after 20 s.
+  /// Everything that the process wrote until it ended; fails the test after 60 s.
   std::string result(int rank);
   std::vector<std::string> results();
 

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "executor/comm/communicator.h"
+
+namespace fluid {
+
+/// Sums over all processes, made one after the other by a thread of their own while the caller
+/// computes. For one caller at a time; the sums are made in the order in which they are started.
+class CollectiveQueue {
+ public:
+  explicit CollectiveQueue(Communicator& communicator);
+  ~CollectiveQueue();
+  CollectiveQueue(const CollectiveQueue&) = delete;
+
+  /// Makes room for `count` sums that are started before the first is waited for.
+  void reserve(size_t count);
+  /// Starts adding up `count` elements over all processes, in place. Returns at once.
+  void start(void* data, int64_t count, DType dtype);
+  /// Returns when the first `count` of the sums started since all were done last are there. Throws
+  /// what the communicator threw for one of them.
+  void wait(size_t count);
+  void wait_for_all();
+  /// Drops what has not begun, and returns when nothing is in use any more.
+  void abandon();
+
+ private:
+  struct Sum {
+    void* data;
+    int64_t count;
+    DType dtype;
+  };
+  void work();
+
+  Communicator& communicator_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Sum> sums_;  ///< since all were done
+  size_t done_ = 0;
+  bool busy_ = false;
+  bool ended_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace fluid

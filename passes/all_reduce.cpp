@@ -1,0 +1,110 @@
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "passes/outputs_add_up.h"
+#include "passes/passes.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Gathers what the processes add up. All ranks must come to the same buckets in the same order,
+/// whatever part of the batch they have: so these follow the recipe, not the order of the ops.
+class Reduction {
+ public:
+  Reduction(ir::Graph& graph, const Recipe& recipe, const Buckets& buckets)
+      : graph_(graph), recipe_(recipe), buckets_(buckets) {}
+
+  void run() {
+    reduce_gradients();
+    reduce_outputs();
+  }
+
+ private:
+  /// The last parameters first: backward comes to their gradients first.
+  void reduce_gradients() {
+    std::vector<size_t> bucket;
+    int64_t bytes = 0;
+    for (size_t i = recipe_.parameters().size(); i-- > 0;) {
+      const Value g = travelling(i);
+      if (!bucket.empty() && travelling(bucket.front()).dtype() != g.dtype()) flush(bucket, bytes);
+      bucket.push_back(i);
+      bytes += g.type().bytes_at(1);
+      if (bytes >= (number_ == 0 ? buckets_.first_bytes : buckets_.bytes)) flush(bucket, bytes);
+    }
+    flush(bucket, bytes);
+  }
+
+  /// The gradient in the dtype in which it goes to the other processes.
+  Value travelling(size_t i) {
+    Value& g = cast_[i];
+    if (g) return g;
+    ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[i]));
+    const Value full = recipe_.gradient(i);
+    g = cast(full, buckets_.dtype.value_or(full.dtype()));
+    return g;
+  }
+
+  void flush(std::vector<size_t>& bucket, int64_t& bytes) {
+    if (bucket.empty()) return;
+    Values gradients;
+    for (const size_t i : bucket) gradients.push_back(travelling(i));
+    const Values sums = all_reduce(gradients);
+    for (size_t k = 0; k < bucket.size(); ++k) {
+      ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[bucket[k]]));
+      Value& gradient = recipe_.gradient(bucket[k]);
+      gradient = cast(sums[k], gradient.dtype());
+    }
+    bucket.clear();
+    bytes = 0;
+  }
+
+  /// All in one message, in f64.
+  void reduce_outputs() {
+    Values parts = summands(graph_);
+    if (parts.empty()) return;
+    {
+      ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
+      for (Value& part : parts) part = cast(part, f64);
+    }
+    const Values sums = all_reduce(parts);
+    size_t i = 0;
+    replace_summands(graph_, [&](const std::string&, Value part) {
+      return cast(sums[i++], part.dtype());
+    });
+  }
+
+  Values all_reduce(const Values& parts) {
+    ir::RecordAs as(graph_, {ir::Role::comm, recipe_.directive().loc, "", ""});
+    return record(graph_, "all_reduce", parts, {{"bucket", number_++}}, recipe_.directive().loc);
+  }
+
+  ir::Graph& graph_;
+  const Recipe& recipe_;
+  const Buckets& buckets_;
+  int64_t number_ = 0;
+  std::map<size_t, Value> cast_;
+};
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr || options.world == 1) return false;
+  Reduction(graph, Recipe(*directive), options.buckets).run();
+  move_last(graph, directive);
+  return true;
+}
+
+}  // namespace
+
+Pass all_reduce_pass() {
+  return {.name = "all_reduce",
+          .doc =
+              "Adds up gradients, losses and metrics over all processes, the gradients in buckets "
+              "that leave as soon as they are complete.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid

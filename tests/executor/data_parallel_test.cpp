@@ -1,0 +1,200 @@
+// Several processes train as one does on all of their samples.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstring>
+
+#include "executor/executor.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "frontend/readers/reader.h"
+#include "ops/operators.h"
+#include "passes/loss_scale.h"
+#include "tests/support/processes.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+using testing::Ranks;
+
+constexpr int64_t kWhole = 12;    // samples of a step, over all ranks
+constexpr int64_t kSamples = 26;  // an epoch's: two steps, and one that is too small for all ranks
+
+/// With dropout, a metric and an output of a row a sample; without batch statistics.
+Program parallel_program(const StepRules& rules = {}) {
+  Program net("parallel");
+  const Value x = net.data("x", {kBatch, 6}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value h = dropout(linear(x, {.units = 8, .act = Act::tanh}), {.p = 0.25});
+  const Value scores = linear(h, {.units = 3});
+  const Value loss = mean(softmax_cross_entropy(scores, label));
+  net.output("loss", loss);
+  net.output("accuracy", accuracy(scores, label));
+  net.output("scores", scores);
+  minimize(loss, Adam{.lr = 0.01}, rules);
+  return net;
+}
+
+Dataset samples() {
+  Tensor x(f32, {kSamples, 6}), label(i64, {kSamples});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.as<float>()[static_cast<size_t>(i)] = static_cast<float>(std::sin(3.0 * double(i)));
+  }
+  for (int64_t i = 0; i < kSamples; ++i) label.as<int64_t>()[static_cast<size_t>(i)] = i % 3;
+  return {{{"x", x}, {"label", label}}};
+}
+
+/// What a rank saw: the losses and accuracies of its steps, then its parameters.
+struct Seen {
+  std::vector<double> figures;
+  std::vector<double> parameters;
+  bool operator==(const Seen&) const = default;
+};
+
+std::string text_of(const Seen& seen) {
+  std::string text(sizeof(size_t), 0);
+  const size_t count = seen.figures.size();
+  std::memcpy(text.data(), &count, sizeof count);
+  for (const auto* part : {&seen.figures, &seen.parameters}) {
+    text.append(reinterpret_cast<const char*>(part->data()), part->size() * sizeof(double));
+  }
+  return text;
+}
+
+Seen seen_in(const std::string& text) {
+  size_t count = 0;
+  if (text.size() < sizeof count) return {};
+  std::memcpy(&count, text.data(), sizeof count);
+  std::vector<double> all((text.size() - sizeof count) / sizeof(double));
+  std::memcpy(all.data(), text.data() + sizeof count, all.size() * sizeof(double));
+  if (count > all.size()) {
+    ADD_FAILURE() << text.substr(0, 300);
+    return {};
+  }
+  const auto middle = all.begin() + static_cast<ptrdiff_t>(count);
+  return {{all.begin(), middle}, {middle, all.end()}};
+}
+
+/// `steps` steps of `net` on this rank's share of each.
+Seen trained(const Program& net, ExecutorOptions options, int64_t steps) {
+  const World& world = options.world;
+  Reader reader(
+      samples(),
+      {.batch = kWhole / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
+  options.threads = 1;
+  options.seed = 7 + static_cast<uint64_t>(world.rank);  // rank 0's counts
+  Executor exe(net, cpu(), options);
+  exe.prepare({.train = reader.batch_sizes()});
+  Seen seen;
+  for (int64_t step = 0; step < steps;) {
+    for (const Batch& batch : reader) {
+      const Outputs outputs = exe.run(batch);
+      seen.figures.push_back(outputs["loss"].item());
+      seen.figures.push_back(outputs.find("accuracy").sum);
+      seen.figures.push_back(outputs.find("accuracy").weight);
+      EXPECT_EQ(outputs.has("scores"), batch.size > 0);
+      if (++step == steps) break;
+    }
+  }
+  for (const std::string& name : exe.parameters()) {
+    const Tensor t = exe.parameter(name);
+    for (int64_t i = 0; i < t.numel(); ++i) seen.parameters.push_back(t.at(i));
+  }
+  if (const auto scaling = exe.loss_scaling()) {
+    seen.parameters.push_back(scaling->scale);
+    seen.parameters.push_back(static_cast<double>(scaling->skipped));
+  }
+  return seen;
+}
+
+/// What `size` ranks see, which must be the same.
+Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps) {
+  const std::vector<std::string> results = Ranks(size, [&](const World& world) {
+                                             ExecutorOptions mine = options;
+                                             mine.world = world;
+                                             return text_of(trained(net, mine, steps));
+                                           }).results();
+  for (const std::string& result : results) EXPECT_TRUE(result == results[0]) << result;
+  return seen_in(results[0]);
+}
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double relative) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_NEAR(a[i], b[i], relative * std::max(1.0, std::abs(b[i]))) << i;
+  }
+}
+
+TEST(DataParallel, RanksTrainAsOneProcessDoes) {
+  const Program net = parallel_program({.clip = {.global_norm = 0.5}});
+  const ExecutorOptions options{.dtype = f64};
+  const Seen one = trained(net, options, 50);
+  for (const int size : {2, 3, 4}) {
+    SCOPED_TRACE(size);
+    const Seen ranks = trained_by(size, net, options, 50);
+    expect_near(ranks.figures, one.figures, 1e-9);
+    expect_near(ranks.parameters, one.parameters, 1e-9);
+  }
+}
+
+TEST(DataParallel, BucketsMakeNoDifference) {
+  const Program net = parallel_program();
+  const ExecutorOptions options{.dtype = f64};
+  ExecutorOptions small = options;
+  small.buckets = {.first_bytes = 8, .bytes = 100};
+  EXPECT_EQ(trained_by(2, net, small, 5), trained_by(2, net, options, 5));
+}
+
+TEST(DataParallel, WorksInSlicesAndOnAVerifiedPlan) {
+  const Program net = parallel_program({.clip = {.global_norm = 0.5}});
+  const Seen one = trained(net, {.dtype = f64}, 20);
+  const Seen ranks =
+      trained_by(3, net, {.dtype = f64, .micro_batches = 3, .verify_plan = true}, 20);
+  expect_near(ranks.figures, one.figures, 1e-9);
+  expect_near(ranks.parameters, one.parameters, 1e-9);
+}
+
+TEST(DataParallel, FollowsInF32AndInHalf) {
+  const Program net = parallel_program();
+  expect_near(trained_by(2, net, {}, 10).figures, trained(net, {}, 10).figures, 1e-5);
+  for (const DType dtype : {f16, bf16}) {
+    SCOPED_TRACE(name_of(dtype));
+    const ExecutorOptions half{.amp = AmpOptions{.dtype = dtype}};
+    ExecutorOptions travelling = half;
+    travelling.buckets.dtype = dtype;
+    const Seen one = trained(net, half, 10);
+    expect_near(trained_by(2, net, half, 10).figures, one.figures, 0.02);
+    expect_near(trained_by(2, net, travelling, 10).figures, one.figures, 0.02);
+  }
+}
+
+/// What rank 0 says when rank 1 gets `number` between two steps.
+std::string said_after(int number) {
+  const Program net = parallel_program();
+  Ranks ranks(2, [&](const World& world) {
+    Reader reader(samples(), {.batch = 6, .rank = world.rank, .world = 2});
+    Executor exe(net, cpu(),
+                 {.threads = 1, .world = world, .comm_timeout = std::chrono::seconds(2)});
+    exe.prepare({.train = reader.batch_sizes()});
+    for (int step = 0;; ++step) {
+      if (const Batch* batch = reader.next()) exe.run(*batch);
+      if (step == 3 && world.rank == 1) raise(number);
+    }
+    return std::string();
+  });
+  return ranks.result(0);
+}
+
+TEST(DataParallel, NamesTheRankThatIsGone) {
+  for (const int number : {SIGKILL, SIGSTOP}) {
+    const std::string said = said_after(number);
+    EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot go on with all-reduce", 0), 0U) << said;
+    EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace fluid
