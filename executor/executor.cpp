@@ -12,6 +12,7 @@
 #include "executor/session.h"
 #include "frontend/files/safetensors.h"
 #include "ir/print.h"
+#include "ops/optim/plateau.h"
 #include "ops/source_kind.h"
 #include "passes/inference.h"
 #include "passes/loss_scale.h"
@@ -101,6 +102,7 @@ class Executor::Impl {
       : options_(std::move(options)),
         trains_(find_directive(program.ir().main()) != nullptr),
         scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
+        plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
         communicator_(communicator_of(options_)),
         session_(program.ir().clone(), device_of(place, options_, communicator_.get()),
@@ -175,6 +177,7 @@ class Executor::Impl {
 
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
   bool has_schedule() const { return scheduled_; }
+  const std::optional<PlateauRule>& plateau() const { return plateau_; }
 
   Session& session() {
     session_.initialise();
@@ -257,6 +260,7 @@ class Executor::Impl {
   ExecutorOptions options_;
   bool trains_;
   bool scheduled_;  ///< the learning rate
+  std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
   std::unique_ptr<Communicator> communicator_;  ///< null: this process is alone
   bool started_ = false;                        ///< the first step has begun
@@ -354,6 +358,15 @@ std::optional<LossScaling> Executor::loss_scaling() const {
   return LossScaling{.scale = session.view(variables.named(kLossScale)).item(),
                      .skipped = static_cast<int64_t>(skipped.item())};
 }
+
+bool Executor::reduce_on_plateau(double loss) {
+  if (!impl_->plateau()) return false;
+  Session& session = impl_->session();
+  Tensor state = session.view(session.variables().named(kPlateau));
+  return impl_->plateau()->take(loss, state.as<double>());
+}
+
+bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }
 
 std::optional<double> Executor::learning_rate() const {
   if (!impl_->has_schedule()) return std::nullopt;

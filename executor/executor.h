@@ -130,6 +130,12 @@ class Executor {
 
   /// Nothing when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;
+  /// Tells the schedule Plateau what the loss of an epoch came to, that of validation data where
+  /// there is some. Whether the learning rate falls. With another schedule it changes nothing.
+  bool reduce_on_plateau(double loss);
+  /// Whether reduce_on_plateau() is waited for.
+  bool follows_plateau() const;
+
   /// Of the last update, when the recipe has a schedule.
   std::optional<double> learning_rate() const;
 

@@ -24,6 +24,13 @@ void add_schedule(Attrs& settings, const Schedule& schedule) {
     settings.set("schedule_steps", cosine->steps);
     settings.set("schedule_warmup", cosine->warmup);
     settings.set("schedule_end", cosine->end);
+  } else if (const auto* plateau = std::get_if<Plateau>(&schedule)) {
+    settings.set("schedule", std::string("plateau"));
+    settings.set("schedule_factor", plateau->factor);
+    settings.set("schedule_patience", plateau->patience);
+    settings.set("schedule_threshold", plateau->threshold);
+    settings.set("schedule_cooldown", plateau->cooldown);
+    settings.set("schedule_min_lr", plateau->min_lr);
   }
 }
 

@@ -62,8 +62,20 @@ struct Cosine {
   double end = 0;
 };
 
-/// How the learning rate goes on, by the number of updates; without one it stays.
-using Schedule = std::variant<std::monostate, StepDecay, Cosine>;
+/// lr, times `factor` when the loss of more than `patience` epochs has not fallen below
+/// 1 - `threshold` of the best, as PyTorch's ReduceLROnPlateau: Executor::reduce_on_plateau tells
+/// it the epochs' losses. The `cooldown` epochs after that count for nothing.
+struct Plateau {
+  double factor = 0.1;
+  int64_t patience = 10;
+  double threshold = 1e-4;
+  int64_t cooldown = 0;
+  double min_lr = 0;
+};
+
+/// How the learning rate goes on, by the number of updates or, with Plateau, by what came of the
+/// epochs; without one it stays.
+using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau>;
 
 /// What a training step does besides its optimizer's update.
 struct StepRules {

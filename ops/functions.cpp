@@ -130,6 +130,8 @@ Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_
 
 Value pick(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "pick", loc), "pick", {x, label}, {}, loc).at(0); }
 
+Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
+
 Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
 
 Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0); }

@@ -502,6 +502,19 @@ Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: label's shape.
 Value pick(Value x, Value label, const Loc& loc = Loc::here());
 
+/// lr, times `factor` where the epochs' figure has not fallen for more than `patience` epochs, as PyTorch's ReduceLROnPlateau: what that has come to is an operand.
+/// update: i64 scalar: updates done before this one.
+/// lr_factor: float scalar: of lr.
+/// attrs.lr: the recipe's learning rate (required).
+/// attrs.factor: of the rate before.
+/// attrs.patience: epochs without a better figure that change nothing.
+/// attrs.threshold: a better figure is below 1 - threshold of the best.
+/// attrs.cooldown: epochs after a change that count for nothing.
+/// attrs.min_lr: the rate falls no further.
+/// Gives rate: f64 scalar: the learning rate of this update.
+struct PlateauScheduleAttrs { double lr = 0.001; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
+Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// a to the power of b.
 /// a: float tensor.
 /// b: same dtype, broadcasts with a.

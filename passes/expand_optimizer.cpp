@@ -5,6 +5,7 @@
 #include "ops/functions.h"
 #include "ops/operators.h"
 #include "ops/optim/optimizer.h"
+#include "ops/optim/plateau.h"
 #include "ops/optim/schedule.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
@@ -46,10 +47,20 @@ class Expansion {
   /// The rate of this update, which is kept for people to see.
   void schedule(Value counter) {
     const OpDef& def = *find_schedule(train_.attrs.get<std::string>("schedule"));
+    Values operands = {counter};
+    if (def.inputs->size() > 1) operands.push_back(plateau_factor());
     scheduled_ =
-        record(graph_, *def.name, {counter}, schedule_settings(train_.attrs), train_.loc)[0];
+        record(graph_, *def.name, operands, schedule_settings(train_.attrs), train_.loc)[0];
     const Value old = state(std::string(kLearningRate), scheduled_.type());
     stores_.emplace_back(kLearningRate, if_applied(scheduled_, old));
+  }
+
+  Value plateau_factor() {
+    const Type type{f64, {kPlateauElements}, {}};
+    const Value plateau = record_source(graph_, "state", std::string(kPlateau), type,
+                                        {{"init", std::string("ones")}}, train_.loc);
+    const Value factor = slice(plateau, {.starts = {kFactor}, .stops = {kFactor + 1}}, train_.loc);
+    return reshape(factor, Shape{}, train_.loc);
   }
 
   /// In the precision that an update is computed in.

@@ -124,6 +124,9 @@ class Training {
     } else if (!flags.params.empty()) {
       executor_.load(flags.params);
     }
+    if (executor_.follows_plateau() && loss_.empty()) {
+      throw UserError("the schedule 'plateau' follows the loss, which is no output");
+    }
     if (log_) log_->cut(steps_ > 0 ? step_log_bytes(flags.log_json, steps_) : 0);
     scaling_ = executor_.loss_scaling();
   }
@@ -147,7 +150,10 @@ class Training {
       if (val_ && !Signals::stop_asked()) validate(figures);
       const bool best = complete && best_.take(epoch, figures);
       table.print(epoch, figures, ms, ms_since(begin) / 1e3, best);
-      if (complete) close_epoch(epoch, best);
+      if (complete) {
+        reduce_on_plateau(epoch, figures);
+        close_epoch(epoch, best);
+      }
     }
     if (checkpointing_.on()) checkpoint();
     if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
@@ -203,6 +209,14 @@ class Training {
 
   /// Whether the data of an epoch, which may have begun before a checkpoint, has come to its end.
   bool ended(int64_t epoch) const { return reader_.position() >= epoch * reader_.samples(); }
+
+  void reduce_on_plateau(int64_t epoch, const std::vector<std::pair<std::string, double>>& of) {
+    const std::string name = (val_ ? "val_" : "") + loss_;
+    const auto loss = std::ranges::find(of, name, &std::pair<std::string, double>::first);
+    if (loss == of.end() || !executor_.reduce_on_plateau(loss->second)) return;
+    fmt::print(stderr, "{} has reached a plateau: the learning rate falls after epoch {}\n", name,
+               epoch);
+  }
 
   void close_epoch(int64_t epoch, bool best) {
     epochs_ = epoch;

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     const fl::Value images =
         fl::resize2d(cifar10_images(net), {.output = {227}, .mode = "bilinear"});
     const fl::Value loss = record_classifier(net, alexnet(images));
-    fl::minimize(loss, fl::AdamW{.lr = 1e-4});
+    fl::minimize(loss, fl::AdamW{.lr = 1e-4}, {.schedule = fl::Plateau{.patience = 3}});
     if (!options.save.empty()) net.save(options.save);
     if (!options.data.empty()) train_classifier(net, options, 64);
   });

@@ -32,10 +32,11 @@ inline void train_classifier(const fluid::Program& net, const ExampleOptions& op
   const int64_t epochs = options.epochs > 0 ? options.epochs : 1;
   int64_t steps = 0;
   for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
-    double sum = 0, weight = 0, last = 0;
+    double sum = 0, weight = 0, last = 0, losses = 0;
     for (const fluid::Batch& images : train) {
       const fluid::Outputs out = exe.run(images);
       last = out["loss"].item();
+      losses += last * static_cast<double>(images.size);
       sum += out.find("accuracy").sum;
       weight += out.find("accuracy").weight;
       if (++steps == options.steps) break;
@@ -43,5 +44,6 @@ inline void train_classifier(const fluid::Program& net, const ExampleOptions& op
     std::printf("epoch %lld: loss %.4f, training accuracy %.4f\n", static_cast<long long>(epoch),
                 last, sum / weight);
     if (steps == options.steps) break;
+    exe.reduce_on_plateau(losses / static_cast<double>(train.samples()));
   }
 }

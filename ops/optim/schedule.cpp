@@ -13,16 +13,24 @@ constexpr std::string_view kSuffix = "_schedule";
 OpDef schedule_op(ScheduleDef schedule) {
   std::vector<AttrDef> attrs = {{"lr", 0.001, "the recipe's learning rate", true}};
   attrs.insert(attrs.end(), schedule.settings.begin(), schedule.settings.end());
+  std::vector<PortDef> inputs = {{"update", "i64 scalar: updates done before this one"}};
+  inputs.insert(inputs.end(), schedule.operands.begin(), schedule.operands.end());
+  std::vector<InPlace> in_place;
+  if (!schedule.operands.empty()) in_place.push_back({.out = 0, .in = 1});
   return OpDef{
       .name = schedule.name + std::string(kSuffix),
       .doc = std::move(schedule.doc),
-      .inputs = {{"update", "i64 scalar: updates done before this one"}},
+      .inputs = std::move(inputs),
       .attrs = std::move(attrs),
       .outputs = {{"rate", "f64 scalar: the learning rate of this update"}},
       .infer =
           [check = std::move(schedule.check)](const InferCtx& c) {
             c.require(c.in(0) == Type{i64, {}, {}},
                       "the update counter must be an i64 scalar, got " + c.in(0).str());
+            for (size_t i = 1; i < c.arity(); ++i) {
+              c.require(is_float(c.in(i).dtype) && c.in(i).shape.empty(),
+                        "the factor must be a float scalar, got " + c.in(i).str());
+            }
             require_setting(c, "lr", 0);
             check(c);
             return std::vector{Type{f64, {}, {}}};
@@ -31,7 +39,7 @@ OpDef schedule_op(ScheduleDef schedule) {
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = [](const CostCtx&) { return Cost{.flops = 8}; },
-      .in_place = {},
+      .in_place = in_place,
       .lower = Map{[rate = std::move(schedule.rate)](const LowerCtx& c) {
         return std::vector{rate(c, scalar::cast(c.in(0), f64))};
       }},

@@ -1,7 +1,8 @@
 #pragma once
 
 // A schedule is an op (update) -> learning rate, f64: `update` is the i64 number of updates done
-// before. It is named "<schedule>_schedule", and its attribute `lr` is the recipe's.
+// before. It is named "<schedule>_schedule", and its attribute `lr` is the recipe's. One that the
+// epochs drive takes element kFactor of the state kPlateau besides.
 
 #include "ops/op_def.h"
 
@@ -16,6 +17,7 @@ struct ScheduleDef {
   std::string name;
   std::string doc;
   std::vector<AttrDef> settings;
+  std::vector<PortDef> operands = {};  ///< after `update`, float scalars
   std::function<void(const InferCtx&)> check;
   std::function<Expr(const LowerCtx&, const Expr& update)> rate;
 };

@@ -30,9 +30,10 @@ void check_schedule(const InferCtx& c) {
   const OpDef* def = find_schedule(name);
   c.require(def != nullptr,
             "unknown schedule '" + name + "'" + did_you_mean(name, schedule_names()));
-  const std::vector<Type> update = {Type{i64, {}, {}}};
+  std::vector<Type> operands(def->inputs->size(), Type{f64, {}, {}});
+  operands[0] = Type{i64, {}, {}};
   const Attrs complete = complete_attrs(*def, settings, c.loc());
-  (*def->infer)(InferCtx(*def->name, update, complete, c.loc()));
+  (*def->infer)(InferCtx(*def->name, operands, complete, c.loc()));
 }
 
 std::vector<Type> infer_train(const InferCtx& c) {
@@ -85,7 +86,8 @@ OpDef train_op() {
                 {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
                 {"predicated", false, "whether the last operand says if the step is applied"},
                 {"schedule", std::string(),
-                 "of the learning rate: step, cosine; its settings are the attributes schedule_*; "
+                 "of the learning rate: step, cosine, plateau; its settings are the attributes "
+                 "schedule_*; "
                  "without one the rate stays"},
                 {"clip_value", 0.0,
                  "each element of a gradient is clipped to [-x, x]; 0: it is not"},

@@ -68,6 +68,33 @@ OpTest cosine_test() {
   return t;
 }
 
+OpTest plateau_test() {
+  OpTest t;
+  t.op = "plateau_schedule";
+  for (const double factor : {1.0, 0.1, 0.0625}) {
+    t.samples.push_back({{Tensor::of<int64_t>({}, std::vector<int64_t>{7}),
+                          Tensor::of<double>({}, std::vector<double>{factor})},
+                         {{"lr", 0.3}},
+                         {}});
+  }
+  t.reference = [](const Sample& s) {
+    const double rate = s.attrs.get<double>("lr") * s.inputs[1].item();
+    return std::vector{Tensor::of<double>({}, std::vector<double>{rate})};
+  };
+  const std::vector<Type> operands = {{i64, {}, {}}, {f64, {}, {}}};
+  t.bad = {{operands,
+            {{"lr", 0.5}, {"factor", 1.0}},
+            "plateau_schedule: attribute 'factor' must lie in [0.0, 1.0), not be 1.0"},
+           {operands,
+            {{"lr", 0.5}, {"patience", int64_t{-1}}},
+            "plateau_schedule: attribute 'patience' must not be negative"},
+           {{{i64, {}, {}}, {f64, {2}, {}}},
+            {{"lr", 0.5}},
+            "plateau_schedule: the factor must be a float scalar, got f64[2]"}};
+  return t;
+}
+
+const AddOpTest kPlateau(plateau_test());
 const AddOpTest kStep(step_test());
 const AddOpTest kCosine(cosine_test());
 

@@ -1,0 +1,67 @@
+// The schedule that the epochs drive, from the command line.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ir/atomic_file.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+class PlateauCommand : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    // No loss is a thousandth of the one before: each epoch but the first is a bad one.
+    constexpr std::string_view kFlat =
+        "lr = 0.01, schedule = \"plateau\", schedule_patience = 1, schedule_factor = 0.5, "
+        "schedule_threshold = 0.999";
+    std::string text = kLine;
+    text.replace(text.find("lr = 0.01"), sizeof "lr = 0.01" - 1, kFlat);
+    write_plain(dir_.file("flat.fir"), text);
+    text.erase(text.find("  output \"loss\""), sizeof "  output \"loss\" = %loss");
+    write_plain(dir_.file("silent.fir"), text);
+  }
+  std::vector<double> rates(const std::string& log) const {
+    std::vector<double> rates;
+    std::istringstream lines(read_file(dir_.file(log)));
+    for (std::string line; std::getline(lines, line);) {
+      rates.push_back(nlohmann::json::parse(line)["lr"]);
+    }
+    return rates;
+  }
+};
+
+TEST_F(PlateauCommand, FollowsTheLoss) {
+  const std::string train = "train flat.fir --data synthetic-linear?n=20 --batch 10 --epochs 6 ";
+  const std::vector<double> expected = {0.01,  0.01,  0.01,  0.01,  0.01,   0.01,
+                                        0.005, 0.005, 0.005, 0.005, 0.0025, 0.0025};
+  Result result = run(train + "--log-json log --save w.safetensors");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_EQ(rates("log"), expected);
+  EXPECT_NE(result.output.find("loss has reached a plateau: the learning rate falls after epoch 3"),
+            std::string::npos)
+      << result.output;
+  result = run(train + "--val synthetic-linear?n=20 --log-json val");
+  EXPECT_EQ(rates("val"), expected);
+  EXPECT_NE(result.output.find("val_loss has reached a plateau"), std::string::npos);
+
+  const std::string kept = train + "--checkpoint-dir run --log-json part --save part.safetensors ";
+  for (const std::string steps : {"3", "6", "9"}) {
+    EXPECT_EQ(run(kept + "--resume --max-steps " + steps).code, 0);
+  }
+  EXPECT_EQ(run(kept + "--resume").code, 0);
+  EXPECT_EQ(rates("part"), expected) << "interrupted three times";
+  EXPECT_EQ(read_file(dir_.file("part.safetensors")), read_file(dir_.file("w.safetensors")));
+}
+
+TEST_F(PlateauCommand, NeedsALoss) {
+  refuse("train silent.fir --data synthetic-linear?n=20",
+         "the schedule 'plateau' follows the loss, which is no output");
+}
+
+}  // namespace
+}  // namespace fluid

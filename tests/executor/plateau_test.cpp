@@ -1,0 +1,90 @@
+// The learning rate falls where the loss of the epochs does not.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "frontend/fluid.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+Program program_with(double lr, const Schedule& schedule) {
+  Program net("net");
+  const Value loss = mean(square(linear(net.data("x", {kBatch, 2}, f32), {.units = 1})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = lr}, {.schedule = schedule});
+  return net;
+}
+
+const Batch kOnes{1, {{"x", Tensor::of<float>({1, 2}, std::vector<float>{1, 1})}}, 0};
+
+double rate_of(Executor& exe) {
+  exe.run(kOnes);
+  return *exe.learning_rate();
+}
+
+TEST(PlateauSchedule, FollowsPyTorchs) {
+  std::ifstream file(std::string(FLUID_SOURCE_DIR) + "/tests/golden/plateau.json");
+  const auto golden = nlohmann::json::parse(file);
+  int falls = 0, epochs = 0;
+  for (const auto& run : golden["runs"]) {
+    const auto& s = run["settings"];
+    const Program net = program_with(s["lr"], Plateau{.factor = s["factor"],
+                                                      .patience = s["patience"],
+                                                      .threshold = s["threshold"],
+                                                      .cooldown = s["cooldown"],
+                                                      .min_lr = s["min_lr"]});
+    Executor exe(net, cpu(), {.batch = 1});
+    EXPECT_TRUE(exe.follows_plateau());
+    double rate = s["lr"];
+    EXPECT_EQ(rate_of(exe), rate);
+    for (const auto& epoch : run["epochs"]) {
+      const bool falls_now = exe.reduce_on_plateau(std::stod(epoch[0].get<std::string>()));
+      const double expected = epoch[1];
+      EXPECT_EQ(falls_now, expected < rate) << epochs;
+      rate = rate_of(exe);
+      EXPECT_NEAR(rate, expected, 1e-15 * expected) << epochs;
+      rate = expected;
+      falls += falls_now ? 1 : 0;
+      ++epochs;
+    }
+  }
+  EXPECT_EQ(epochs, 120);
+  EXPECT_GT(falls, 10);
+}
+
+TEST(PlateauSchedule, GoesOnFromACheckpoint) {
+  const Program net = program_with(0.1, Plateau{.patience = 1});
+  const TempDir dir;
+  const std::string path = dir.file("run");
+  {
+    Executor exe(net, cpu(), {.batch = 1});
+    for (const double loss : {1.0, 2.0, 2.0, 0.5, 0.6}) exe.reduce_on_plateau(loss);
+    Checkpoints checkpoints(path);
+    checkpoints.save(exe, {.steps = 5});
+  }
+  Executor exe(net, cpu(), {.batch = 1});
+  const Checkpoint from = *newest_checkpoint(path);
+  EXPECT_EQ(exe.restore(from.snapshot), "");
+  EXPECT_NEAR(rate_of(exe), 0.01, 1e-17);
+  EXPECT_TRUE(exe.reduce_on_plateau(0.7)) << "the second above 0.5";
+}
+
+TEST(PlateauSchedule, IsNoMatterOfOtherSchedules) {
+  for (const Schedule& schedule : {Schedule(), Schedule(StepDecay{.every = 100})}) {
+    const Program net = program_with(0.1, schedule);
+    Executor exe(net, cpu(), {.batch = 1});
+    EXPECT_FALSE(exe.follows_plateau());
+    for (int epoch = 0; epoch < 30; ++epoch) EXPECT_FALSE(exe.reduce_on_plateau(1));
+    exe.run(kOnes);
+    EXPECT_EQ(exe.learning_rate().value_or(0.1), 0.1);
+  }
+}
+
+}  // namespace
+}  // namespace fluid
