@@ -125,14 +125,16 @@ World World::from(const Variables& variables) {
   return {};
 }
 
-World World::from_env() {
+World::Variables World::environment() {
   Variables variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string text = *entry;
     size_t equals = text.find('=');
     if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  return from(variables);
+  return variables;
 }
+
+World World::from_env() { return from(environment()); }
 
 }  // namespace fluid

@@ -17,7 +17,9 @@ struct World {
 
   using Variables = std::map<std::string, std::string>;
 
-  /// From this process's environment: see from().
+  /// This process's environment.
+  static Variables environment();
+  /// From the environment: see from().
   static World from_env();
 
   /// From RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, which torchrun sets; else from

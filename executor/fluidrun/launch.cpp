@@ -2,11 +2,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/ranks.h"
 #include "executor/fluidrun/signal_queue.h"
+#include "executor/world.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -86,21 +88,9 @@ CommandLine command_of(const std::vector<std::string>& words,
                   did_you_mean(name, subcommands));
 }
 
-using Variables = std::map<std::string, std::string>;
-
-Variables own_variables() {
-  Variables variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const size_t equals = text.find('=');
-    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return variables;
-}
-
 /// What all ranks of this node find in their environment.
-Variables shared_variables(const LaunchFlags& flags) {
-  Variables variables = own_variables();
+World::Variables shared_variables(const LaunchFlags& flags) {
+  World::Variables variables = World::environment();
   variables.erase("TORCHELASTIC_USE_AGENT_STORE");
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
   variables["WORLD_SIZE"] = std::to_string(flags.nnodes * flags.nproc);
@@ -179,7 +169,7 @@ class Launch {
 
   const LaunchFlags& flags_;
   CommandLine command_;
-  Variables variables_;
+  World::Variables variables_;
 };
 
 }  // namespace
