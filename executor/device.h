@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,10 @@ struct Status {
   bool good() const { return op == nullptr; }
 };
 
+/// Sees each op before and after (`done`) its kernel runs, with the addresses of its operands, then
+/// of its results. When it returns false the step ends there.
+using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool done)>;
+
 /// A program compiled for one batch size: a flat list of calls.
 class Executable {
  public:
@@ -42,6 +47,8 @@ class Executable {
   /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
   /// DeviceError says whether variables were written by then; the next run starts anew.
   virtual Status run(Slots slots) = 0;
+  /// Who sees the next runs; null: nobody.
+  virtual void watch(Watch watch) = 0;
 };
 
 /// A place that runs programs.

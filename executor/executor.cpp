@@ -46,6 +46,7 @@ Options base_options(const ExecutorOptions& options) {
   o.weighted = options.micro_batches > 1 || options.world.size > 1;
   o.world = options.world.size;
   o.buckets = options.buckets;
+  o.check_finite = options.check_finite;
   o.fuse = options.fuse;
   o.libraries = options.libraries;
   o.guard_plan = options.verify_plan;
@@ -139,6 +140,13 @@ class Executor::Impl {
     return session_.run(*step, batch);
   }
 
+  std::string first_nonfinite(const Batch& batch) {
+    check(options_.check_finite, "first_nonfinite() without check_finite");
+    PreparedStep* step = find(Mode::train, batch);
+    check(step != nullptr, "first_nonfinite() without a step before it");
+    return session_.first_nonfinite(*step, batch);
+  }
+
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
     return outputs_left_out(session_.recorded(),
                             pass_options(Mode::predict, 1, checked_feeds(feeds)));
@@ -191,6 +199,9 @@ class Executor::Impl {
 
   static std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
     if (options.world.size == 1) return nullptr;
+    if (options.check_finite) {
+      throw UserError("check_finite runs a step again in one process, not in several");
+    }
     return make_communicator(options.world, options.first_timeout);
   }
 
@@ -278,6 +289,8 @@ void Executor::add_up(std::span<double> figures) { impl_->add_up(figures); }
 Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
 Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
 Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
+
+std::string Executor::first_nonfinite(const Batch& batch) { return impl_->first_nonfinite(batch); }
 
 std::vector<std::string> Executor::left_out(const std::vector<std::string>& feeds) {
   return impl_->left_out(feeds);

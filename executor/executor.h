@@ -38,6 +38,8 @@ struct ExecutorOptions {
   std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
   Buckets buckets = {};                            ///< of gradients on their way
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
+  /// For first_nonfinite(): a step whose loss is not finite is not applied.
+  bool check_finite = false;
   bool fuse = true;
   bool libraries = true;       ///< let library kernels take the ops they are better at
   bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
@@ -127,6 +129,12 @@ class Executor {
   /// changed, for a snapshot of another program or optimizer, and before a training step is
   /// prepared.
   std::string restore(const Snapshot& from, const std::string& where = "snapshot");
+
+  /// With check_finite, after a step that was skipped or whose loss is not finite: runs it again on
+  /// its batch, as nothing that it reads has changed, and looks at every result. Says which op gave
+  /// the first that is not finite, with its place in the user's source; "" when all are. Changes
+  /// nothing. The step's outputs stay valid.
+  std::string first_nonfinite(const Batch& batch);
 
   /// Nothing when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;

@@ -255,13 +255,18 @@ void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
   *weight_ = static_cast<double>(slice.samples) / static_cast<double>(whole);
 }
 
+Status Session::run_slice(const PreparedStep& step, size_t number, const Batch& batch) {
+  const PreparedStep::Run& run = step.runs()[number];
+  copy_feeds(step, run, batch);
+  place_part(run.slice, batch);
+  return run.part->executable->run(slots_);
+}
+
 Outputs Session::run(PreparedStep& step, const Batch& batch) {
   const auto slot = static_cast<size_t>(slots_.outputs);
+  if (options_.passes.check_finite && step.options().mode == Mode::train) before_ = controls();
   for (size_t i = 0; i < step.runs().size(); ++i) {
-    const PreparedStep::Run& run = step.runs()[i];
-    copy_feeds(step, run, batch);
-    place_part(run.slice, batch);
-    const Status status = run.part->executable->run(slots_);
+    const Status status = run_slice(step, i, batch);
     if (!status.good()) throw refusal(status, batch);
     step.gather(i, memory().slots[slot]);
   }

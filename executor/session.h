@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "executor/arena.h"
 #include "executor/device.h"
+#include "executor/nonfinite.h"
 #include "executor/prepared_step.h"
 #include "ir/graph.h"
 #include "passes/options.h"
@@ -53,6 +56,9 @@ class Session {
 
   /// Runs a prepared step on checked feeds. Throws UserError when a kernel met bad data.
   Outputs run(PreparedStep& step, const Batch& batch);
+  /// Where the training step that was last run, and not applied, met its first number that is not
+  /// finite; "" when it met none. Needs Options::check_finite.
+  std::string first_nonfinite(PreparedStep& step, const Batch& batch);
 
   /// The variables that it filled, in the order of the start-up program: the same in every process.
   std::vector<Variable> initialised() const;
@@ -87,6 +93,14 @@ class Session {
   T* variable_at(std::string_view name) const;
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
+  using Controls = std::map<std::string, Tensor>;
+  Controls controls();
+  void restore(const Controls& controls);
+  Status run_slice(const PreparedStep& step, size_t number, const Batch& batch);
+  void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,
+                    const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);
+  std::string bad_source(const PreparedStep& step, const Batch& batch);
+  std::string bad_kernel(const PreparedStep& step, const Batch& batch);
   void place_part(const SliceOfBatch& slice, const Batch& batch);
 
   std::unique_ptr<ir::Program> recorded_;
@@ -98,6 +112,7 @@ class Session {
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< shared with outputs' views
   Regions regions_;                                           ///< of the arena
   std::array<Held, 2> held_;
+  Controls before_;            ///< counters and the like, as the last training step found them
   Slots slots_;                ///< of the next step
   int64_t* random_ = nullptr;  ///< state rng; null: the program draws no number
   double* weight_ = nullptr;   ///< state part.weight

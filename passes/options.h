@@ -80,8 +80,9 @@ struct Options {
   Buckets buckets = {};
   std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
-  bool libraries = true;    ///< let library kernels claim ops
-  bool guard_plan = false;  ///< --verify-plan: guards between ranges, dead ranges poisoned
+  bool libraries = true;      ///< let library kernels claim ops
+  bool check_finite = false;  ///< --check-finite: a step whose loss is not finite is not applied
+  bool guard_plan = false;    ///< --verify-plan: guards between ranges, dead ranges poisoned
 };
 
 }  // namespace fluid

@@ -20,6 +20,7 @@ Pass derive_inference_pass();
 Pass expand_pass();
 Pass expand_optimizer_pass();
 Pass fuse_pass();
+Pass guard_loss_pass();
 Pass infer_types_pass();
 Pass keep_halves_pass();
 Pass make_startup_pass();

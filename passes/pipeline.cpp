@@ -18,6 +18,7 @@ const std::vector<Pass>& all_passes() {
       expand_pass(),
       expand_optimizer_pass(),
       fuse_pass(),
+      guard_loss_pass(),
       infer_types_pass(),
       keep_halves_pass(),
       make_startup_pass(),
@@ -51,8 +52,9 @@ std::vector<Pass> pipeline(const Options& options) {
   if (options.weighted) p.push_back(weigh_part_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
-  if (options.world > 1) p.push_back(all_reduce_pass());  // before unscaling: ranks skip together
+  if (options.world > 1) p.push_back(all_reduce_pass());   // before unscaling: ranks skip together
   if (options.amp) p.push_back(unscale_gradients_pass());  // of the whole batch: all or nothing
+  if (options.check_finite) p.push_back(guard_loss_pass());  // after it, which decides by more
   p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
   if (options.mode == Mode::init) {

@@ -224,6 +224,7 @@ Status CpuExecutable::run_steps(size_t slots) {
   bool updated = false;
   for (const Step& step : steps_) {
     if (step.awaits > 0) sums_->wait(step.awaits);
+    if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};
     if (step.updates) {
       if (const Status status = error(); !status.good()) return status;
     }
@@ -241,6 +242,7 @@ Status CpuExecutable::run_steps(size_t slots) {
       step.kernel.finish(step.buffers[slots].data(), batch_, 0, 0);
     }
     if (guard_) guard_->after(step.position, *step.op);
+    if (watch_ && !watch_(*step.op, step.buffers[slots].data(), true)) return {};
   }
   return error();
 }

@@ -47,6 +47,7 @@ class CpuExecutable : public Executable {
                 KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* sums);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots) override;
+  void watch(Watch watch) override { watch_ = std::move(watch); }
 
  private:
   void add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler);
@@ -73,6 +74,7 @@ class CpuExecutable : public Executable {
   std::vector<std::array<int64_t, 2>> error_words_;
   std::vector<std::pair<const ir::Op*, int>> error_operands_;
   std::optional<PlanGuard> guard_;
+  Watch watch_;
 };
 
 }  // namespace fluid

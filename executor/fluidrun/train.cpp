@@ -39,7 +39,7 @@ struct TrainFlags {
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
   double lr = 0;
-  bool drop_last = false, verify_plan = false;
+  bool drop_last = false, verify_plan = false, check_finite = false;
   BestFlags best;
   CheckpointFlags checkpoint;
   PlaceFlags place;
@@ -169,6 +169,7 @@ class Training {
   ExecutorOptions options() const {
     ExecutorOptions options = executor_options(flags_.place, flags_.seed);
     options.verify_plan = flags_.verify_plan;
+    options.check_finite = flags_.check_finite;
     options.micro_batches = flags_.micro_batches;
     return options;
   }
@@ -291,6 +292,7 @@ class Training {
       const bool skipped = was_skipped();
       const double lr = executor_.learning_rate().value_or(lr_);
       if (log_) log(log_line({epoch, steps_, lr, scaling_, skipped, ms_since(begin)}, outputs));
+      if (flags_.check_finite) explain_overflow(batch, outputs, skipped, progress);
       if (!skipped) {
         figures_.add(outputs, batch.size);
         check_loss(outputs);
@@ -327,6 +329,18 @@ class Training {
   /// After a nan all parameters are nan, and stay so.
   void check_loss(const Outputs& outputs) const {
     if (!loss_.empty() && std::isnan(outputs[loss_].item())) diverged("'" + loss_ + "' is nan");
+  }
+
+  /// With --check-finite: where a step that was not applied met its first number that is not
+  /// finite.
+  void explain_overflow(const Batch& batch, const Outputs& outputs, bool skipped,
+                        Progress& progress) {
+    const double loss = loss_.empty() ? 0 : outputs[loss_].item();
+    if (!skipped && std::isfinite(loss)) return;
+    const std::string where = executor_.first_nonfinite(batch);
+    if (!skipped) diverged(fmt::format("'{}' is {} ({})", loss_, loss, where));
+    progress.clear();
+    fmt::print(stderr, "step {} skipped: {}\n", steps_, where);
   }
 
   [[noreturn]] void diverged(const std::string& what) const {
@@ -396,6 +410,8 @@ void add_train(CLI::App& app, Action& action) {
   add_best_flags(*command, flags->best);
   add_checkpoint_flags(*command, flags->checkpoint);
   command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
+  command->add_flag("--check-finite", flags->check_finite,
+                    "run a step that overflows again, and name the first op that does");
   command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);

@@ -110,6 +110,19 @@ TEST_F(Reports, ANanLossEndsTheTraining) {
   EXPECT_EQ(read_file(dir_.file("w.safetensors")), "old");
 }
 
+TEST_F(Reports, CheckFiniteNamesWhatOverflows) {
+  const std::string command = "train line.fir --batch 1 --check-finite";
+  write_plain(dir_.file("rows.csv"), "a,b,y\n1,1,1\n1,2,3\n1,2,3\n");
+  refuse_late(command + " --lr 1e30 --data 'csv:rows.csv?label=y&shuffle=0'",
+              "'loss' is inf (square: element 0 of its result");
+  write_plain(dir_.file("rows.csv"), "a,b,y\n3e38,1,1\n1,2,3\n");
+  const Result result =
+      run(command + " --amp o1 --amp-dtype f16 --data 'csv:rows.csv?label=y&shuffle=0'");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_NE(result.output.find("\nstep 1 skipped: "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find(": element 0 of its result "), std::string::npos) << result.output;
+}
+
 TEST_F(Reports, ALogThatCannotBeWrittenLosesNoTraining) {
   const Result result = run("train line.fir --log-json /dev/full --save w.safetensors" + kData);
   EXPECT_EQ(result.code, 1);

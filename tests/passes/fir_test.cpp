@@ -91,6 +91,7 @@ Setting setting_of(const std::string& text) {
     if (key == "in_half") s.options.amp->in_half.push_back(value);
     if (key == "dtype") s.options.dtype = dtype_named(value);
     if (key == "feed") s.options.feeds.insert(value);
+    if (key == "check_finite") s.options.check_finite = value == "yes";
     if (key == "fuse") s.options.fuse = value == "yes";
     if (key == "target") s.library = value == "library";
   }

@@ -1,0 +1,121 @@
+// A training step that was not applied, run again to find where its numbers stopped being finite.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/session.h"
+
+namespace fluid {
+namespace {
+
+bool has_plain_operands(const ir::Op& op) {
+  return std::ranges::none_of(op.operands,
+                              [](const Value& v) { return v.type().layout.has_value(); });
+}
+
+/// The first result that is not finite.
+std::optional<BadKernel> bad_result(const ir::Op& op, void* const* buffers, int64_t batch) {
+  for (size_t r = 0; r < op.results.size(); ++r) {
+    const Type& type = op.results[r].type;
+    if (!is_float(type.dtype)) continue;
+    const int64_t numel = type.bytes_at(batch) / size_of(type.dtype);
+    const void* data = buffers[op.operands.size() + r];
+    if (const auto element = first_bad_element(data, type.dtype, numel)) {
+      return BadKernel{&op, static_cast<int>(r), *element, {}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Tensor> copies_of(const Values& operands, void* const* buffers, int64_t batch) {
+  std::vector<Tensor> copies;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    copies.emplace_back(operands[i].dtype(), extents(operands[i].shape(), batch));
+    std::memcpy(copies.back().data(), buffers[i], static_cast<size_t>(copies.back().bytes()));
+  }
+  return copies;
+}
+
+}  // namespace
+
+/// What a step that is not applied moves on nevertheless, and more: all that is small.
+Session::Controls Session::controls() {
+  Controls controls;
+  for (const Variable& v : variables_.all()) {
+    if (v.kind == VariableKind::control) controls.emplace(v.name, view(v).copy());
+  }
+  return controls;
+}
+
+void Session::restore(const Controls& controls) {
+  for (const auto& [name, value] : controls) assign(variables_.named(name), value);
+}
+
+/// Runs the slices up to number `last` as the last step ran them, until `see` returns false.
+void Session::watch_slices(
+    const PreparedStep& step, size_t last, const Batch& batch,
+    const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see) {
+  const Controls after = controls();
+  restore(before_);
+  bool goes_on = true;
+  for (size_t i = 0; goes_on && i <= last; ++i) {
+    Executable& executable = *step.runs()[i].part->executable;
+    executable.watch([&](const ir::Op& op, void* const* buffers, bool done) {
+      return goes_on = see(i, op, buffers, done);
+    });
+    run_slice(step, i, batch);
+    executable.watch(nullptr);
+  }
+  restore(after);
+}
+
+/// What was not finite before the step.
+std::string Session::bad_source(const PreparedStep& step, const Batch& batch) {
+  for (const Feed& feed : step.feeds()) {
+    const Tensor& column = *batch.find(feed.name);
+    if (!is_float(column.dtype())) continue;
+    if (const auto bad = first_bad_element(column.data(), column.dtype(), column.numel())) {
+      return fmt::format("element {} of feed '{}' is {}", bad->index, feed.name, bad->value);
+    }
+  }
+  for (const Variable& v : variables_.all()) {
+    if (!v.saved() || !is_float(v.type.dtype)) continue;
+    const Tensor value = view(v);
+    if (const auto bad = first_bad_element(value.data(), value.dtype(), value.numel())) {
+      return fmt::format("element {} of '{}' was {} before the step", bad->index, v.name,
+                         bad->value);
+    }
+  }
+  return "";
+}
+
+std::string Session::bad_kernel(const PreparedStep& step, const Batch& batch) {
+  std::optional<BadKernel> bad;
+  size_t slice = 0;
+  watch_slices(step, step.runs().size() - 1, batch,
+               [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
+                 slice = i;
+                 if (done) bad = bad_result(op, buffers, step.runs()[i].slice.samples);
+                 return !bad;
+               });
+  if (!bad) return "";
+  const int64_t samples = step.runs()[slice].slice.samples;
+  if (!bad->op->attrs.has("kernel") && has_plain_operands(*bad->op)) {
+    // Again, because a kernel may write over what it has read.
+    watch_slices(step, slice, batch, [&](size_t i, const ir::Op& op, void* const* buffers, bool) {
+      if (i != slice || &op != bad->op) return true;
+      bad->operands = copies_of(op.operands, buffers, samples);
+      return false;
+    });
+  }
+  return describe(*bad, samples, *device_);
+}
+
+std::string Session::first_nonfinite(PreparedStep& step, const Batch& batch) {
+  const std::string source = bad_source(step, batch);
+  return source.empty() ? bad_kernel(step, batch) : source;
+}
+
+}  // namespace fluid

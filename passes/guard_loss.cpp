@@ -1,0 +1,33 @@
+#include "ops/operators.h"
+#include "passes/passes.h"
+#include "passes/recipe.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  ir::Op* directive = find_directive(graph);
+  if (directive == nullptr || !options.check_finite) return false;
+  const Recipe recipe(*directive);
+  if (recipe.applies()) return false;
+  ir::RecordAs as(graph, recipe.recording());
+  recipe.set_applies(is_finite(directive->operands.at(0)));
+  move_last(graph, directive);
+  return true;
+}
+
+}  // namespace
+
+Pass guard_loss_pass() {
+  return {.name = "guard_loss",
+          .doc =
+              "With --check-finite, skips a step whose loss is not finite, so that it can be run "
+              "again; where the gradients are looked at, they decide.",
+          .needs = {"gradients"},
+          .gives = {},
+          .run = run};
+}
+
+}  // namespace fluid
