@@ -170,10 +170,14 @@ std::optional<BadElement> first_bad_element(const void* data, DType dtype, int64
   return std::nullopt;
 }
 
+std::string describe_within(const BadKernel& kernel, int64_t batch, Device& device) {
+  if (kernel.operands.empty()) return "";
+  const auto op = first_bad_op(kernel, batch, device);
+  return op ? text_of(*op, batch) : "";
+}
+
 std::string describe(const BadKernel& bad, int64_t batch, Device& device) {
-  if (!bad.operands.empty()) {
-    if (const auto op = first_bad_op(bad, batch, device)) return text_of(*op, batch);
-  }
+  if (std::string text = describe_within(bad, batch, device); !text.empty()) return text;
   // The kernel as a whole: of a library's, the op that it has claimed comes first.
   const auto& name = bad.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : bad.op->graph()->program().find(name)->ops) {

@@ -29,5 +29,7 @@ struct BadKernel {
 /// user's source, and the element. The ops are computed one by one on `device`, rounded to half as
 /// the kernel does it: only where it stores.
 std::string describe(const BadKernel& bad, int64_t batch, Device& device);
+/// The same of a kernel whose results may be finite: "" when those of all ops in its body are.
+std::string describe_within(const BadKernel& kernel, int64_t batch, Device& device);
 
 }  // namespace fluid

@@ -100,6 +100,7 @@ class Session {
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,
                     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);
   std::string bad_source(const PreparedStep& step, const Batch& batch);
+  std::string bad_within(const PreparedStep& step, const Batch& batch);
   std::string bad_kernel(const PreparedStep& step, const Batch& batch);
   void place_part(const SliceOfBatch& slice, const Batch& batch);
 

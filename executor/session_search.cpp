@@ -10,8 +10,10 @@
 namespace fluid {
 namespace {
 
-bool has_plain_operands(const ir::Op& op) {
-  return std::ranges::none_of(op.operands,
+/// Whether the ops of a kernel can be computed one by one from its operands.
+bool is_open(const ir::Op& op) {
+  return op.attrs.has("body") && !op.attrs.has("kernel") &&
+         std::ranges::none_of(op.operands,
                               [](const Value& v) { return v.type().layout.has_value(); });
 }
 
@@ -100,9 +102,9 @@ std::string Session::bad_kernel(const PreparedStep& step, const Batch& batch) {
                  if (done) bad = bad_result(op, buffers, step.runs()[i].slice.samples);
                  return !bad;
                });
-  if (!bad) return "";
+  if (!bad) return bad_within(step, batch);
   const int64_t samples = step.runs()[slice].slice.samples;
-  if (!bad->op->attrs.has("kernel") && has_plain_operands(*bad->op)) {
+  if (is_open(*bad->op)) {
     // Again, because a kernel may write over what it has read.
     watch_slices(step, slice, batch, [&](size_t i, const ir::Op& op, void* const* buffers, bool) {
       if (i != slice || &op != bad->op) return true;
@@ -111,6 +113,20 @@ std::string Session::bad_kernel(const PreparedStep& step, const Batch& batch) {
     });
   }
   return describe(*bad, samples, *device_);
+}
+
+/// Where no kernel stored what is not finite: gradients may be counted and never stored.
+std::string Session::bad_within(const PreparedStep& step, const Batch& batch) {
+  std::string text;
+  watch_slices(step, step.runs().size() - 1, batch,
+               [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
+                 if (done || !is_open(op)) return true;
+                 const int64_t samples = step.runs()[i].slice.samples;
+                 const BadKernel kernel{&op, 0, {}, copies_of(op.operands, buffers, samples)};
+                 text = describe_within(kernel, samples, *device_);
+                 return text.empty();
+               });
+  return text;
 }
 
 std::string Session::first_nonfinite(PreparedStep& step, const Batch& batch) {
