@@ -69,9 +69,8 @@ class Reduction {
     }
     const Values sums = all_reduce(parts);
     size_t i = 0;
-    replace_summands(graph_, [&](const std::string&, Value part) {
-      return cast(sums[i++], part.dtype());
-    });
+    replace_summands(graph_,
+                     [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
   }
 
   Values all_reduce(const Values& parts) {

@@ -8,8 +8,8 @@
 namespace fluid {
 
 struct CpuDeviceOptions {
-  int threads = 0;        ///< 0: as many as OpenMP would use
-  std::string cache_dir;  ///< of compiled kernels; empty: none
+  int threads = 0;                       ///< 0: as many as OpenMP would use
+  std::string cache_dir;                 ///< of compiled kernels; empty: none
   Communicator* communicator = nullptr;  ///< with the other processes; null: there are none
 };
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "codegen/compiler.h"
-#include "executor/cpu/kernels.h"
 #include "executor/comm/collective_queue.h"
+#include "executor/cpu/kernels.h"
 #include "executor/cpu/library.h"
 #include "executor/device.h"
 #include "executor/plan_guard.h"
@@ -22,8 +22,8 @@ struct BufferRef {
   int error_word = -1;   ///< when >= 0: the buffer is the error words from here on
 };
 
-/// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0 to
-/// buffer 1, or a sum over all processes of `exchanged` elements in buffer 0.
+/// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0
+/// to buffer 1, or a sum over all processes of `exchanged` elements in buffer 0.
 struct Step {
   const ir::Op* op = nullptr;
   int position = 0;  ///< of the op in main

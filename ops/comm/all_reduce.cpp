@@ -8,16 +8,17 @@ OpDef all_reduce_op() {
       .doc =
           "The sums of tensors over all processes, where they lie: one bucket of them in one "
           "message. Every process runs the buckets in the order of their numbers.",
-      .inputs = {{.name = "x", .doc = "floats of one dtype, without a batch extent",
+      .inputs = {{.name = "x",
+                  .doc = "floats of one dtype, without a batch extent",
                   .variadic = true}},
       .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
       .outputs = {{"sum", "one of each operand, of its type"}},
       .infer =
           [](const InferCtx& c) {
             for (const Type& type : c.ins()) {
-              c.require(is_float(type.dtype) && type.dtype == c.in(0).dtype &&
-                            !type.shape.numel().batch,
-                        "expects floats of one dtype and known size, got " + type.str());
+              c.require(
+                  is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
+                  "expects floats of one dtype and known size, got " + type.str());
             }
             return c.ins();
           },
