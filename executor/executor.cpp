@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "executor/comm/communicator.h"
+#include "executor/comm/agree.h"
 #include "executor/cpu/cpu_device.h"
 #include "executor/session.h"
 #include "frontend/files/safetensors.h"
@@ -178,6 +179,11 @@ class Executor::Impl {
     }
   }
 
+  void agree(const std::string& what, const std::string& value) {
+    if (communicator_)
+      fluid::agree(*communicator_, options_.world, what, XXH3_64bits(value.data(), value.size()));
+  }
+
   void add_up(std::span<double> figures) {
     if (!communicator_) return;
     communicator_->all_reduce(figures.data(), static_cast<int64_t>(figures.size()), f64);
@@ -208,8 +214,15 @@ class Executor::Impl {
   /// The ranks may come to their first step at quite different times.
   void start() {
     started_ = true;
+    agree("program", ir::print(session_.recorded()));
+    std::string options;
+    for (const auto& [name, value] : result_options()) {
+      if (name != "seed" && name != "threads") options += name + " " + value + ", ";
+    }
+    const Buckets& b = options_.buckets;
+    agree("options", fmt::format("{}buckets {} {} {}", options, b.first_bytes, b.bytes,
+                                 b.dtype ? fluid::name_of(*b.dtype) : ""));
     broadcast();
-    communicator_->barrier();
     communicator_->set_timeout(options_.comm_timeout);
   }
 
@@ -285,6 +298,9 @@ Executor::Executor(Executor&&) noexcept = default;
 
 void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
 void Executor::broadcast() { impl_->broadcast(); }
+void Executor::agree(const std::string& what, const std::string& value) {
+  impl_->agree(what, value);
+}
 void Executor::add_up(std::span<double> figures) { impl_->add_up(figures); }
 Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
 Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }

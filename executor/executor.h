@@ -32,11 +32,12 @@ struct ExecutorOptions {
   /// the batch has fewer samples.
   int64_t micro_batches = 1;
   /// The processes that train together, each on its part of every batch: run() is then a call of
-  /// all of them, and gives the losses and metrics of the whole batch. Parameters start as rank 0's.
+  /// all of them, and gives the losses and metrics of the whole batch. Parameters start as rank
+  /// 0's.
   World world = {};
-  std::chrono::milliseconds comm_timeout{60'000};  ///< after it a rank that is late is given up
+  std::chrono::milliseconds comm_timeout{60'000};    ///< after it a rank that is late is given up
   std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
-  Buckets buckets = {};                            ///< of gradients on their way
+  Buckets buckets = {};                              ///< of gradients on their way
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   /// For first_nonfinite(): a step whose loss is not finite is not applied.
   bool check_finite = false;
@@ -91,6 +92,9 @@ class Executor {
   /// Gives every process rank 0's variables. The first run() does so by itself; later it is for
   /// whoever sets parameters on rank 0 alone. A call of all ranks.
   void broadcast();
+  /// Makes sure that every process was given the same `value` of `what`: a call of all ranks.
+  /// Throws the same UserError on each, which names those that differ from rank 0, when some do.
+  void agree(const std::string& what, const std::string& value);
   /// Adds up figures over all processes, in place. A call of all ranks.
   void add_up(std::span<double> figures);
 

@@ -220,7 +220,7 @@ std::vector<Variable> Session::initialised() const {
   for (const auto& op : (*startup)->program->main().ops) {
     if (is_store(*op)) filled.push_back(variables_.named(op->symbol));
   }
-  filled.push_back(variables_.named(kRandomState));
+  if (const Variable* random = variables_.find(kRandomState)) filled.push_back(*random);
   return filled;
 }
 

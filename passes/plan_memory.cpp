@@ -170,8 +170,8 @@ class Planner {
       const auto buffer = buffer_.find(v);
       if (buffer == buffer_.end()) continue;
       const auto inside = in_bucket_.find(v);
-      range.offset = buffers_[buffer->second].offset +
-                     (inside == in_bucket_.end() ? 0 : inside->second);
+      range.offset =
+          buffers_[buffer->second].offset + (inside == in_bucket_.end() ? 0 : inside->second);
     }
     for (auto& [op, range] : plan_.workspaces) {
       range.offset = buffers_[workspace_buffer_.at(op)].offset;

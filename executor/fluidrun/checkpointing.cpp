@@ -54,15 +54,17 @@ void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags) {
                    "go on from the newest checkpoint in --checkpoint-dir, where there is one");
 }
 
-Checkpointing::Checkpointing(const CheckpointFlags& flags) {
+Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads) : leads_(leads) {
   check_flags(flags);
   if (flags.directory.empty()) return;
-  checkpoints_ = std::make_unique<Checkpoints>(flags.directory,
-                                               CheckpointOptions{.keep = flags.keep.value_or(3)});
+  if (leads) {
+    checkpoints_ = std::make_unique<Checkpoints>(flags.directory,
+                                                 CheckpointOptions{.keep = flags.keep.value_or(3)});
+  }
   each_epoch_ = flags.every.empty();
   minutes_ = minutes_in(flags.every).value_or(0);
   if (minutes_ == 0 && !each_epoch_) steps_ = *number_in<int64_t>(flags.every);
-  if (!flags.resume && !checkpoints_->empty()) {
+  if (leads && !flags.resume && !checkpoints_->empty()) {
     throw UserError(
         fmt::format("'{}' holds checkpoints: --resume goes on from them; a new run needs a "
                     "directory of its own",
@@ -71,11 +73,13 @@ Checkpointing::Checkpointing(const CheckpointFlags& flags) {
   if (!flags.resume) return;
   from_ = newest_checkpoint(flags.directory);
   if (!from_) {
-    fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);
+    if (leads) fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);
     return;
   }
-  for (const std::string& why : from_->passed_over) fmt::print(stderr, "passed over {}\n", why);
-  if (from_->best) checkpoints_->mark_best(from_->path);
+  for (const std::string& why : from_->passed_over) {
+    if (leads) fmt::print(stderr, "passed over {}\n", why);
+  }
+  if (leads && from_->best) checkpoints_->mark_best(from_->path);
 }
 
 void Checkpointing::seek(Reader& reader) const {
@@ -92,13 +96,14 @@ void Checkpointing::restore(Executor& executor,
   if (!changed.empty() && !loop.empty()) changed += ", ";
   changed += loop;
   const TrainingState& state = from_->state;
+  last_ = {state.steps, state.epochs};
+  written_ = Clock::now();
+  if (!leads_) return;
   fmt::print(stderr, "going on from {}: step {} in epoch {}\n", from_->path, state.steps,
              state.epochs + 1);
   if (!changed.empty()) {
     fmt::print(stderr, "results differ from those of a single run: {}\n", changed);
   }
-  last_ = {state.steps, state.epochs};
-  written_ = Clock::now();
 }
 
 bool Checkpointing::due(int64_t steps, bool asked) {

@@ -29,7 +29,8 @@ class Checkpointing {
  public:
   /// Reads what --resume goes on from. Throws UserError for flags that do not go together, and for
   /// a directory with the checkpoints of another run.
-  explicit Checkpointing(const CheckpointFlags& flags);
+  /// `leads`: this process writes them, and says what it does; others only read.
+  Checkpointing(const CheckpointFlags& flags, bool leads);
 
   bool on() const { return checkpoints_ != nullptr; }
   const Checkpoint* from() const { return from_ ? &*from_ : nullptr; }  ///< null: a new run
@@ -49,6 +50,7 @@ class Checkpointing {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool leads_;
   std::unique_ptr<Checkpoints> checkpoints_;
   std::optional<Checkpoint> from_;
   bool each_epoch_ = false;

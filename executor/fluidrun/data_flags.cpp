@@ -35,11 +35,14 @@ void keep_feeds(Dataset& data, const Program& program, const std::string& spec) 
 }  // namespace
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
-                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last) {
+                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
+                   const World& world) {
   DataSource source = open_data(spec, split);
   keep_feeds(source.dataset, program, spec);
-  if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
-  const bool single = batch >= source.dataset.samples();
+  const int64_t samples = source.dataset.samples();
+  if (batch == 0)
+    batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;
+  const bool single = batch * world.size >= samples;
   const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && !single);
   if (!shuffle) {
     shuffle_seed.reset();
@@ -48,7 +51,9 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
   }
   return Reader(std::move(source.dataset), {.batch = batch,
                                             .shuffle_seed = shuffle_seed,
-                                            .drop_last = source.drop_last.value_or(drop_last)});
+                                            .drop_last = source.drop_last.value_or(drop_last),
+                                            .rank = world.rank,
+                                            .world = world.size});
 }
 
 void add_batch(CLI::App& command, int64_t& batch) {

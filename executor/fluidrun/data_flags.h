@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "executor/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
 
@@ -16,12 +17,13 @@ namespace fluid {
 /// Samples a step takes when the user does not say and the data has no preference.
 inline constexpr int64_t kDefaultBatch = 100;
 
-/// Opens a data SPEC for reading in batches of `batch` samples; 0: the data's own choice, all
-/// samples or kDefaultBatch. Shuffled by `shuffle_seed` when given and not a single full batch;
-/// what the SPEC says itself comes first. Columns that `program` has no feed for are left out, with
-/// a note on stderr; throws UserError when none is left.
+/// Opens a data SPEC for reading in batches of `batch` samples for each process of `world`; 0: the
+/// data's own choice, all samples or kDefaultBatch. Shuffled by `shuffle_seed` when given and not a
+/// single full batch; what the SPEC says itself comes first. Columns that `program` has no feed for
+/// are left out, with a note on stderr; throws UserError when none is left.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
-                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last);
+                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
+                   const World& world = {});
 
 /// --batch of commands that read data; 0 when it is not given.
 void add_batch(CLI::App& command, int64_t& batch);

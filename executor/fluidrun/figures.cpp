@@ -18,6 +18,20 @@ void Figures::add(const Outputs& outputs, int64_t samples) {
   }
 }
 
+void Figures::add_up(Executor& executor, const std::vector<std::string>& names) {
+  std::vector<double> all;
+  for (const std::string& name : names) {
+    const auto sum = std::ranges::find(sums_, name, &Sum::name);
+    const bool known = sum != sums_.end();
+    all.insert(all.end(), {known ? sum->sum : 0, known ? sum->weight : 0});
+  }
+  executor.add_up(all);
+  sums_.clear();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (all[2 * i + 1] > 0) sums_.push_back({names[i], all[2 * i], all[2 * i + 1]});
+  }
+}
+
 std::vector<std::pair<std::string, double>> Figures::values() const {
   std::vector<std::pair<std::string, double>> values;
   for (const Sum& s : sums_) values.emplace_back(s.name, s.sum / s.weight);

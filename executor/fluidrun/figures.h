@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/checkpoint.h"
+#include "executor/executor.h"
 #include "executor/outputs.h"
 
 namespace fluid {
@@ -23,6 +24,9 @@ class Figures {
   std::vector<std::pair<std::string, double>> values() const;
   std::string text() const;  ///< "loss 0.1234  accuracy 0.9876"
   void clear() { sums_.clear(); }
+  /// Makes them the figures of all processes, each of which had samples of its own. `names`: of the
+  /// outputs, the same in all. A call of all ranks.
+  void add_up(Executor& executor, const std::vector<std::string>& names);
 
   const std::vector<Sum>& sums() const { return sums_; }  ///< for a checkpoint
   void set_sums(std::vector<Sum> sums) { sums_ = std::move(sums); }

@@ -52,8 +52,8 @@ std::string shortened(const std::vector<std::string>& parts, size_t width) {
 
 }  // namespace
 
-Progress::Progress(int64_t epochs, int64_t steps)
-    : epochs_(epochs), steps_(steps), terminal_(is_terminal()) {
+Progress::Progress(int64_t epochs, int64_t steps, bool quiet)
+    : epochs_(epochs), steps_(steps), quiet_(quiet), terminal_(is_terminal()) {
   begin_epoch(1);
 }
 
@@ -64,6 +64,7 @@ void Progress::begin_epoch(int64_t epoch) {
 }
 
 bool Progress::due() {
+  if (quiet_) return false;
   const Clock::time_point now = Clock::now();
   if (now - last_ < (terminal_ ? Clock::duration(kRedraw) : Clock::duration(kPlainLine))) {
     return false;

@@ -11,7 +11,8 @@ namespace fluid {
 /// least: the memory, the learning rate, the samples a second.
 class Progress {
  public:
-  Progress(int64_t epochs, int64_t steps);
+  /// `quiet`: says nothing.
+  Progress(int64_t epochs, int64_t steps, bool quiet);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
 
@@ -35,6 +36,7 @@ class Progress {
   int64_t epoch_ = 1;
   int64_t samples_ = 0;
   double learning_rate_ = 0;
+  bool quiet_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point begin_, last_;

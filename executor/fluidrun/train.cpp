@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <future>
@@ -24,6 +25,7 @@
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/resident.h"
 #include "executor/fluidrun/signals.h"
+#include "executor/fluidrun/world_flags.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "passes/check_recorded.h"
@@ -42,6 +44,7 @@ struct TrainFlags {
   bool drop_last = false, verify_plan = false, check_finite = false;
   BestFlags best;
   CheckpointFlags checkpoint;
+  WorldFlags world;
   PlaceFlags place;
 };
 
@@ -89,34 +92,38 @@ std::string log_line(const StepLog& step, const Outputs& outputs) {
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags) {
+std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
+                                      const World& world) {
   if (flags.val.empty()) return std::nullopt;
-  return open_reader(program, flags.val, "test", flags.batch, {}, false);
+  return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
 }
 
-std::unique_ptr<LineFile> open_log(const TrainFlags& flags) {
-  return flags.log_json.empty() ? nullptr : std::make_unique<LineFile>(flags.log_json);
-}
+/// Samples of the whole batch that all processes share.
+int64_t whole(const Batch& batch) { return batch.whole == 0 ? batch.size : batch.whole; }
 
 class Training {
  public:
   explicit Training(const TrainFlags& flags)
       : flags_(flags),
-        log_(open_log(flags)),
-        checkpointing_(flags.checkpoint),
+        world_(World::from_env()),
+        log_(leads() && !flags.log_json.empty() ? std::make_unique<LineFile>(flags.log_json)
+                                                : nullptr),
+        checkpointing_(flags.checkpoint, leads()),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
         best_(flags.best, program_, loss_, !flags.val.empty()),
-        val_opening_(
-            std::async(std::launch::async, [&] { return open_validation(program_, flags); })),
-        reader_(
-            open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last)),
+        val_opening_(std::async(std::launch::async,
+                                [&] { return open_validation(program_, flags, world_); })),
+        reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
+                            world_)),
         executor_(program_, place_named(flags.place.place), options()) {
     checkpointing_.seek(reader_);
     executor_.prepare({.train = reader_.batch_sizes()});
     if (std::optional<Reader> val = val_opening_.get()) {
-      executor_.prepare({.eval = val->batch_sizes()});
+      std::vector<int64_t> sizes = val->batch_sizes();
+      std::erase(sizes, 0);  // of a rank that has nothing of the last batch
+      executor_.prepare({.eval = sizes});
       val_.emplace(std::move(*val));
     }
     if (const Checkpoint* from = checkpointing_.from()) {
@@ -129,12 +136,13 @@ class Training {
     }
     if (log_) log_->cut(steps_ > 0 ? step_log_bytes(flags.log_json, steps_) : 0);
     scaling_ = executor_.loss_scaling();
+    agree();
   }
 
   void run() {
-    describe();
+    if (leads()) describe();
     const Signals signals;
-    Progress progress(flags_.epochs, reader_.batches());
+    Progress progress(flags_.epochs, reader_.batches(), !leads());
     EpochTable table(flags_.epochs);
     while (epochs_ < flags_.epochs && !finished() && !best_.patience_ends(epochs_)) {
       const int64_t epoch = epochs_ + 1;
@@ -145,18 +153,19 @@ class Training {
       const auto steps = static_cast<double>(std::max<int64_t>(1, steps_ - steps_before));
       const double ms = ms_since(begin) / steps;
       progress.clear();
-      const bool complete = ended(epoch) && !Signals::stop_asked();
+      const bool complete = ended(epoch) && !stop_asked_;
       auto figures = figures_.values();
-      if (val_ && !Signals::stop_asked()) validate(figures);
+      if (val_ && !stop_asked_) validate(figures);
       const bool best = complete && best_.take(epoch, figures);
-      table.print(epoch, figures, ms, ms_since(begin) / 1e3, best);
+      if (leads()) table.print(epoch, figures, ms, ms_since(begin) / 1e3, best);
       if (complete) {
         reduce_on_plateau(epoch, figures);
         close_epoch(epoch, best);
       }
     }
+    if (!leads()) return;
     if (checkpointing_.on()) checkpoint();
-    if (Signals::stop_asked()) fmt::print(stderr, "stopped after step {}\n", steps_);
+    if (stop_asked_) fmt::print(stderr, "stopped after step {}\n", steps_);
     if (scaling_) {
       fmt::print(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling_->scale,
                  scaling_->skipped, steps_);
@@ -166,12 +175,25 @@ class Training {
   }
 
  private:
+  /// Whether this process is the one that says, saves and writes what all come to.
+  bool leads() const { return world_.rank == 0; }
+
   ExecutorOptions options() const {
     ExecutorOptions options = executor_options(flags_.place, flags_.seed);
+    set_world(options, flags_.world, world_);
     options.verify_plan = flags_.verify_plan;
     options.check_finite = flags_.check_finite;
     options.micro_batches = flags_.micro_batches;
     return options;
+  }
+
+  /// Of ranks that were started with other flags, some would wait for the others without end.
+  void agree() {
+    std::string loop = fmt::format("epochs {}, max-steps {}, steps {}, val {}", flags_.epochs,
+                                   flags_.max_steps, steps_, flags_.val);
+    loop += fmt::format(", batch {}, data {}, drop-last {}", flags_.batch, flags_.data,
+                        flags_.drop_last);
+    executor_.agree("options", loop);
   }
 
   void go_on(const Checkpoint& from) {
@@ -183,13 +205,16 @@ class Training {
     if (options.contains("best") && options.at("best") == best_.criterion()) {
       best_.go_on(from.state.best);
     }
-    if (!flags_.params.empty()) fmt::print(stderr, "--params is not read: {} is\n", from.path);
+    if (!flags_.params.empty() && leads()) {
+      fmt::print(stderr, "--params is not read: {} is\n", from.path);
+    }
   }
 
   /// The options of the loop that change results.
   std::map<std::string, std::string> loop_options() const {
     std::map<std::string, std::string> options = {
         {"batch", std::to_string(reader_.batch_sizes().front())},
+        {"world", std::to_string(world_.size)},
         {"data", flags_.data},
         {"drop-last", flags_.drop_last ? "on" : "off"}};
     if (const std::string best = best_.criterion(); !best.empty()) options["best"] = best;
@@ -222,7 +247,7 @@ class Training {
   void close_epoch(int64_t epoch, bool best) {
     epochs_ = epoch;
     figures_.clear();
-    if (best && !flags_.best.save.empty()) executor_.save(flags_.best.save);
+    if (best && leads() && !flags_.best.save.empty()) executor_.save(flags_.best.save);
     const bool due = checkpointing_.due_at_epoch(steps_);
     if (checkpointing_.on() && (due || best)) checkpoint(best);
   }
@@ -240,12 +265,15 @@ class Training {
 
   void describe() {
     const CompileReport report = executor_.compile_report();
+    const std::string batch =
+        world_.size == 1
+            ? std::to_string(reader_.batch_sizes().front())
+            : fmt::format("{} on each of {} ranks", reader_.batch_sizes().front(), world_.size);
     fmt::print(stderr,
                "{}: {} samples, {} steps of {} an epoch; {} kernels compiled, {} from the cache, "
                "{:.0f} ms\n",
-               program_.ir().name, reader_.samples(), reader_.batches(),
-               reader_.batch_sizes().front(), report.kernels, report.from_cache,
-               report.passes_ms + report.compile_ms);
+               program_.ir().name, reader_.samples(), reader_.batches(), batch, report.kernels,
+               report.from_cache, report.passes_ms + report.compile_ms);
     describe_memory();
     const auto amp = amp_of(flags_.place);
     if (amp && amp->keeps_halves()) describe_o2();
@@ -278,7 +306,7 @@ class Training {
   }
 
   bool finished() const {
-    return Signals::stop_asked() || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
+    return stop_asked_ || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
   }
 
   void train_epoch(int64_t epoch, Progress& progress) {
@@ -294,16 +322,26 @@ class Training {
       if (log_) log(log_line({epoch, steps_, lr, scaling_, skipped, ms_since(begin)}, outputs));
       if (flags_.check_finite) explain_overflow(batch, outputs, skipped, progress);
       if (!skipped) {
-        figures_.add(outputs, batch.size);
+        figures_.add(outputs, whole(batch));
         check_loss(outputs);
       }
-      progress.step(++in_epoch, batch.size, lr, [&] { return figures_.text(); });
-      const bool asked = Signals::take_save_asked();
+      progress.step(++in_epoch, whole(batch), lr, [&] { return figures_.text(); });
+      const bool asked = take_asked();
       if (asked) save();
       if (finished()) return;
       // At an epoch's end only once it is closed.
       if (checkpointing_.due(steps_, asked) && !ended(epoch)) checkpoint();
     }
+  }
+
+  /// Whether somebody asked to save, on any rank; and to stop, which all must do after the same
+  /// step.
+  bool take_asked() {
+    std::array<double, 2> asked = {Signals::stop_asked() ? 1.0 : 0,
+                                   Signals::take_save_asked() ? 1.0 : 0};
+    executor_.add_up(asked);
+    stop_asked_ = asked[0] > 0;
+    return asked[1] > 0;
   }
 
   /// Whether the step just run was not applied, because its gradients overflowed.
@@ -351,17 +389,27 @@ class Training {
 
   void validate(std::vector<std::pair<std::string, double>>& to) {
     Figures figures;
-    for (const Batch& batch : *val_) figures.add(executor_.eval(batch), batch.size);
+    for (const Batch& batch : *val_) {
+      if (batch.size > 0) figures.add(executor_.eval(batch), batch.size);
+    }
+    if (world_.size > 1) figures.add_up(executor_, output_names());
     for (const auto& [name, value] : figures.values()) to.emplace_back("val_" + name, value);
   }
 
+  std::vector<std::string> output_names() const {
+    std::vector<std::string> names;
+    for (const ir::Output& o : program_.ir().main().outputs) names.push_back(o.name);
+    return names;
+  }
+
   void save() {
-    if (flags_.save.empty()) return;
+    if (flags_.save.empty() || !leads()) return;
     executor_.save(flags_.save);
     fmt::print(stderr, "saved {}\n", flags_.save);
   }
 
   const TrainFlags& flags_;
+  World world_;
   std::unique_ptr<LineFile> log_;
   Checkpointing checkpointing_;
   Resident before_ = resident_now();
@@ -377,6 +425,7 @@ class Training {
   Figures figures_;
   std::optional<LossScaling> scaling_;  ///< after the last step
   int64_t steps_ = 0, epochs_ = 0;      ///< done
+  bool stop_asked_ = false;
 };
 
 }  // namespace
@@ -409,6 +458,7 @@ void add_train(CLI::App& app, Action& action) {
                       "write one JSON object a step here, a line each as it is made");
   add_best_flags(*command, flags->best);
   add_checkpoint_flags(*command, flags->checkpoint);
+  add_world_flags(*command, flags->world);
   command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
   command->add_flag("--check-finite", flags->check_finite,
                     "run a step that overflows again, and name the first op that does");
@@ -416,6 +466,7 @@ void add_train(CLI::App& app, Action& action) {
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   command->footer(
+      "Several processes train together where `fluidrun launch`, torchrun or Slurm starts them.\n"
       "Example: fluidrun train mnist_fluid --data digits --val digits --epochs 6 "
       "--batch 100 --save mnist.safetensors\n\n" +
       data_help());

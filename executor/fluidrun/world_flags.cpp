@@ -1,0 +1,33 @@
+#include "executor/fluidrun/world_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "executor/fluidrun/common.h"
+#include "ir/error.h"
+
+namespace fluid {
+
+void add_world_flags(CLI::App& command, WorldFlags& flags) {
+  command.add_option("--comm-timeout", flags.timeout, "seconds that another process may be late")
+      ->check(must_be_positive)
+      ->capture_default_str();
+  command.add_option("--first-bucket", flags.first_bucket, "bytes of the first gradients sent")
+      ->capture_default_str();
+  command.add_option("--bucket", flags.bucket, "bytes of gradients sent together")
+      ->capture_default_str();
+  command.add_option("--reduce-dtype", flags.dtype, "send gradients as bf16 or f16");
+}
+
+void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
+  options.world = world;
+  options.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(1000 * flags.timeout));
+  options.buckets.first_bytes = parse_bytes(flags.first_bucket);
+  options.buckets.bytes = parse_bytes(flags.bucket);
+  if (flags.dtype.empty()) return;
+  options.buckets.dtype = dtype_named(flags.dtype);
+  if (!options.buckets.dtype || !is_half(*options.buckets.dtype)) {
+    throw UserError("--reduce-dtype is bf16 or f16, not '" + flags.dtype + "'");
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "executor/executor.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fluid {
+
+/// How the processes of a training run, started by `fluidrun launch`, torchrun or Slurm, work
+/// together.
+struct WorldFlags {
+  double timeout = 60;  ///< seconds that a rank may be late
+  std::string first_bucket = "1MiB", bucket = "25MiB";
+  std::string dtype;  ///< "bf16" or "f16", in which gradients travel; empty: their own
+};
+void add_world_flags(CLI::App& command, WorldFlags& flags);
+
+/// Makes the executor one of the world that this process's environment describes. Throws UserError
+/// for flags that are malformed.
+void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world);
+
+}  // namespace fluid

@@ -1,0 +1,120 @@
+// `fluidrun train` in several processes: as one process trains, through stops, restarts and deaths.
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Parallel : public FluidrunTest {
+ protected:
+  /// 103 samples: the last batch of an epoch is smaller, and the ranks' shares of it uneven.
+  std::string train(const std::string& flags) const {
+    return "train line.fir --data synthetic-linear?limit=103 --cache-dir cache " + flags;
+  }
+  std::string launch(int ranks, const std::string& flags) const {
+    return "launch --nproc " + std::to_string(ranks) + " -- " + train(flags);
+  }
+  std::vector<double> losses(const std::string& log) const {
+    std::vector<double> all;
+    std::ifstream file(dir_.file(log));
+    for (std::string line; std::getline(file, line);) {
+      all.push_back(nlohmann::json::parse(line)["loss"]);
+    }
+    return all;
+  }
+};
+
+TEST_F(Parallel, TrainsAsOneProcess) {
+  const std::string flags = "--epochs 5 --dtype f64 --val synthetic-linear?limit=37 ";
+  const Result one = run(train(flags + "--batch 12 --log-json one.json"));
+  ASSERT_EQ(one.code, 0) << one.output;
+  for (const int ranks : {2, 3}) {
+    const std::string log = std::to_string(ranks) + ".json";
+    const Result several =
+        run(launch(ranks, flags + "--batch " + std::to_string(12 / ranks) + " --log-json " + log));
+    ASSERT_EQ(several.code, 0) << several.output;
+    const std::vector<double> expected = losses("one.json"), seen = losses(log);
+    ASSERT_EQ(seen.size(), 45U);
+    for (size_t i = 0; i < seen.size(); ++i) {
+      EXPECT_NEAR(seen[i], expected[i], 1e-9 * expected[i]) << i;
+    }
+    // The last line of the table, with the figures of the validation data, but for the times.
+    const auto figures = [](const std::string& text) {
+      const size_t line = text.rfind("5/5");
+      return text.substr(line, 40);
+    };
+    EXPECT_EQ(figures(several.output), figures(one.output));
+  }
+}
+
+TEST_F(Parallel, GoesOnFromACheckpointWithOtherRanks) {
+  const std::string flags = "--dtype f64 --checkpoint-dir ck --resume --log-json log.json ";
+  ASSERT_EQ(run(launch(2, flags + "--batch 6 --max-steps 4")).code, 0);
+  const Result more = run(launch(3, flags + "--batch 4 --epochs 2"));
+  EXPECT_EQ(more.code, 0) << more.output;
+  EXPECT_NE(more.output.find("world 3 (was 2)"), std::string::npos) << more.output;
+  ASSERT_EQ(run(train("--dtype f64 --batch 12 --epochs 2 --log-json one.json")).code, 0);
+  const std::vector<double> expected = losses("one.json"), seen = losses("log.json");
+  ASSERT_EQ(seen.size(), expected.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_NEAR(seen[i], expected[i], 1e-9 * expected[i]) << i;
+  }
+}
+
+TEST_F(Parallel, RanksThatWereStartedDifferentlyAreTold) {
+  std::ofstream(dir_.file("differing"))
+      << "exec " << kFluidrun << " " << train("") << " --batch $((10 + RANK))\n";
+  const Result result = run("launch --nproc 2 -- sh differing");
+  EXPECT_EQ(result.code, 1) << result.output;
+  EXPECT_NE(result.output.find("the options of rank 1 differs from that of rank 0"),
+            std::string::npos)
+      << result.output;
+}
+
+TEST_F(Parallel, GradientsTravelInAHalfDtypeOnly) {
+  refuse(train("--reduce-dtype f32"), "--reduce-dtype is bf16 or f16, not 'f32'");
+  EXPECT_EQ(run(launch(2, "--reduce-dtype bf16 --bucket 1KiB --first-bucket 64")).code, 0);
+}
+
+TEST_F(Parallel, ADyingRankNeverLeavesATornCheckpointOrARunThatHangs) {
+  std::mt19937 random(7);
+  const int count = std::getenv("FLUID_TEST_ALL") != nullptr ? 50 : 5;
+  // Rank 1 sends itself a signal at some moment: it dies, or stands still.
+  std::ofstream(dir_.file("mortal"))
+      << "mortally() {\n"
+         "  for i in $(seq 400); do test -s $LOG && break; sleep 0.05; done\n"
+         "  sleep $DELAY; kill -$SIGNAL $$\n"
+         "}\n"
+         "if [ $RANK = 1 ]; then mortally & fi\n"
+         "exec "
+      << kFluidrun << " "
+      << train(
+             "--batch 5 --epochs 100000 --checkpoint-dir ck --checkpoint-every 20 --resume "
+             "--comm-timeout 2 --log-json $LOG")
+      << "\n";
+  for (int i = 0; i < count; ++i) {
+    const double delay = static_cast<double>(random() % 1000) / 1000;
+    const std::string environment = "LOG=log" + std::to_string(i) +
+                                    " DELAY=" + std::to_string(delay) +
+                                    " SIGNAL=" + (i % 2 == 0 ? "KILL" : "STOP") + " ";
+    const Clock::time_point begin = Clock::now();
+    const Result result = run("launch --nproc 2 -- env " + environment + "sh mortal");
+    EXPECT_NE(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find("rank 1"), std::string::npos) << result.output;
+    EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
+  }
+  const Result last = run(launch(2, "--batch 5 --checkpoint-dir ck --resume --max-steps 1"));
+  EXPECT_EQ(last.code, 0) << last.output;
+  EXPECT_EQ(last.output.find("passed over"), std::string::npos) << last.output;
+  EXPECT_NE(last.output.find("going on from"), std::string::npos) << last.output;
+}
+
+}  // namespace
+}  // namespace fluid
