@@ -240,6 +240,7 @@ class Training {
     const std::string name = (val_ ? "val_" : "") + loss_;
     const auto loss = std::ranges::find(of, name, &std::pair<std::string, double>::first);
     if (loss == of.end() || !executor_.reduce_on_plateau(loss->second)) return;
+    if (!leads()) return;
     fmt::print(stderr, "{} has reached a plateau: the learning rate falls after epoch {}\n", name,
                epoch);
   }
