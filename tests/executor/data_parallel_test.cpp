@@ -171,6 +171,96 @@ TEST(DataParallel, FollowsInF32AndInHalf) {
   }
 }
 
+/// A rank's part of the first kWhole samples.
+Batch share_of_batch(const World& world) {
+  const int64_t count = kWhole / world.size, first = world.rank * count;
+  Batch batch{.size = count, .columns = {}, .first = first, .whole = kWhole};
+  for (const auto& [name, column] : samples().columns) {
+    const int64_t bytes = column.bytes() / kSamples;
+    std::vector<int64_t> shape = column.shape();
+    shape[0] = count;
+    Tensor part(column.dtype(), shape);
+    std::memcpy(part.data(), static_cast<const std::byte*>(column.data()) + first * bytes,
+                static_cast<size_t>(count * bytes));
+    batch.columns.emplace_back(name, part);
+  }
+  return batch;
+}
+
+const std::vector<std::string> kTrained = {"fc0.w", "fc0.b", "fc1.w", "fc1.b"};
+
+/// The gradients of a first step: Adam's first moments, which are a tenth of them.
+std::vector<double> gradients_with(const World& world, DType half) {
+  const Program net = parallel_program();
+  Executor exe(net, cpu(),
+               {.batch = kWhole / world.size,
+                .threads = 1,
+                .amp = AmpOptions{.dtype = half},
+                .world = world});
+  exe.run(share_of_batch(world));
+  std::vector<double> all;
+  for (const std::string& name : kTrained) {
+    const Tensor m = exe.parameter(name + ".m");
+    for (int64_t i = 0; i < m.numel(); ++i) all.push_back(m.at(i));
+  }
+  return all;
+}
+
+TEST(DataParallel, HalfGradientsAreThoseOfTheWholeBatch) {
+  const std::vector<size_t> sizes = {48, 8, 24, 3};
+  for (const DType half : {bf16, f16}) {
+    const double bound = half == bf16 ? std::pow(2.0, -6) : std::pow(2.0, -9);
+    const std::vector<double> one = gradients_with({}, half);
+    const std::vector<double> ranks =
+        seen_in(Ranks(2,
+                      [&](const World& world) {
+                        return text_of({gradients_with(world, half), {}});
+                      })
+                    .results()[0])
+            .figures;
+    ASSERT_EQ(ranks.size(), one.size());
+    for (size_t p = 0, first = 0; p < sizes.size(); first += sizes[p++]) {
+      double difference = 0, norm = 0;
+      for (size_t i = first; i < first + sizes[p]; ++i) {
+        difference += std::pow(ranks[i] - one[i], 2);
+        norm += std::pow(one[i], 2);
+      }
+      EXPECT_LE(std::sqrt(difference), bound * std::sqrt(norm)) << kTrained[p] << name_of(half);
+    }
+  }
+}
+
+/// The loss scale and the skipped steps after each of six steps, in the second and fifth of which
+/// the samples of the last rank alone overflow.
+std::vector<double> scales_with(const World& world) {
+  const Program net = parallel_program();
+  Executor exe(net, cpu(),
+               {.batch = kWhole / world.size,
+                .threads = 1,
+                .amp = AmpOptions{.dtype = f16, .loss_scale = {.interval = 2}},
+                .world = world});
+  std::vector<double> seen;
+  for (int step = 0; step < 6; ++step) {
+    Batch batch = share_of_batch(world);
+    if (world.rank == world.size - 1 && step % 3 == 1) {
+      batch.columns[0].second.as<float>()[0] = 1e6F;
+    }
+    exe.run(batch);
+    seen.push_back(exe.loss_scaling()->scale);
+    seen.push_back(static_cast<double>(exe.loss_scaling()->skipped));
+  }
+  return seen;
+}
+
+TEST(DataParallel, AllRanksSkipTheSameSteps) {
+  const std::vector<double> one = scales_with({});
+  EXPECT_EQ(one, (std::vector<double>{65536, 0, 32768, 1, 32768, 1, 65536, 1, 32768, 2, 32768, 2}));
+  const std::vector<std::string> results = Ranks(3, [](const World& world) {
+                                             return text_of({scales_with(world), {}});
+                                           }).results();
+  for (const std::string& result : results) EXPECT_EQ(seen_in(result).figures, one);
+}
+
 /// What rank 0 says when rank 1 gets `number` between two steps.
 std::string said_after(int number) {
   const Program net = parallel_program();
