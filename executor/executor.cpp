@@ -131,7 +131,15 @@ class Executor::Impl {
   }
 
   Outputs run(Mode mode, const Batch& batch) {
-    if (mode == Mode::train && communicator_ && !started_) start();
+    if (mode == Mode::train && communicator_) {
+      if (batch.whole < batch.size || batch.whole == 0) {
+        throw UserError(fmt::format(
+            "run() got a batch of {} samples that does not say of how many on all ranks: set "
+            "Batch::first and Batch::whole, as a Reader with rank and world does",
+            batch.size));
+      }
+      if (!started_) start();
+    }
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
       if (!options_.any_batch) throw UserError(unprepared(mode, batch));
@@ -161,7 +169,10 @@ class Executor::Impl {
         {"amp", amp_text(options_.amp)},
         {"micro-batches", std::to_string(options_.micro_batches)},
         {"threads", std::to_string(session_.device().threads())},
-        {"libraries", options_.libraries ? "on" : "off"}};
+        {"libraries", options_.libraries ? "on" : "off"},
+        {"reduce-dtype",
+         std::string(options_.buckets.dtype ? fluid::name_of(*options_.buckets.dtype)
+                                            : "recorded")}};
     const ir::Op* train = find_directive(session_.recorded().main());
     if (train == nullptr) return all;
     for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
@@ -177,6 +188,7 @@ class Executor::Impl {
       Tensor t = session_.view(v);
       communicator_->broadcast(t.data(), t.bytes(), 0);
     }
+    session_.refresh_halves();
   }
 
   void agree(const std::string& what, const std::string& value) {
@@ -220,8 +232,8 @@ class Executor::Impl {
       if (name != "seed" && name != "threads") options += name + " " + value + ", ";
     }
     const Buckets& b = options_.buckets;
-    agree("options", fmt::format("{}buckets {} {} {}", options, b.first_bytes, b.bytes,
-                                 b.dtype ? fluid::name_of(*b.dtype) : ""));
+    agree("set of options", fmt::format("{}buckets {} {} {}", options, b.first_bytes, b.bytes,
+                                        b.dtype ? fluid::name_of(*b.dtype) : ""));
     broadcast();
     communicator_->set_timeout(options_.comm_timeout);
   }

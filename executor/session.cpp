@@ -203,7 +203,6 @@ void Session::initialise() {
   refresh_halves();
 }
 
-/// Makes the half copies of parameters from them: all, or that of one.
 void Session::refresh_halves(std::string_view parameter) {
   for (const Variable& copy : variables_.all()) {
     const auto of = copied_parameter(copy.name);

@@ -60,6 +60,9 @@ class Session {
   /// finite; "" when it met none. Needs Options::check_finite.
   std::string first_nonfinite(PreparedStep& step, const Batch& batch);
 
+  /// Makes the half copies of parameters from them: all, or that of one.
+  void refresh_halves(std::string_view parameter = {});
+
   /// The variables that it filled, in the order of the start-up program: the same in every process.
   std::vector<Variable> initialised() const;
 
@@ -81,7 +84,6 @@ class Session {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
   };
-  void refresh_halves(std::string_view parameter = {});
   std::unique_ptr<Part> compile(const Options& options, int64_t batch);
   Part* part_of(const SliceOfBatch& slice, const Options& step,
                 std::vector<std::unique_ptr<Part>>& compiled);

@@ -18,8 +18,11 @@ namespace {
 /// in their stead: the state itself is written by the last slice alone, if the step is applied.
 class Accumulation {
  public:
-  Accumulation(ir::Graph& graph, const Recipe& recipe, Slice slice)
-      : graph_(graph), recipe_(recipe), slice_(slice) {}
+  Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
+      : graph_(graph),
+        recipe_(recipe),
+        slice_(options.slice),
+        check_finite_(options.check_finite) {}
 
   void run() {
     if (slice_ == Slice::empty) {
@@ -31,6 +34,7 @@ class Accumulation {
     }
     divert_recorded_states();
     add_gradients();
+    if (check_finite_) add_loss();
     replace_summands(graph_,
                      [&](const std::string& name, Value v) { return added(name + ".part", v); });
     if (slice_ == Slice::last) return;
@@ -69,6 +73,13 @@ class Accumulation {
     return {};
   }
 
+  /// Whether it is finite decides over the step: it is not where that of a slice is not.
+  void add_loss() {
+    ir::RecordAs as(graph_, recipe_.recording());
+    Value& loss = recipe_.directive().operands.at(0);
+    loss = added("train.part", loss);
+  }
+
   void add_gradients() {
     size_t i = 0;
     recipe_.replace_gradients([&](Value g) {
@@ -93,6 +104,7 @@ class Accumulation {
   ir::Graph& graph_;
   const Recipe& recipe_;
   Slice slice_;
+  bool check_finite_;
   std::map<std::string, Value> diverted_;  ///< by recorded state; its part, where it is read
   std::vector<std::pair<std::string, Value>> kept_;
 };
@@ -101,7 +113,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || options.slice == Slice::whole) return false;
-  Accumulation(graph, Recipe(*directive), options.slice).run();
+  Accumulation(graph, Recipe(*directive), options).run();
   if (options.slice == Slice::first || options.slice == Slice::middle) {
     graph.erase_if([&](const ir::Op& op) { return &op == directive; });
     move_stores_last(graph);

@@ -17,8 +17,7 @@ void agree(Communicator& all, const World& world, const std::string& what, uint6
     if (differs[rank] != 0) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   }
   if (ranks.empty()) return;
-  throw UserError("the " + what + " of rank " + ranks +
-                  " differs from that of rank 0: start all ranks alike");
+  throw UserError("rank " + ranks + " has another " + what + " than rank 0: start all ranks alike");
 }
 
 }  // namespace fluid

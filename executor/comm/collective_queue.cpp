@@ -1,6 +1,7 @@
 #include "executor/comm/collective_queue.h"
 
 #include "executor/comm/signals.h"
+#include "ir/error.h"
 
 namespace fluid {
 
@@ -33,12 +34,17 @@ void CollectiveQueue::start(void* data, int64_t count, DType dtype) {
 
 void CollectiveQueue::wait(size_t count) {
   std::unique_lock lock(mutex_);
+  wait(count, lock);
+}
+
+void CollectiveQueue::wait(size_t count, std::unique_lock<std::mutex>& lock) {
   changed_.wait(lock, [&] { return done_ >= count || failure_; });
   if (failure_) std::rethrow_exception(failure_);
 }
 
 void CollectiveQueue::wait_for_all() {
-  wait(sums_.size());
+  std::unique_lock lock(mutex_);
+  wait(sums_.size(), lock);
   sums_.clear();
   done_ = 0;
 }
@@ -49,6 +55,9 @@ void CollectiveQueue::abandon() {
   changed_.wait(lock, [&] { return !busy_; });
   sums_.clear();
   done_ = 0;
+  if (failure_) return;
+  failure_ = std::make_exception_ptr(
+      DeviceError("this process left a step that the others went on with: start all again"));
 }
 
 void CollectiveQueue::work() {

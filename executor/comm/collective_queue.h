@@ -26,7 +26,8 @@ class CollectiveQueue {
   /// what the communicator threw for one of them.
   void wait(size_t count);
   void wait_for_all();
-  /// Drops what has not begun, and returns when nothing is in use any more.
+  /// Drops what has not begun, and returns when nothing is in use any more. The other processes
+  /// wait for what is dropped: from then on wait() throws.
   void abandon();
 
  private:
@@ -35,6 +36,7 @@ class CollectiveQueue {
     int64_t count;
     DType dtype;
   };
+  void wait(size_t count, std::unique_lock<std::mutex>& lock);
   void work();
 
   Communicator& communicator_;

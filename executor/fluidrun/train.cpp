@@ -189,11 +189,14 @@ class Training {
 
   /// Of ranks that were started with other flags, some would wait for the others without end.
   void agree() {
-    std::string loop = fmt::format("epochs {}, max-steps {}, steps {}, val {}", flags_.epochs,
-                                   flags_.max_steps, steps_, flags_.val);
+    executor_.agree("number of samples", std::to_string(reader_.samples()));
+    executor_.agree("checkpoint to go on from", std::to_string(steps_));
+    std::string loop = fmt::format("epochs {}, max-steps {}, val {}, seed {}, best {}, patience {}",
+                                   flags_.epochs, flags_.max_steps, flags_.val, flags_.seed,
+                                   best_.criterion(), flags_.best.patience.value_or(0));
     loop += fmt::format(", batch {}, data {}, drop-last {}", flags_.batch, flags_.data,
                         flags_.drop_last);
-    executor_.agree("options", loop);
+    executor_.agree("command line", loop);
   }
 
   void go_on(const Checkpoint& from) {
@@ -390,6 +393,7 @@ class Training {
 
   void validate(std::vector<std::pair<std::string, double>>& to) {
     Figures figures;
+    if (world_.size > 1) executor_.broadcast();  // rank 0's running statistics are the ones saved
     for (const Batch& batch : *val_) {
       if (batch.size > 0) figures.add(executor_.eval(batch), batch.size);
     }

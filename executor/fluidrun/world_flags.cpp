@@ -11,6 +11,11 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
   command.add_option("--comm-timeout", flags.timeout, "seconds that another process may be late")
       ->check(must_be_positive)
       ->capture_default_str();
+  command
+      .add_option("--first-timeout", flags.first_timeout,
+                  "the same until the first step: others may still read and compile")
+      ->check(must_be_positive)
+      ->capture_default_str();
   command.add_option("--first-bucket", flags.first_bucket, "bytes of the first gradients sent")
       ->capture_default_str();
   command.add_option("--bucket", flags.bucket, "bytes of gradients sent together")
@@ -20,7 +25,11 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
 
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
   options.world = world;
-  options.comm_timeout = std::chrono::milliseconds(static_cast<int64_t>(1000 * flags.timeout));
+  const auto milliseconds = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+  };
+  options.comm_timeout = milliseconds(flags.timeout);
+  options.first_timeout = milliseconds(flags.first_timeout);
   options.buckets.first_bytes = parse_bytes(flags.first_bucket);
   options.buckets.bytes = parse_bytes(flags.bucket);
   if (flags.dtype.empty()) return;

@@ -13,7 +13,8 @@ namespace fluid {
 /// How the processes of a training run, started by `fluidrun launch`, torchrun or Slurm, work
 /// together.
 struct WorldFlags {
-  double timeout = 60;  ///< seconds that a rank may be late
+  double first_timeout = 300;  ///< seconds that it may be late for the first step
+  double timeout = 60;         ///< seconds that a rank may be late
   std::string first_bucket = "1MiB", bucket = "25MiB";
   std::string dtype;  ///< "bf16" or "f16", in which gradients travel; empty: their own
 };

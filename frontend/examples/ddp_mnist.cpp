@@ -1,6 +1,6 @@
 // A digit network on several processes. The same program runs alone, by
 // `fluidrun launch --nproc 2 -- ddp_mnist --data digits`, or by torchrun or Slurm: steps take 96
-// samples in all, and come to the same losses.
+// samples in all where that many ranks can share them evenly, and come to the same losses.
 
 #include "frontend/examples/classifier.h"
 

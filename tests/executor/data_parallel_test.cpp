@@ -163,11 +163,13 @@ TEST(DataParallel, FollowsInF32AndInHalf) {
   for (const DType dtype : {f16, bf16}) {
     SCOPED_TRACE(name_of(dtype));
     const ExecutorOptions half{.amp = AmpOptions{.dtype = dtype}};
+    const ExecutorOptions copied{.amp = AmpOptions{.dtype = dtype, .level = AmpLevel::o2}};
     ExecutorOptions travelling = half;
     travelling.buckets.dtype = dtype;
     const Seen one = trained(net, half, 10);
     expect_near(trained_by(2, net, half, 10).figures, one.figures, 0.02);
     expect_near(trained_by(2, net, travelling, 10).figures, one.figures, 0.02);
+    expect_near(trained_by(2, net, copied, 10).figures, trained(net, copied, 10).figures, 0.02);
   }
 }
 
@@ -259,6 +261,20 @@ TEST(DataParallel, AllRanksSkipTheSameSteps) {
                                              return text_of({scales_with(world), {}});
                                            }).results();
   for (const std::string& result : results) EXPECT_EQ(seen_in(result).figures, one);
+}
+
+TEST(DataParallel, ABatchSaysWhichPartItIs) {
+  const std::vector<std::string> said =
+      Ranks(2, [](const World& world) {
+        Batch batch = share_of_batch(world);
+        batch.whole = 0;
+        const Program net = parallel_program();
+        Executor(net, cpu(), {.batch = 6, .world = world}).run(batch);
+        return std::string();
+      }).results();
+  EXPECT_EQ(said[0],
+            "UserError: run() got a batch of 6 samples that does not say of how many on all ranks: "
+            "set Batch::first and Batch::whole, as a Reader with rank and world does");
 }
 
 /// What rank 0 says when rank 1 gets `number` between two steps.

@@ -139,7 +139,7 @@ TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
     return std::string("agreed");
   });
   for (const std::string& result : ranks.results()) {
-    EXPECT_EQ(result, "the seed of rank 1, 3 differs from that of rank 0: start all ranks alike");
+    EXPECT_EQ(result, "rank 1, 3 has another seed than rank 0: start all ranks alike");
   }
 }
 

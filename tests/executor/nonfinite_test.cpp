@@ -124,6 +124,17 @@ TEST(NonFinite, IsFoundWithinAKernelInF32) {
   EXPECT_NE(text.find("f32[8, 16] is inf"), std::string::npos) << text;
 }
 
+TEST(NonFinite, InAnySliceKeepsTheStepFromBeingApplied) {
+  const Program net = network([](Value v) { return v; });
+  Executor exe(net, cpu(), {.batch = kSamples, .micro_batches = 3, .check_finite = true});
+  const std::vector<std::byte> before = parameter_bytes(exe);
+  Batch bad = batch_of(0.01F);  // in its first slice
+  bad.columns[0].second.as<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  exe.run(bad);
+  EXPECT_EQ(parameter_bytes(exe), before);
+  EXPECT_EQ(exe.first_nonfinite(bad), "element 5 of feed 'x' is nan");
+}
+
 TEST(NonFinite, IsLookedForInOneProcess) {
   const Program net = network([](Value v) { return v; });
   ExecutorOptions options{.check_finite = true};
