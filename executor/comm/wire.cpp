@@ -45,6 +45,10 @@ Addresses resolve(const char* host, int port, int family) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
+  // A bare system may have no /etc/hosts that says so.
+  if (host != nullptr && std::string_view(host) == "localhost" && family != AF_INET6) {
+    host = "127.0.0.1";
+  }
   int error = getaddrinfo(host, std::to_string(port).c_str(), &hints, &found);
   if (error != 0) {
     throw UserError("the master's address '" + std::string(host ? host : "") +
