@@ -10,6 +10,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/half_copies.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -113,7 +114,7 @@ class Reader {
     for (const ir::Output& o : graph_.outputs) name(o.value, Region::slot, Holds::output, o.name);
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
-      if (std::holds_alternative<Store>(*def_of(*op).lower)) {
+      if (is_store(*op)) {
         name(op->operands[0], Region::state, stored(*op), op->symbol);
       } else if (kind == SourceKind::feed) {
         name(op->result(), Region::slot, Holds::feed, op->symbol);
@@ -194,7 +195,7 @@ const ir::Graph* generated_body(const ir::Op& op) {
 }  // namespace
 
 std::vector<InPlace> in_place_pairs(const ir::Op& op) {
-  if (std::holds_alternative<Exchange>(*def_of(op).lower)) {
+  if (is_exchange(op)) {
     std::vector<InPlace> pairs;
     for (int i = 0; i < static_cast<int>(op.results.size()); ++i) pairs.push_back({i, i});
     return pairs;

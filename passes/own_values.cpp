@@ -8,8 +8,6 @@
 namespace fluid {
 namespace {
 
-bool is_exchange(const ir::Op& op) { return std::holds_alternative<Exchange>(*def_of(op).lower); }
-
 /// Whether the bytes lie where something else put them: in a slot, a variable, a bucket.
 bool lies_elsewhere(Value v) {
   const ir::Op& op = *root_of(v).op();

@@ -11,6 +11,7 @@
 #include "passes/line_diff.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -22,7 +23,7 @@ void verify_stores(const ir::Graph& graph) {
     if (is_variable(*op)) variables[op->symbol] = op.get();
   }
   for (const auto& op : graph.ops) {
-    if (!std::holds_alternative<Store>(*def_of(*op).lower)) continue;
+    if (!is_store(*op)) continue;
     const auto variable = variables.find(op->symbol);
     if (variable == variables.end()) continue;
     const Type &given = op->operands.at(0).type(), &wanted = variable->second->results.at(0).type;

@@ -5,6 +5,7 @@
 #include "passes/memory_plan.h"
 #include "passes/offsets.h"
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -24,7 +25,7 @@ class Planner {
       for (int r : unchecked_results(*graph.ops[i])) unchecked_.insert(graph.ops[i]->result(r));
     }
     for (const auto& op : graph.ops) {
-      if (std::holds_alternative<Exchange>(*def_of(*op).lower)) add_bucket(*op);
+      if (is_exchange(*op)) add_bucket(*op);
     }
   }
 
@@ -96,7 +97,7 @@ class Planner {
 
   void place_stored() {
     for (const auto& op : graph_.ops) {
-      if (!std::holds_alternative<Store>(*def_of(*op).lower)) continue;
+      if (!is_store(*op)) continue;
       const Range& range = variable(*op);
       const Value root = root_of(op->operands[0]);
       const bool free = !plan_.values.contains(root) && !unchecked_.contains(root);

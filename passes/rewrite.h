@@ -41,6 +41,8 @@ ir::Op* variable_named(const ir::Graph& graph, std::string_view name);
 
 /// Whether `op` writes a variable.
 bool is_store(const ir::Op& op);
+/// Whether it is done together with the other processes, in the memory of its operands.
+bool is_exchange(const ir::Op& op);
 
 /// Moves the stores behind all other ops. Returns the position of the first.
 size_t move_stores_last(ir::Graph& graph);

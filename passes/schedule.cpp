@@ -11,8 +11,6 @@ namespace {
 
 using Order = std::vector<int>;  // positions in the given order
 
-bool is_exchange(const ir::Op& op) { return std::holds_alternative<Exchange>(*def_of(op).lower); }
-
 /// What must come before what, and the bytes that each op adds and frees.
 class Problem {
  public:

@@ -1,6 +1,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -33,8 +34,7 @@ class Checker {
     for (int i = 0; i < end_; ++i) {
       ir::Op& op = *graph_.ops[static_cast<size_t>(i)];
       for (Value v : op.operands) live_[place.at(v)].last = i;
-      if (std::holds_alternative<Store>(*def_of(op).lower))
-        live_[place.at(op.operands[0])].last = end_;
+      if (is_store(op)) live_[place.at(op.operands[0])].last = end_;
       const bool source = source_kind(op) != SourceKind::none;
       for (size_t r = 0; r < op.results.size(); ++r) {
         const Value v = op.result(static_cast<int>(r));

@@ -43,7 +43,7 @@ std::set<std::string> trained_parameters(const Program& program) {
   if (find_directive(program.ir().main()) == nullptr) return trained;
   const std::unique_ptr<ir::Program> step = training_step(program);
   for (const auto& op : step->main().ops) {
-    if (std::holds_alternative<Store>(*def_of(*op).lower)) trained.insert(op->symbol);
+    if (is_store(*op)) trained.insert(op->symbol);
   }
   return trained;
 }
