@@ -232,8 +232,7 @@ class Executor::Impl {
       if (name != "seed" && name != "threads") options += name + " " + value + ", ";
     }
     const Buckets& b = options_.buckets;
-    agree("set of options", fmt::format("{}buckets {} {} {}", options, b.first_bytes, b.bytes,
-                                        b.dtype ? fluid::name_of(*b.dtype) : ""));
+    agree("set of options", fmt::format("{}buckets {} {}", options, b.first_bytes, b.bytes));
     broadcast();
     communicator_->set_timeout(options_.comm_timeout);
   }

@@ -120,11 +120,11 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
   const auto executable = device.build(program, plan, options);
-  const Arena arena(rounded(plan.state) + rounded(plan.slot) + rounded(plan.transient));
+  const Arena arena(aligned(plan.state) + aligned(plan.slot) + aligned(plan.transient));
   Memory memory;
   memory.state = arena.data();
-  memory.slots[0] = memory.slots[1] = memory.state + rounded(plan.state);
-  memory.transient = memory.slots[0] + rounded(plan.slot);
+  memory.slots[0] = memory.slots[1] = memory.state + aligned(plan.state);
+  memory.transient = memory.slots[0] + aligned(plan.slot);
   executable->bind(memory, Variables());
   for (const auto& op : program.main().ops) {
     if (source_kind(*op) != SourceKind::feed) continue;

@@ -29,7 +29,7 @@ std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
 int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
   int64_t bytes = 0;
   for (const ir::Output& o : part.main().outputs) {
-    if (is_batched(o.value.shape())) bytes += rounded(o.value.type().bytes_at(batch));
+    if (is_batched(o.value.shape())) bytes += aligned(o.value.type().bytes_at(batch));
   }
   return bytes;
 }
@@ -37,7 +37,7 @@ int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
 PreparedStep::PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded)
     : options_(std::move(options)), runs_(std::move(runs)), recorded_(recorded) {
   for (const Run& run : runs_) {
-    slot_bytes_ = std::max(slot_bytes_, rounded(run.part->plan.slot));
+    slot_bytes_ = std::max(slot_bytes_, aligned(run.part->plan.slot));
   }
   if (runs_.size() > 1) plan_gathering();
 }
@@ -56,7 +56,7 @@ void PreparedStep::plan_gathering() {
       g.to.push_back(g.offset + type.bytes_at(run.slice.first));
       g.bytes.push_back(type.bytes_at(run.slice.samples));
     }
-    offset += rounded(type.bytes_at(options_.batch));
+    offset += aligned(type.bytes_at(options_.batch));
     gathered_.push_back(std::move(g));
   }
 }

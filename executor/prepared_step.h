@@ -80,9 +80,6 @@ class PreparedStep {
 /// they are gathered behind the slices' own.
 int64_t gathered_bytes(const ir::Program& part, int64_t batch);
 
-/// `bytes` up to where the next region or value may start.
-inline int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 std::vector<int64_t> extents(const Shape& shape, int64_t batch);
 
 }  // namespace fluid

@@ -59,8 +59,8 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
 
 Regions Session::regions_with(int64_t state, int64_t slot, int64_t transient) const {
   return {.state = std::max(regions_.state, state),
-          .slot = std::max(regions_.slot, rounded(slot)),
-          .transient = std::max(regions_.transient, rounded(transient))};
+          .slot = std::max(regions_.slot, aligned(slot)),
+          .transient = std::max(regions_.transient, aligned(transient))};
 }
 
 void Session::check_memory(const Regions& regions, int64_t batch) const {
@@ -123,7 +123,7 @@ PreparedStep& Session::prepare(const Options& options) {
   for (const auto& part : compiled) add_variables(*part->program, *recorded_, variables);
   Regions regions = regions_with(variables.bytes(), step->slot_bytes(), 0);
   for (const auto& part : compiled) {
-    regions.transient = std::max(regions.transient, rounded(part->plan.transient));
+    regions.transient = std::max(regions.transient, aligned(part->plan.transient));
   }
   check_memory(regions, options.batch);
   std::shared_ptr<Arena> arena;

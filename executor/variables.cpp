@@ -5,6 +5,7 @@
 #include "ir/error.h"
 #include "ops/random/initializer.h"
 #include "ops/source_kind.h"
+#include "passes/memory_plan.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -32,7 +33,7 @@ void Variables::add(const std::string& name, const Type& type, std::optional<Var
     return;
   }
   variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_});
-  bytes_ += (type.bytes_at(1) + 63) / 64 * 64;
+  bytes_ += aligned(type.bytes_at(1));
 }
 
 const Variable* Variables::find(std::string_view name) const {

@@ -95,7 +95,7 @@ class Reader {
                     : range.region == Region::slot ? plan_.slot
                                                    : plan_.transient;
     if (range.bytes > 0) {
-      size = std::max(size, range.offset + (range.bytes + 63) / 64 * 64 + guard_);
+      size = std::max(size, range.offset + aligned(range.bytes) + guard_);
     }
   }
 

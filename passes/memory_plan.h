@@ -13,6 +13,10 @@
 
 namespace fluid {
 
+inline constexpr int64_t kAlign = 64;  ///< of every range: a cache line, the widest vector
+/// `bytes`, up to where the next range may start.
+constexpr int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
 /// The arena's parts. `slot` exists twice, at equal offsets: feeds and outputs of even and odd
 /// steps.
 enum class Region : uint8_t { state, slot, transient };
@@ -25,7 +29,7 @@ std::string_view name_of(Holds holds);
 struct Range {
   Region region = Region::transient;
   Holds holds = Holds::activation;
-  int64_t offset = 0;  ///< in its region, a multiple of 64
+  int64_t offset = 0;  ///< in its region, a multiple of kAlign
   int64_t bytes = 0;
   int first = 0;     ///< position in main's ops of the first op that touches it
   int last = 0;      ///< and of the last; state and slots live all the time

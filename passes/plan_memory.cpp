@@ -10,10 +10,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kAlign = 64;
-
-int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
-
 /// Assigns every root value a range. Regions are filled in the order state, slots, transient.
 class Planner {
  public:

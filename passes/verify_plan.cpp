@@ -77,7 +77,7 @@ class Checker {
     const int64_t size = l.range.region == Region::state  ? plan_.state
                          : l.range.region == Region::slot ? plan_.slot
                                                           : plan_.transient;
-    check(l.range.offset >= 0 && l.range.offset % 64 == 0 &&
+    check(l.range.offset >= 0 && l.range.offset % kAlign == 0 &&
               (l.range.bytes == 0 || l.range.offset + l.range.bytes <= size),
           "plan: " + name(l) + " lies outside its region");
     check(

@@ -2,6 +2,7 @@
 
 #include "codegen/schedule.h"
 #include "ir/print.h"
+#include "passes/memory_plan.h"
 
 namespace fluid {
 namespace {
@@ -48,7 +49,7 @@ ScratchLayout scratch_layout(const kir::Kernel& kernel, int64_t batch) {
   for (const kir::Buffer& b : kernel.buffers) {
     if (b.role != kir::Buffer::Role::scratch) continue;
     layout.offsets.push_back(layout.bytes);
-    layout.bytes += (b.elements.at(batch) * size_of(b.dtype) + 63) / 64 * 64;
+    layout.bytes += aligned(b.elements.at(batch) * size_of(b.dtype));
   }
   return layout;
 }

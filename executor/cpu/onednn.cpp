@@ -7,6 +7,7 @@
 #include "executor/cpu/onednn_memory.h"
 #include "executor/cpu/onednn_plan.h"
 #include "ops/table.h"
+#include "passes/memory_plan.h"
 
 namespace fluid {
 namespace {
@@ -121,8 +122,6 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
 std::string name_of(dnnl_status_t status) {
   return status == dnnl_out_of_memory ? "out of memory" : "error " + std::to_string(status);
 }
-
-int64_t aligned(size_t bytes) { return (static_cast<int64_t>(bytes) + 63) / 64 * 64; }
 
 /// A primitive with reorders around it where the memory given is not as it wants it.
 /// The workspace holds the scratch of whichever primitive runs, then the reordered tensors.

@@ -24,7 +24,7 @@ PlannedStep StepPlanner::at(int64_t batch) const {
   for (const SliceOfBatch& slice : slices_of(batch, slices_)) {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
     step.parts.push_back(plan(slice.options(whole)));
-    step.slot = std::max(step.slot, rounded(step.parts.back().memory.slot));
+    step.slot = std::max(step.slot, aligned(step.parts.back().memory.slot));
     add_variables(*step.parts.back().program, program_.ir(), step.variables);
   }
   if (step.parts.size() > 1) step.slot += gathered_bytes(*step.parts.front().program, batch);
