@@ -4,7 +4,6 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "codegen/backend.h"
 #include "codegen/object_cache.h"
 #include "ir/error.h"
+#include "ir/stopwatch.h"
 
 namespace fluid {
 namespace {
@@ -118,7 +118,7 @@ Compiler::~Compiler() = default;
 
 std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kernels) {
   std::lock_guard lock(impl_->mutex);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   std::vector<std::string> symbols;
   std::vector<Job> jobs;
   std::map<std::string, bool> queued;
@@ -141,8 +141,7 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kerne
   std::vector<CompiledKernel> result;
   result.reserve(symbols.size());
   for (const std::string& symbol : symbols) result.push_back(impl_->ready.at(symbol));
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-  impl_->stats.ms += took.count();
+  impl_->stats.ms += watch.ms();
   return result;
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "executor/bytes_text.h"
 #include "executor/refusal.h"
+#include "ir/stopwatch.h"
 #include "ops/source_kind.h"
 #include "passes/half_copies.h"
 #include "passes/pass.h"
@@ -19,11 +19,6 @@ namespace fluid {
 namespace {
 
 constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 Memory memory_of(const Arena& arena, const Regions& regions) {
   Memory memory;
@@ -71,14 +66,14 @@ void Session::check_memory(const Regions& regions, int64_t batch) const {
 }
 
 std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   auto part = std::make_unique<Part>();
   part->options = options;
   part->program = recorded_->clone();
   run_passes(*part->program, pipeline(options), options, device_->target());
   part->plan = memory_plan(*part->program, options);
   if (options.guard_plan) verify_plan(part->plan, *part->program, options);
-  passes_ms_ += ms_since(start);
+  passes_ms_ += watch.ms();
   check_memory(regions_with(part->plan.state, part->plan.slot, part->plan.transient), batch);
   part->executable = device_->build(*part->program, part->plan, options);
   part->feeds = feeds_of(*part->program, part->plan, *recorded_);
@@ -250,8 +245,7 @@ void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
 void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
   if (random_ != nullptr) random_[kFirstSample] = batch.first + slice.first;
   if (weight_ == nullptr) return;
-  const int64_t whole = batch.whole == 0 ? batch.size : batch.whole;
-  *weight_ = static_cast<double>(slice.samples) / static_cast<double>(whole);
+  *weight_ = static_cast<double>(slice.samples) / static_cast<double>(batch.whole_size());
 }
 
 Status Session::run_slice(const PreparedStep& step, size_t number, const Batch& batch) {

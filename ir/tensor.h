@@ -121,6 +121,7 @@ struct Batch {
   /// sample there, and the samples of the whole; 0: this is all of it.
   int64_t first = 0;
   int64_t whole = 0;
+  int64_t whole_size() const { return whole == 0 ? size : whole; }
   const Tensor* find(const std::string& name) const;
 };
 

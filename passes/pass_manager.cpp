@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
 #include "ir/print.h"
+#include "ir/stopwatch.h"
 #include "ir/verify.h"
 #include "ops/no_amp.h"
 #include "ops/source_kind.h"
@@ -41,11 +41,6 @@ void verify_after(const ir::Program& program, const std::string& pass) {
   }
 }
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 }  // namespace
 
 std::string order_fault(const std::vector<Pass>& passes) {
@@ -73,9 +68,9 @@ std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>
   std::string before = dump ? ir::print_by_id(program) : "";
   for (const Pass& pass : passes) {
     PassReport report{.pass = pass.name, .changed = false, .ms = 0, .dump = ""};
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     report.changed = pass.run(program, options, target);
-    report.ms = milliseconds_since(start);
+    report.ms = watch.ms();
     if (report.changed) verify_after(program, pass.name);
     if (dump && report.changed) {
       std::string after = ir::print_by_id(program);

@@ -2,18 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
+#include "ir/stopwatch.h"
 
 namespace fluid {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct BenchFlags {
   std::string program, data;
@@ -21,24 +19,20 @@ struct BenchFlags {
   PlaceFlags place;
 };
 
-double ms_between(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double, std::milli>(end - begin).count();
-}
-
 int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   Executor executor(program, place_named(flags.place.place), executor_options(flags.place));
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {
-    const Clock::time_point begin = Clock::now();
+    const Stopwatch watch;
     for (int64_t i = 0; i < n;) {
       const Batch* batch = reader.next();
       if (batch == nullptr) continue;
       executor.run(*batch);
       ++i;
     }
-    return ms_between(begin, Clock::now()) / static_cast<double>(n);
+    return watch.ms() / static_cast<double>(n);
   };
   steps(flags.warmup);
   std::vector<double> times;

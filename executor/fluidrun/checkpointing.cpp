@@ -4,8 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/common.h"
@@ -121,18 +119,6 @@ void Checkpointing::save(Executor& executor, const TrainingState& state, bool be
   checkpoints_->save(executor, state, best);
   last_ = now;
   written_ = Clock::now();
-}
-
-int64_t step_log_bytes(const std::string& path, int64_t last) {
-  std::ifstream file(path);
-  int64_t bytes = 0;
-  for (std::string line; std::getline(file, line) && !file.eof();) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    const bool step = json.is_object() && json.contains("step") && json["step"].is_number_integer();
-    if (!step || json["step"].get<int64_t>() > last) break;
-    bytes += static_cast<int64_t>(line.size()) + 1;
-  }
-  return bytes;
 }
 
 }  // namespace fluid

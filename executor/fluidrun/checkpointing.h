@@ -61,8 +61,4 @@ class Checkpointing {
   std::pair<int64_t, int64_t> last_ = {0, -1};  ///< steps and epochs of the last one
 };
 
-/// The length of a log's lines, as --log-json writes them, up to that of step `last`: what comes
-/// after it is of steps that are run again.
-int64_t step_log_bytes(const std::string& path, int64_t last);
-
 }  // namespace fluid

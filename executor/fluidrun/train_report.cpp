@@ -1,0 +1,55 @@
+#include "executor/fluidrun/train_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "executor/bytes_text.h"
+#include "executor/cpu/cpu_target.h"
+#include "executor/fluidrun/planned_step.h"
+
+namespace fluid {
+namespace {
+
+void describe_memory(const PreparedTraining& t) {
+  const MemoryUse arena = t.executor.memory();
+  const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  if (t.before.total == 0) return fmt::print(stderr, "memory: arena {}\n", text(arena.total));
+  std::vector<std::string> outside;  // of 1 MiB and more
+  for (const auto& [owner, bytes] : owners_outside(arena, t.before, t.opened, t.readers)) {
+    outside.push_back(owner + " " + text(bytes));
+  }
+  if (outside.empty()) outside.push_back("nothing of 1 MiB");
+  fmt::print(stderr, "memory: at the start {}; arena {}; outside it {}\n", text(t.before.total),
+             text(arena.total), fmt::join(outside, ", "));
+}
+
+/// Kept in half besides f32, parameters may take more than smaller activations save.
+void describe_o2(const PreparedTraining& t) {
+  const int64_t batch = t.readers.front()->batch_sizes().front();
+  Options options;
+  options.amp = amp_of(t.flags.place);
+  options.weighted = t.flags.micro_batches > 1;
+  const CpuTarget target(describe_host(threads_of(t.flags.place)));
+  const StepPlanner planner(t.program, target, options, t.flags.micro_batches);
+  fmt::print(stderr, "O2: {}\n", compared_to_f32(planner, batch, planner.at(batch).total()));
+}
+
+}  // namespace
+
+void describe(const PreparedTraining& t) {
+  const Reader& reader = *t.readers.front();
+  const CompileReport report = t.executor.compile_report();
+  const int64_t batch = reader.batch_sizes().front();
+  fmt::print(stderr,
+             "{}: {} samples, {} steps of {} an epoch; {} kernels compiled, {} from the cache, "
+             "{:.0f} ms\n",
+             t.program.ir().name, reader.samples(), reader.batches(),
+             t.world.size == 1 ? std::to_string(batch)
+                               : fmt::format("{} on each of {} ranks", batch, t.world.size),
+             report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
+  describe_memory(t);
+  const auto amp = amp_of(t.flags.place);
+  if (amp && amp->keeps_halves()) describe_o2(t);
+}
+
+}  // namespace fluid

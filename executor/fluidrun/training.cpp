@@ -1,0 +1,328 @@
+#include "executor/fluidrun/training.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <future>
+#include <optional>
+
+#include "executor/executor.h"
+#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/divergence.h"
+#include "executor/fluidrun/epoch_table.h"
+#include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/resident.h"
+#include "executor/fluidrun/signals.h"
+#include "executor/fluidrun/step_log.h"
+#include "executor/fluidrun/train_report.h"
+#include "ir/error.h"
+#include "ir/stopwatch.h"
+#include "passes/check_recorded.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// The learning rate that training uses, after --lr.
+double set_rate(Program& program, double lr) {
+  ir::Op* train = find_directive(program.ir().main());
+  if (train == nullptr) {
+    check_not_compiled(program.ir());
+    throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
+  }
+  if (lr > 0) train->attrs.set("lr", lr);
+  return train->attrs.get_or("lr", 0.0);
+}
+
+/// The name of the output that training minimizes; empty when the loss is no output.
+std::string loss_output(const Program& program) {
+  const ir::Graph& graph = program.ir().main();
+  const ir::Op* train = find_directive(program.ir().main());
+  for (const ir::Output& o : graph.outputs) {
+    if (train != nullptr && o.value == train->operands.at(0)) return o.name;
+  }
+  return "";
+}
+
+std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
+                                      const World& world) {
+  if (flags.val.empty()) return std::nullopt;
+  return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
+}
+
+class Training {
+ public:
+  explicit Training(const TrainFlags& flags)
+      : flags_(flags),
+        world_(World::from_env()),
+        log_(leads() ? flags.log_json : ""),
+        checkpointing_(flags.checkpoint, leads()),
+        program_(open_program(flags.program)),
+        lr_(set_rate(program_, flags.lr)),
+        loss_(loss_output(program_)),
+        best_(flags.best, program_, loss_, !flags.val.empty()),
+        val_opening_(std::async(std::launch::async,
+                                [&] { return open_validation(program_, flags, world_); })),
+        reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
+                            world_)),
+        executor_(program_, place_named(flags.place.place), options()) {
+    checkpointing_.seek(reader_);
+    executor_.prepare({.train = reader_.batch_sizes()});
+    if (std::optional<Reader> val = val_opening_.get()) {
+      std::vector<int64_t> sizes = val->batch_sizes();
+      std::erase(sizes, 0);  // of a rank that has nothing of the last batch
+      executor_.prepare({.eval = sizes});
+      val_.emplace(std::move(*val));
+    }
+    if (const Checkpoint* from = checkpointing_.from()) {
+      go_on(*from);
+    } else if (!flags.params.empty()) {
+      executor_.load(flags.params);
+    }
+    if (executor_.follows_plateau() && loss_.empty()) {
+      throw UserError("the schedule 'plateau' follows the loss, which is no output");
+    }
+    log_.cut(steps_);
+    divergence_.emplace(executor_, loss_, lr_);
+    agree();
+  }
+
+  void run() {
+    if (leads()) describe();
+    const Signals signals;
+    Progress progress(flags_.epochs, reader_.batches(), !leads());
+    EpochTable table(flags_.epochs);
+    while (epochs_ < flags_.epochs && !finished() && !best_.patience_ends(epochs_)) {
+      const int64_t epoch = epochs_ + 1;
+      const Stopwatch watch;
+      const int64_t steps_before = steps_;
+      progress.begin_epoch(epoch);
+      train_epoch(epoch, progress);
+      const auto steps = static_cast<double>(std::max<int64_t>(1, steps_ - steps_before));
+      const double ms = watch.ms() / steps;
+      progress.clear();
+      const bool complete = ended(epoch) && !stop_asked_;
+      auto figures = figures_.values();
+      if (val_ && !stop_asked_) validate(figures);
+      const bool best = complete && best_.take(epoch, figures);
+      if (leads()) table.print(epoch, figures, ms, watch.ms() / 1e3, best);
+      if (complete) {
+        reduce_on_plateau(epoch, figures);
+        close_epoch(epoch, best);
+      }
+    }
+    if (!leads()) return;
+    if (checkpointing_.on()) checkpoint();
+    if (stop_asked_) fmt::print(stderr, "stopped after step {}\n", steps_);
+    if (const auto& scaling = divergence_->scaling()) {
+      fmt::print(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling->scale,
+                 scaling->skipped, steps_);
+    }
+    save();
+    describe_best();
+  }
+
+ private:
+  /// Whether this process is the one that says, saves and writes what all come to.
+  bool leads() const { return world_.rank == 0; }
+
+  ExecutorOptions options() const {
+    ExecutorOptions options = executor_options(flags_.place, flags_.seed);
+    set_world(options, flags_.world, world_);
+    options.verify_plan = flags_.verify_plan;
+    options.check_finite = flags_.check_finite;
+    options.micro_batches = flags_.micro_batches;
+    return options;
+  }
+
+  /// Of ranks that were started with other flags, some would wait for the others without end.
+  void agree() {
+    executor_.agree("number of samples", std::to_string(reader_.samples()));
+    executor_.agree("checkpoint to go on from", std::to_string(steps_));
+    std::string loop = fmt::format("epochs {}, max-steps {}, val {}, seed {}, best {}, patience {}",
+                                   flags_.epochs, flags_.max_steps, flags_.val, flags_.seed,
+                                   best_.criterion(), flags_.best.patience.value_or(0));
+    loop += fmt::format(", batch {}, data {}, drop-last {}", flags_.batch, flags_.data,
+                        flags_.drop_last);
+    executor_.agree("command line", loop);
+  }
+
+  void go_on(const Checkpoint& from) {
+    checkpointing_.restore(executor_, loop_options());
+    steps_ = from.state.steps;
+    epochs_ = from.state.epochs;
+    figures_.set_sums(from.state.figures);
+    const auto& options = from.state.options;
+    if (options.contains("best") && options.at("best") == best_.criterion()) {
+      best_.go_on(from.state.best);
+    }
+    if (!flags_.params.empty() && leads()) {
+      fmt::print(stderr, "--params is not read: {} is\n", from.path);
+    }
+  }
+
+  /// The options of the loop that change results.
+  std::map<std::string, std::string> loop_options() const {
+    std::map<std::string, std::string> options = {
+        {"batch", std::to_string(reader_.batch_sizes().front())},
+        {"world", std::to_string(world_.size)},
+        {"data", flags_.data},
+        {"drop-last", flags_.drop_last ? "on" : "off"}};
+    if (const std::string best = best_.criterion(); !best.empty()) options["best"] = best;
+    return options;
+  }
+
+  TrainingState state() const {
+    return {.steps = steps_,
+            .position = reader_.position(),
+            .samples = reader_.samples(),
+            .epochs = epochs_,
+            .figures = figures_.sums(),
+            .best = best_.best(),
+            .options = loop_options()};
+  }
+
+  void checkpoint(bool best = false) { checkpointing_.save(executor_, state(), best); }
+
+  /// Whether the data of an epoch, which may have begun before a checkpoint, has come to its end.
+  bool ended(int64_t epoch) const { return reader_.position() >= epoch * reader_.samples(); }
+
+  void reduce_on_plateau(int64_t epoch, const std::vector<std::pair<std::string, double>>& of) {
+    const std::string name = (val_ ? "val_" : "") + loss_;
+    const auto loss = std::ranges::find(of, name, &std::pair<std::string, double>::first);
+    if (loss == of.end() || !executor_.reduce_on_plateau(loss->second)) return;
+    if (!leads()) return;
+    fmt::print(stderr, "{} has reached a plateau: the learning rate falls after epoch {}\n", name,
+               epoch);
+  }
+
+  void close_epoch(int64_t epoch, bool best) {
+    epochs_ = epoch;
+    figures_.clear();
+    if (best && leads() && !flags_.best.save.empty()) executor_.save(flags_.best.save);
+    const bool due = checkpointing_.due_at_epoch(steps_);
+    if (checkpointing_.on() && (due || best)) checkpoint(best);
+  }
+
+  void describe_best() const {
+    if (best_.patience_ends(epochs_)) {
+      fmt::print(stderr, "stopped after epoch {}: {} without a better one\n", epochs_,
+                 *flags_.best.patience);
+    }
+    if (best_.best()) fmt::print(stderr, "best: {}\n", best_.text());
+    if (flags_.best.save.empty()) return;
+    fmt::print(stderr, "{} {}\n", best_.best() ? "saved" : "no epoch came to its end: not saved",
+               flags_.best.save);
+  }
+
+  void describe() const {
+    std::vector<const Reader*> readers = {&reader_};
+    if (val_) readers.push_back(&*val_);
+    fluid::describe({program_, executor_, flags_, world_, readers, before_, opened_});
+  }
+
+  bool finished() const {
+    return stop_asked_ || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
+  }
+
+  void train_epoch(int64_t epoch, Progress& progress) {
+    if (ended(epoch)) return;
+    const int64_t before = reader_.position() - epochs_ * reader_.samples();
+    int64_t in_epoch = before * reader_.batches() / reader_.samples();
+    for (const Batch& batch : reader_) {
+      const Stopwatch watch;
+      const Outputs outputs = executor_.run(batch);
+      ++steps_;
+      const bool skipped = divergence_->was_skipped(steps_);
+      const double lr = executor_.learning_rate().value_or(lr_);
+      log({epoch, steps_, lr, divergence_->scaling(), skipped, watch.ms()}, outputs);
+      if (flags_.check_finite) explain_overflow(batch, outputs, skipped, progress);
+      if (!skipped) {
+        figures_.add(outputs, batch.whole_size());
+        divergence_->check_loss(outputs, steps_);
+      }
+      progress.step(++in_epoch, batch.whole_size(), lr, [&] { return figures_.text(); });
+      const bool asked = take_asked();
+      if (asked) save();
+      if (finished()) return;
+      // At an epoch's end only once it is closed.
+      if (checkpointing_.due(steps_, asked) && !ended(epoch)) checkpoint();
+    }
+  }
+
+  /// Whether somebody asked to save, on any rank; and to stop, which all must do after the same
+  /// step.
+  bool take_asked() {
+    std::array<double, 2> asked = {Signals::stop_asked() ? 1.0 : 0,
+                                   Signals::take_save_asked() ? 1.0 : 0};
+    executor_.add_up(asked);
+    stop_asked_ = asked[0] > 0;
+    return asked[1] > 0;
+  }
+
+  /// What was trained until then is not lost when the log cannot be written.
+  void log(const LoggedStep& step, const Outputs& outputs) {
+    try {
+      log_.append(step, outputs);
+    } catch (const UserError&) {
+      save();
+      throw;
+    }
+  }
+
+  void explain_overflow(const Batch& batch, const Outputs& outputs, bool skipped,
+                        Progress& progress) {
+    const std::string where = divergence_->explain(batch, outputs, steps_, skipped);
+    if (!skipped) return;
+    progress.clear();
+    fmt::print(stderr, "step {} skipped: {}\n", steps_, where);
+  }
+
+  void validate(std::vector<std::pair<std::string, double>>& to) {
+    Figures figures;
+    if (world_.size > 1) executor_.broadcast();  // rank 0's running statistics are the ones saved
+    for (const Batch& batch : *val_) {
+      if (batch.size > 0) figures.add(executor_.eval(batch), batch.size);
+    }
+    if (world_.size > 1) figures.add_up(executor_, output_names());
+    for (const auto& [name, value] : figures.values()) to.emplace_back("val_" + name, value);
+  }
+
+  std::vector<std::string> output_names() const {
+    std::vector<std::string> names;
+    for (const ir::Output& o : program_.ir().main().outputs) names.push_back(o.name);
+    return names;
+  }
+
+  void save() {
+    if (flags_.save.empty() || !leads()) return;
+    executor_.save(flags_.save);
+    fmt::print(stderr, "saved {}\n", flags_.save);
+  }
+
+  const TrainFlags& flags_;
+  World world_;
+  StepLog log_;
+  Checkpointing checkpointing_;
+  Resident before_ = resident_now();
+  Program program_;
+  double lr_;
+  std::string loss_;  ///< the output of that name
+  BestEpoch best_;
+  std::future<std::optional<Reader>> val_opening_;  // meanwhile the rest is read and compiled
+  Reader reader_;
+  Resident opened_ = resident_now();
+  std::optional<Reader> val_;
+  Executor executor_;
+  Figures figures_;
+  std::optional<Divergence> divergence_;
+  int64_t steps_ = 0, epochs_ = 0;  ///< done
+  bool stop_asked_ = false;
+};
+
+}  // namespace
+
+void train(const TrainFlags& flags) { Training(flags).run(); }
+
+}  // namespace fluid

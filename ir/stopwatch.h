@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+
+namespace fluid {
+
+/// The time since it was made.
+class Stopwatch {
+ public:
+  double ms() const {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace fluid
