@@ -48,8 +48,8 @@ std::vector<Pass> pipeline(const Options& options) {
 
   // 2. The training step.
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
+  if (options.weighted) p.push_back(weigh_part_pass());  // before it: terms of a loss differ
   p.push_back(append_backward_pass());
-  if (options.weighted) p.push_back(weigh_part_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
   if (options.world > 1) p.push_back(all_reduce_pass());   // before unscaling: ranks skip together

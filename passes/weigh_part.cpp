@@ -3,6 +3,7 @@
 #include "ops/record.h"
 #include "passes/metrics.h"
 #include "passes/outputs_add_up.h"
+#include "passes/over_parts.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
@@ -10,23 +11,81 @@
 namespace fluid {
 namespace {
 
+/// Records values that add up over the parts of a batch to those of the graph for the whole.
+class Weighing {
+ public:
+  explicit Weighing(ir::Graph& graph) : graph_(graph) {}
+
+  /// `v`, with what is a mean or the same in every part weighted by the part's share of the
+  /// samples. `what` names it for the user.
+  Value adding_up(Value v, const std::string& what) {
+    const OverParts parts = analysis_.of(v);
+    if (parts.kind == OverParts::other) refuse(analysis_.culprit(v), what);
+    if (const auto known = weighted_.find(v); known != weighted_.end()) return known->second;
+    ir::Op& op = *v.op();
+    ir::RecordAs as(graph_, recording_of(op));
+    if (parts.kind == OverParts::terms) return weighted_[v] = sum_of_terms(op, what);
+    Value& result = weighted_[v] = v;
+    for (int i = 0; i < parts.shares(); ++i) result = result * cast(weight(op.loc), v.dtype());
+    for (int i = parts.shares(); i < 0; ++i) result = result / cast(weight(op.loc), v.dtype());
+    return result;
+  }
+
+  void weigh(ir::Output& o) {
+    if (is_metric(o.value) || o.value.shape().has_batch()) return;
+    const std::string what = "output '" + o.name + "'";
+    if (adds_up(o)) {
+      o.value = adding_up(o.value, what);
+    } else if (analysis_.of(o.value) != OverParts{}) {
+      throw UserError(o.value.op()->loc,
+                      what + " is " + o.value.type().str() +
+                          ", which does not add up over micro-batches and processes: cast it to a "
+                          "float");
+    }
+  }
+
+ private:
+  Value sum_of_terms(const ir::Op& op, const std::string& what) {
+    Values operands = op.operands;
+    const std::vector<bool> terms = analysis_.terms_of(op);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (terms[i]) operands[i] = adding_up(operands[i], what);
+    }
+    return record(graph_, op.name, operands, op.attrs, op.loc)[0];
+  }
+
+  Value weight(const Loc& loc) {
+    if (!weight_) {
+      weight_ =
+          record_source(graph_, "state", std::string(kPartWeight), Type{f64, {}, {}},
+                        {{"init", std::string("constant")}, {"value", 1.0}, {kScratch, true}}, loc);
+    }
+    return weight_;
+  }
+
+  [[noreturn]] static void refuse(const ir::Op& op, const std::string& what) {
+    throw UserError(op.loc, what +
+                                " is not made of sums and means over samples, as micro-batches and "
+                                "several processes need: " +
+                                op.name +
+                                " takes more than that from the batch; change it, or run the "
+                                "batch in one piece");
+  }
+
+  ir::Graph& graph_;
+  PartAnalysis analysis_;
+  std::map<Value, Value> weighted_;
+  Value weight_;
+};
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.weighted) return false;
-  Value weight;
-  Recipe(*directive).scale_seed([&] {
-    return weight =
-               record_source(graph, "state", std::string(kPartWeight), Type{f64, {}, {}},
-                             {{"init", std::string("constant")}, {"value", 1.0}, {kScratch, true}},
-                             directive->loc);
-  });
-  for (ir::Output& o : graph.outputs) {
-    if (!adds_up(o) || is_metric(o.value)) continue;
-    const ir::Op& op = *o.value.op();
-    ir::RecordAs as(graph, {ir::Role::metric, op.loc, op.scope, ""});
-    o.value = o.value * cast(weight, o.value.dtype());
-  }
+  Weighing weighing(graph);
+  Value& loss = directive->operands.at(0);
+  loss = weighing.adding_up(loss, "the loss");
+  for (ir::Output& o : graph.outputs) weighing.weigh(o);
   move_last(graph, directive);
   return true;
 }
@@ -36,9 +95,9 @@ bool run(ir::Program& program, const Options& options, const Target&) {
 Pass weigh_part_pass() {
   return {.name = "weigh_part",
           .doc =
-              "Weighs the loss of a part of a batch by its samples, so that the gradients and "
-              "losses of the parts add up to those of the batch.",
-          .needs = {"gradients"},
+              "Weighs what a loss or an output takes from a part of a batch, so that they add up "
+              "over the parts: a sum over samples by 1, a mean by the part's share of the samples.",
+          .needs = {"typed"},
           .gives = {},
           .run = run};
 }

@@ -1,0 +1,306 @@
+#include "passes/over_parts.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "ops/arguments.h"
+#include "ops/source_kind.h"
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr OverParts kOther{OverParts::other, 0};
+
+bool is_batched(const std::vector<Dim>& shape) {
+  return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
+}
+
+/// Where the batch is among the dimensions; rank where it is not.
+size_t batch_dim(const std::vector<Dim>& shape) {
+  return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
+}
+
+/// Whether it does not scale with the number of samples: what functions that are not linear take.
+bool is_plain(const OverParts& p) {
+  return p.power == 0 && (p.kind == OverParts::same || p.kind == OverParts::rows);
+}
+
+OverParts sum_of(const OverParts& a, const OverParts& b) {
+  if (a.kind == OverParts::other || b.kind == OverParts::other) return kOther;
+  if (a == b) return a;
+  if (a.kind == OverParts::rows || b.kind == OverParts::rows) {
+    const bool alike = a.power == b.power && std::max(a.kind, b.kind) == OverParts::rows;
+    return alike ? OverParts{OverParts::rows, a.power} : kOther;
+  }
+  const bool summed = a.kind != OverParts::terms && b.kind != OverParts::terms;
+  if (!summed || a.shares() != b.shares()) return {OverParts::terms, 0};
+  return a.kind == OverParts::total ? a : b;
+}
+
+OverParts product_of(const OverParts& a, const OverParts& b) {
+  if (a.kind > b.kind) return product_of(b, a);
+  if (b.kind == OverParts::other) return kOther;
+  const int power = a.power + b.power;
+  if (a.kind == OverParts::rows && b.kind == OverParts::rows) return {OverParts::rows, power};
+  if (a.kind != OverParts::same) return kOther;
+  if (b.kind == OverParts::terms && a.power != 0) return kOther;
+  return {b.kind, power};
+}
+
+/// Whether a cast is linear, roundings aside.
+bool keeps_numbers(DType from, DType to) {
+  return is_float(to) || (is_integer(to) && !is_float(from));
+}
+
+OverParts inverse_of(const OverParts& p) {
+  const bool has_one = p.kind == OverParts::same || p.kind == OverParts::rows;
+  return has_one ? OverParts{p.kind, -p.power} : kOther;
+}
+
+/// What the lowered expressions of one op come to, given what its operands are.
+class Body {
+ public:
+  Body(const ir::Op& op, const Lowered& lowered, std::vector<OverParts> operands)
+      : op_(op), lowered_(lowered), operands_(std::move(operands)) {
+    extents_ = lowered.out;
+    extents_.insert(extents_.end(), lowered.reduce.begin(), lowered.reduce.end());
+    batch_ = static_cast<int64_t>(batch_dim(extents_));
+  }
+
+  OverParts result(size_t i) {
+    const OverParts body = of(lowered_.bodies[lowered_.combine ? 0 : i]);
+    if (!lowered_.combine) return body;
+    if (lowered_.combine != Combine::sum) {
+      return is_plain(body) && !(is_reduced() && body.kind == OverParts::rows) ? body : kOther;
+    }
+    if (!is_reduced()) return body;
+    if (is_batched(lowered_.out) || body.kind > OverParts::total) return kOther;
+    return {body.kind == OverParts::rows ? OverParts::total : body.kind,
+            body.power + (body.kind == OverParts::rows ? 0 : 1)};
+  }
+
+  /// Marks the operands that `e`, which is `terms`, is a sum of. Whether it is one of operands that
+  /// are not factors as well.
+  bool collect_terms(const Expr& e, std::vector<bool>& terms) {
+    std::set<size_t> factors;
+    if (!collect(e, terms, factors)) return false;
+    return std::ranges::none_of(factors, [&](size_t i) { return terms[i]; });
+  }
+
+ private:
+  bool collect(const Expr& e, std::vector<bool>& terms, std::set<size_t>& factors) {
+    const auto go_on = [&](size_t i) { return collect(e.args()[i], terms, factors); };
+    const auto is_factor = [&](size_t i) {
+      if (of(e.args()[i]) != OverParts{}) return false;
+      for_each_node(e.args()[i], [&](const Expr& part) {
+        if (part.op() == Scalar::read) factors.insert(static_cast<size_t>(part.node().ivalue));
+      });
+      return true;
+    };
+    switch (e.op()) {
+      case Scalar::add:
+      case Scalar::sub:
+        return go_on(0) && go_on(1);
+      case Scalar::neg:
+      case Scalar::cast:
+        return go_on(0);
+      case Scalar::mul:
+        return is_factor(0) ? go_on(1) : is_factor(1) && go_on(0);
+      case Scalar::div:
+        return is_factor(1) && go_on(0);
+      case Scalar::select:
+        return is_factor(0) && go_on(1) && go_on(2);
+      case Scalar::read:
+        terms[static_cast<size_t>(e.node().ivalue)] = true;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /// Whether the batch is one of the reduced dimensions.
+  bool is_reduced() const { return is_batched(lowered_.reduce); }
+
+  OverParts of(const Expr& e) {
+    const auto known = known_.find(e.get());
+    if (known != known_.end()) return known->second;
+    const OverParts found = find(e);
+    known_[e.get()] = found;
+    return found;
+  }
+
+  OverParts find(const Expr& e) {
+    const auto arg = [&](size_t i) { return of(e.args()[i]); };
+    switch (e.op()) {
+      case Scalar::constant:
+        return {};
+      case Scalar::var:  // a sample has another position in a part
+        return e.node().ivalue == batch_ ? kOther : OverParts{};
+      case Scalar::batch:
+        return {OverParts::same, 1};
+      case Scalar::read:
+        return read(e);
+      case Scalar::philox:  // keyed by the position in the whole batch
+        return {is_batched(extents_) ? OverParts::rows : OverParts::same, 0};
+      case Scalar::add:
+      case Scalar::sub:
+        return sum_of(arg(0), arg(1));
+      case Scalar::mul:
+        return product_of(arg(0), arg(1));
+      case Scalar::div:
+        return product_of(arg(0), inverse_of(arg(1)));
+      case Scalar::neg:
+        return arg(0);
+      case Scalar::cast:
+        return keeps_numbers(e.args()[0].dtype(), e.dtype()) ? arg(0) : function(e);
+      case Scalar::select:
+        return selection(arg(0), sum_of(arg(1), arg(2)));
+      default:
+        return function(e);
+    }
+  }
+
+  OverParts read(const Expr& e) const {
+    const auto i = static_cast<size_t>(e.node().ivalue);
+    const Shape& shape = op_.operands[i].shape();
+    const size_t dim = batch_dim(shape);
+    if (operands_[i].kind != OverParts::rows || dim == shape.size()) return operands_[i];
+    const Expr& at = e.args()[dim];
+    const bool own = at.op() == Scalar::var && at.node().ivalue == batch_ &&
+                     extents_[static_cast<size_t>(batch_)] == shape[dim];
+    return own ? operands_[i] : kOther;
+  }
+
+  static OverParts selection(const OverParts& condition, const OverParts& chosen) {
+    if (condition == OverParts{}) return chosen;
+    return is_plain(condition) && chosen.kind <= OverParts::rows
+               ? OverParts{OverParts::rows, chosen.power}
+               : kOther;
+  }
+
+  /// One that need not be linear.
+  OverParts function(const Expr& e) {
+    OverParts result;
+    for (const Expr& a : e.args()) {
+      const OverParts p = of(a);
+      if (!is_plain(p)) return kOther;
+      result.kind = std::max(result.kind, p.kind);
+    }
+    return result;
+  }
+
+  const ir::Op& op_;
+  const Lowered& lowered_;
+  std::vector<OverParts> operands_;
+  std::vector<Dim> extents_;
+  int64_t batch_ = 0;  ///< the loop variable that runs over the batch
+  std::unordered_map<const ExprNode*, OverParts> known_;
+};
+
+/// Whether the elements of a sample are those of one under the other shape.
+bool keeps_samples(const Shape& a, const Shape& b) {
+  const auto before = [](const Shape& s) {
+    return Shape(s.begin(), s.begin() + static_cast<ptrdiff_t>(batch_dim(s))).numel();
+  };
+  return before(a) == before(b);
+}
+
+OverParts of_source(const ir::Op& op) {
+  const bool sampled = source_kind(op) == SourceKind::feed && is_batched(op.results[0].type.shape);
+  return {sampled ? OverParts::rows : OverParts::same, 0};
+}
+
+}  // namespace
+
+OverParts PartAnalysis::of(Value v) {
+  std::vector<const ir::Op*> todo = {v.op()};
+  while (!todo.empty()) {
+    const ir::Op& op = *todo.back();
+    const size_t before = todo.size();
+    if (!known_.contains(Value(const_cast<ir::Op*>(&op), 0))) {
+      for (const Value& operand : op.operands) {
+        if (!known_.contains(operand)) todo.push_back(operand.op());
+      }
+      if (todo.size() > before) continue;
+      analyse(op);
+    }
+    todo.pop_back();
+  }
+  return known_.at(v);
+}
+
+void PartAnalysis::analyse(const ir::Op& op) {
+  const std::vector<OverParts> results = results_of(op);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Value v(const_cast<ir::Op*>(&op), static_cast<int>(i));
+    known_[v] = results[i];
+    if (results[i].kind != OverParts::other) continue;
+    const auto bad = std::ranges::find_if(
+        op.operands, [&](Value operand) { return known_.at(operand).kind == OverParts::other; });
+    culprits_[v] = bad == op.operands.end() ? &op : culprits_.at(*bad);
+  }
+}
+
+std::vector<OverParts> PartAnalysis::results_of(const ir::Op& op) {
+  const OpDef& def = def_of(op);
+  std::vector<OverParts> operands;
+  for (const Value& v : op.operands) operands.push_back(known_.at(v));
+  std::vector<OverParts> results(op.results.size(), kOther);
+  const Lower& lower = *def.lower;
+  if (std::holds_alternative<Expand>(lower)) {
+    results = of_expansion(op);
+  } else if (std::holds_alternative<Alias>(lower)) {
+    const bool mixes = operands[0].kind == OverParts::rows &&
+                       !keeps_samples(op.operands[0].shape(), op.results[0].type.shape);
+    if (!mixes) results[0] = operands[0];
+  } else if (std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower)) {
+    const Lowered lowered = lower_op(op);
+    Body body(op, lowered, operands);
+    for (size_t i = 0; i < results.size(); ++i) results[i] = body.result(i);
+    if (results[0].kind == OverParts::terms && terms_of(op).empty()) results[0] = kOther;
+  } else if (std::holds_alternative<Source>(lower)) {
+    results[0] = of_source(op);
+  } else if (std::holds_alternative<Exchange>(lower)) {
+    results.assign(results.size(), OverParts{});
+  }
+  if (def.inference == nullptr || !std::ranges::all_of(operands, is_plain)) return results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_batched(op.results[i].type.shape)) results[i] = {OverParts::rows, 0};
+  }
+  return results;
+}
+
+std::vector<OverParts> PartAnalysis::of_expansion(const ir::Op& op) {
+  ir::Program scratch("expansion");
+  ir::Graph& graph = scratch.main();
+  PartAnalysis within;
+  Values operands;
+  for (const Value& v : op.operands) {
+    operands.push_back(graph.append("arg", {}, {{"index", int64_t{0}}}, {v.type()})->result());
+    OverParts& given = within.known_[operands.back()] = known_.at(v);
+    if (given.kind == OverParts::terms) given = kOther;
+    if (given.kind == OverParts::other) within.culprits_[operands.back()] = &op;
+  }
+  ir::Op* copy = graph.append(op.name, operands, op.attrs, result_types(op), op.loc);
+  const auto* expand = std::get_if<Expand>(&*def_of(op).lower);
+  std::vector<OverParts> results;
+  for (const Value& v : expand->ops(ExpandCtx(*copy))) {
+    results.push_back(within.of(v));
+    if (results.back().kind == OverParts::terms) results.back() = kOther;
+  }
+  return results;
+}
+
+std::vector<bool> PartAnalysis::terms_of(const ir::Op& op) {
+  std::vector<bool> terms(op.operands.size());
+  if (std::holds_alternative<Alias>(*def_of(op).lower)) return {true};
+  const Lowered lowered = lower_op(op);
+  std::vector<OverParts> operands;
+  for (const Value& v : op.operands) operands.push_back(known_.at(v));
+  if (!Body(op, lowered, operands).collect_terms(lowered.bodies[0], terms)) return {};
+  return terms;
+}
+
+}  // namespace fluid
