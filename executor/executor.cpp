@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <set>
 
 #include "executor/comm/agree.h"
@@ -54,6 +54,23 @@ Options base_options(const ExecutorOptions& options) {
   return o;
 }
 
+void check_loss_scale(const LossScale& s) {
+  using Limits = std::numeric_limits<float>;  // in which it is kept
+  if (!s.dynamic) {
+    if (Limits::min() <= s.initial && s.initial <= Limits::max()) return;
+    throw UserError(fmt::format("a loss scale of {} is outside the range of f32", s.initial));
+  }
+  const bool ordered = s.floor <= s.initial && s.initial <= s.ceiling;
+  const bool in_range = Limits::min() <= s.floor && s.ceiling <= Limits::max();
+  const bool moves = s.growth >= 1 && 0 < s.backoff && s.backoff <= 1 && s.interval > 0;
+  if (ordered && in_range && moves) return;
+  throw UserError(fmt::format(
+      "a loss scale from {} in [{}, {}], x {} after {} good steps and x {} after a bad one, needs "
+      "0 < floor <= initial <= ceiling within the range of f32, growth >= 1, 0 < backoff <= 1 and "
+      "an interval above 0",
+      s.initial, s.floor, s.ceiling, s.growth, s.interval, s.backoff));
+}
+
 void check_amp(const ExecutorOptions& options) {
   if (!options.amp) return;
   const AmpOptions& amp = *options.amp;
@@ -64,14 +81,7 @@ void check_amp(const ExecutorOptions& options) {
     throw UserError("mixed precision and a whole program in " +
                     std::string(name_of(*options.dtype)) + " exclude each other");
   }
-  const LossScale& s = amp.loss_scale;
-  const bool ordered = 0 < s.floor && s.floor <= s.initial && s.initial <= s.ceiling;
-  const bool moves = s.growth >= 1 && 0 < s.backoff && s.backoff <= 1 && s.interval > 0;
-  if (!ordered || !moves || !std::isfinite(s.ceiling * s.growth)) {
-    throw UserError(
-        "a loss scale needs 0 < floor <= initial <= ceiling, growth >= 1, 0 < backoff <= 1 and an "
-        "interval above 0");
-  }
+  check_loss_scale(amp.loss_scale);
 }
 
 std::string amp_text(const std::optional<AmpOptions>& amp) {
@@ -82,9 +92,9 @@ std::string amp_text(const std::optional<AmpOptions>& amp) {
   for (const std::string& name : amp->in_f32) text += fmt::format(", {} in f32", name);
   for (const std::string& name : amp->in_half) text += fmt::format(", {} in half", name);
   if (!amp->scales_loss()) return text;
-  return fmt::format("{} with a loss scale from {} x {} / {} every {} in [{}, {}]{}", text,
-                     s.initial, s.growth, s.backoff, s.interval, s.floor, s.ceiling,
-                     s.dynamic ? "" : ", static");
+  if (!s.dynamic) return fmt::format("{} with a loss scale of {}", text, s.initial);
+  return fmt::format("{} with a loss scale from {} x {} / {} every {} in [{}, {}]", text, s.initial,
+                     s.growth, s.backoff, s.interval, s.floor, s.ceiling);
 }
 
 int64_t memory_limit(const ExecutorOptions& options) {
@@ -202,6 +212,18 @@ class Executor::Impl {
   }
 
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
+  /// A scale that other options have led to may not be one of these options.
+  void bound_loss_scale() {
+    if (!scales_loss()) return;
+    const LossScale& s = options_.amp->loss_scale;
+    const Variables& variables = session_.variables();
+    auto& scale = session_.view(variables.named(kLossScale)).as<float>()[0];
+    auto& good = session_.view(variables.named(kGoodSteps)).as<int64_t>()[0];
+    const double bound = s.dynamic ? std::clamp<double>(scale, s.floor, s.ceiling) : s.initial;
+    scale = static_cast<float>(bound);
+    good = std::min(good, s.interval - 1);
+  }
+
   bool has_schedule() const { return scheduled_; }
   const std::optional<PlateauRule>& plateau() const { return plateau_; }
 
@@ -356,6 +378,7 @@ std::string Executor::restore(const Snapshot& from, const std::string& where) {
   const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);
   if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
   restore_snapshot(impl_->session(), from, where);
+  impl_->bound_loss_scale();
   return changes(from.options, impl_->result_options());
 }
 

@@ -63,6 +63,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(must_be_count)
       ->capture_default_str();
   add_place_flags(*command, flags->place);
+  add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
   command->footer("Example: fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
                   data_help());

@@ -73,7 +73,7 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->check(CLI::Range(0, 4096).description(""))
       ->capture_default_str();
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
-  add_amp_flags(command, flags);
+  add_amp_flags(command, flags.amp);
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
@@ -81,46 +81,8 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->capture_default_str();
 }
 
-void add_amp_flags(CLI::App& command, PlaceFlags& flags) {
-  command.add_option("--amp", flags.amp,
-                     "o1: mixed precision, casts around ops that gain from half precision; o2: "
-                     "besides, parameters are kept in half and in f32");
-  command.add_option("--amp-dtype", flags.amp_dtype,
-                     "half precision of --amp: bf16, the default, or f16");
-  command.add_option("--amp-f32", flags.amp_f32,
-                     "ops and layers that --amp leaves in f32: softmax,fc0");
-  command.add_option("--amp-half", flags.amp_half, "ops and layers that --amp runs in half");
-}
-
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--memory", flags.memory, "refuse steps that need more than this: 8GiB");
-}
-
-std::optional<AmpOptions> amp_of(const PlaceFlags& flags) {
-  const bool off = flags.amp.empty() || flags.amp == "off";
-  const std::pair<const char*, const std::string&> details[] = {{"--amp-dtype", flags.amp_dtype},
-                                                                {"--amp-f32", flags.amp_f32},
-                                                                {"--amp-half", flags.amp_half}};
-  for (const auto& [flag, value] : details) {
-    if (off && !value.empty()) {
-      throw UserError(std::string(flag) + " " + value + ": needs --amp o1");
-    }
-  }
-  if (off) return std::nullopt;
-  if (flags.amp != "o1" && flags.amp != "o2") {
-    throw UserError("--amp " + flags.amp + ": must be o1, o2 or off");
-  }
-  AmpOptions amp;
-  if (flags.amp == "o2") amp.level = AmpLevel::o2;
-  if (!flags.amp_f32.empty()) amp.in_f32 = CLI::detail::split(flags.amp_f32, ',');
-  if (!flags.amp_half.empty()) amp.in_half = CLI::detail::split(flags.amp_half, ',');
-  if (flags.amp_dtype.empty()) return amp;
-  const std::optional<DType> half = dtype_named(flags.amp_dtype);
-  if (half != DType::bf16 && half != DType::f16) {
-    throw UserError("--amp-dtype " + flags.amp_dtype + ": must be bf16 or f16");
-  }
-  amp.dtype = *half;
-  return amp;
 }
 
 std::optional<DType> dtype_of(const PlaceFlags& flags) {
@@ -135,7 +97,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
   return {.seed = seed,
           .threads = flags.threads,
           .dtype = dtype_of(flags),
-          .amp = amp_of(flags),
+          .amp = amp_of(flags.amp),
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory)};
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/executor.h"
+#include "executor/fluidrun/amp_flags.h"
 #include "frontend/program.h"
 #include "ir/type.h"
 #include "passes/options.h"
@@ -26,23 +27,16 @@ std::string must_be_natural(const std::string& text);   ///< an integer of at le
 struct PlaceFlags {
   std::string place = "auto";
   int threads = 0;
-  std::string dtype;      ///< "f64", or empty: as recorded
-  std::string amp;        ///< "o1", "o2"; "off" or empty: no mixed precision
-  std::string amp_dtype;  ///< "bf16", "f16", or empty: bf16
-  std::string amp_f32;    ///< ops and layers, separated by commas
-  std::string amp_half;   ///< likewise
+  std::string dtype;  ///< "f64", or empty: as recorded
+  AmpFlags amp;
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
   std::string memory;     ///< "8GiB", or empty: as much as the machine has
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
-/// Those of mixed precision alone.
-void add_amp_flags(CLI::App& command, PlaceFlags& flags);
 /// --memory, for commands that run steps.
 void add_memory_flag(CLI::App& command, PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
-/// Throws UserError for an unknown level or dtype of mixed precision.
-std::optional<AmpOptions> amp_of(const PlaceFlags& flags);
 
 /// How an executor is to run, by the flags and the seed of initial values. Says on stderr when the
 /// cache's directory cannot be written.

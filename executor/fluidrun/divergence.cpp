@@ -8,17 +8,37 @@
 #include "ir/error.h"
 
 namespace fluid {
+namespace {
 
-Divergence::Divergence(Executor& executor, std::string loss, double lr)
-    : executor_(executor), loss_(std::move(loss)), lr_(lr), scaling_(executor.loss_scaling()) {}
+constexpr int64_t kSkippedInARow = 100;  ///< after which a fixed loss scale is taken for too large
+
+}  // namespace
+
+Divergence::Divergence(Executor& executor, const LossScale& rule, std::string loss, double lr)
+    : executor_(executor),
+      rule_(rule),
+      loss_(std::move(loss)),
+      lr_(lr),
+      scaling_(executor.loss_scaling()) {}
 
 bool Divergence::was_skipped(int64_t step) {
   const std::optional<LossScaling> before = std::exchange(scaling_, executor_.loss_scaling());
-  if (!scaling_ || scaling_->skipped == before->skipped) return false;
-  if (before->scale <= LossScale().floor) {  // backing off no longer helps
-    diverged(fmt::format("gradients overflow with a loss scale of {:g}", before->scale), step);
+  const bool skipped = scaling_ && scaling_->skipped > before->skipped;
+  skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
+  if (skipped) check_overflow(before->scale, step);
+  return skipped;
+}
+
+void Divergence::check_overflow(double scale, int64_t step) const {
+  if (!rule_.dynamic || rule_.backoff == 1) {
+    if (skipped_in_a_row_ < kSkippedInARow) return;
+    throw UserError(
+        fmt::format("gradients have overflowed in the {} steps up to step {}, with a loss scale "
+                    "that stays at {:g}, and nothing is saved; try a smaller --loss-scale",
+                    kSkippedInARow, step, scale));
   }
-  return true;
+  if (scale > static_cast<float>(rule_.floor)) return;
+  diverged(fmt::format("gradients overflow with a loss scale of {:g}", scale), step);
 }
 
 void Divergence::check_loss(const Outputs& outputs, int64_t step) const {

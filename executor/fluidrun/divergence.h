@@ -13,10 +13,10 @@ namespace fluid {
 class Divergence {
  public:
   /// `loss`: the output that training minimizes, or empty. `lr`: what messages advise less than.
-  Divergence(Executor& executor, std::string loss, double lr);
+  Divergence(Executor& executor, const LossScale& rule, std::string loss, double lr);
 
   /// Whether step `step`, just run, was not applied because its gradients overflowed. Throws when
-  /// the loss scale cannot fall any more.
+  /// the loss scale cannot fall any more; when it never falls, after a hundred such steps in a row.
   bool was_skipped(int64_t step);
   /// Throws when the loss is nan: all parameters are nan then, and stay so.
   void check_loss(const Outputs& outputs, int64_t step) const;
@@ -28,12 +28,15 @@ class Divergence {
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:
+  void check_overflow(double scale, int64_t step) const;
   [[noreturn]] void diverged(const std::string& what, int64_t step) const;
 
   Executor& executor_;
+  LossScale rule_;
   std::string loss_;
   double lr_;
   std::optional<LossScaling> scaling_;
+  int64_t skipped_in_a_row_ = 0;
 };
 
 }  // namespace fluid

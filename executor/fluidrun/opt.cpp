@@ -59,7 +59,7 @@ int run(const OptFlags& flags) {
   Options options;
   options.batch = flags.batch;
   options.dtype = dtype_of(flags.place);
-  options.amp = amp_of(flags.place);
+  options.amp = amp_of(flags.place.amp);
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
@@ -97,6 +97,7 @@ void add_opt(CLI::App& app, Action& action) {
                     "say what amp_cast does with each op, and why; the text goes to -o alone");
   command->add_flag("--list", flags->list, "describe every pass");
   add_place_flags(*command, flags->place);
+  add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

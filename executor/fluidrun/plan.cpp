@@ -90,7 +90,7 @@ int run(const PlanFlags& flags) {
   Options options;
   options.mode = mode_named(flags.mode);
   options.dtype = dtype_of(flags.place);
-  options.amp = amp_of(flags.place);
+  options.amp = amp_of(flags.place.amp);
   const bool trains = options.mode == Mode::train;
   options.weighted = trains && flags.micro_batches > 1;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);

@@ -153,7 +153,7 @@ void check_options(const Program& program, const Options& options) {
 
 int run(const SummaryFlags& flags) {
   const Program program = open_program(flags.program);
-  const Options options{.batch = flags.batch, .amp = amp_of(flags.place)};
+  const Options options{.batch = flags.batch, .amp = amp_of(flags.place.amp)};
   check_options(program, options);
   const std::vector<Row> rows = rows_of(program, flags.batch);
   const std::string line(80, '-');
@@ -194,7 +194,7 @@ void add_summary(CLI::App& app, Action& action) {
   command->add_option("--batch", flags->batch, "samples a step")
       ->check(must_be_count)
       ->capture_default_str();
-  add_amp_flags(*command, flags->place);
+  add_amp_flags(*command, flags->place.amp);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

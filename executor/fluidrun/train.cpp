@@ -42,6 +42,7 @@ void add_train(CLI::App& app, Action& action) {
                     "run a step that overflows again, and name the first op that does");
   command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
   add_place_flags(*command, flags->place);
+  add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
   command->footer(
       "Several processes train together where `fluidrun launch`, torchrun or Slurm starts them.\n"

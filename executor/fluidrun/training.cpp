@@ -84,7 +84,8 @@ class Training {
       throw UserError("the schedule 'plateau' follows the loss, which is no output");
     }
     log_.cut(steps_);
-    divergence_.emplace(executor_, loss_, lr_);
+    const auto amp = amp_of(flags.place.amp);
+    divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
     agree();
   }
 

@@ -102,6 +102,27 @@ TEST_F(CheckpointCommand, NamesTheOptionsThatDiffer) {
       0);
 }
 
+TEST_F(CheckpointCommand, TakesTheLossScaleIntoItsNewBounds) {
+  const std::string train =
+      "train line.fir --data synthetic-linear?n=40 --batch 20 --amp o1 --amp-dtype f16 "
+      "--checkpoint-dir run --resume --loss-scale";
+  ASSERT_EQ(run(train + "-init 64 --epochs 2").code, 0);
+  const std::pair<std::string, std::string> cases[] = {
+      {"-ceiling 32 --loss-scale-init 16 --epochs 3", "loss scale 32; 0 of 6 steps skipped"},
+      {" 8 --epochs 4", "loss scale 8; 0 of 8 steps skipped"},
+      {"-floor 16 --epochs 5", "loss scale 16; 0 of 10 steps skipped"},
+      {"-interval 3 --epochs 6", "loss scale 32; 0 of 12 steps skipped"}};
+  for (const auto& [options, expected] : cases) {
+    const Result result = run(train + options);
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_NE(result.output.find(expected), std::string::npos) << options << result.output;
+    EXPECT_NE(result.output.find("results differ from those of a single run: amp f16 with a loss "
+                                 "scale "),
+              std::string::npos)
+        << result.output;
+  }
+}
+
 TEST_F(CheckpointCommand, PassesOverADamagedOne) {
   const std::string options =
       "train line.fir --data synthetic-linear?n=100 --batch 20 --checkpoint-dir run ";

@@ -37,6 +37,10 @@ TEST_F(CommandLine, IsRefused) {
       {"train line.fir --data synthetic-linear --amp o1 --amp-half men",
        "'men' is neither an op nor a layer of the program (did you mean 'mean'?)"},
       {"summary line.fir --amp o1 --amp-f32 men", "'men' is neither an op nor a layer"},
+      {"train line.fir --data synthetic-linear --amp o1 --loss-scale 8",
+       "--loss-scale: the loss is scaled with --amp-dtype f16 only"},
+      {"train line.fir --data synthetic-linear --loss-scale-growth 4",
+       "--loss-scale-growth: the loss is scaled with --amp-dtype f16 only"},
       {"opt line.fir --pass dce --report", "--report: amp_cast is not among the passes"},
       {"train line.fir --data digts", "no kind of data 'digts' (did you mean 'digits'?)"},
       {"train lne.fir --data digits", "no program 'lne.fir'"},
@@ -61,6 +65,26 @@ TEST_F(CommandLine, IsRefused) {
       {"verify 'two\nlines'", "no program 'two\\nlines'"},
   };
   for (const Case& c : cases) refuse(c.arguments, c.message);
+}
+
+TEST_F(CommandLine, IsRefusedForALossScaleThatCannotMove) {
+  const std::string train = "train line.fir --data synthetic-linear --amp o1 --amp-dtype f16 ";
+  const Case cases[] = {
+      {"--loss-scale static", "--loss-scale: must be dynamic or a positive number, not static"},
+      {"--loss-scale 0", "--loss-scale: must be dynamic or a positive number, not 0"},
+      {"--loss-scale 1e39", "a loss scale of 1e+39 is outside the range of f32"},
+      {"--loss-scale 8 --loss-scale-interval 5",
+       "--loss-scale-interval: a loss scale of 8 does not move"},
+      {"--loss-scale-growth 0.5", "--loss-scale-growth: must be a number of at least 1, not 0.5"},
+      {"--loss-scale-backoff 2", "--loss-scale-backoff: must be above 0 and at most 1, not 2"},
+      {"--loss-scale-interval 0", "--loss-scale-interval: must be a positive integer, not 0"},
+      {"--loss-scale-floor 0", "--loss-scale-floor: must be a positive number, not 0"},
+      {"--loss-scale-init 0.5",
+       "a loss scale from 0.5 in [1, 16777216], x 2 after 2000 good steps and x 0.5 after a bad "
+       "one, needs 0 < floor <= initial <= ceiling within the range of f32"},
+      {"--loss-scale-ceiling 1024", "a loss scale from 65536 in [1, 1024]"},
+  };
+  for (const Case& c : cases) refuse(train + c.arguments, c.message);
 }
 
 TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {

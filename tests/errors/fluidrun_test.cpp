@@ -178,6 +178,51 @@ TEST_F(Fluidrun, StopsWhereBackingOffDoesNotHelp) {
       "gradients overflow with a loss scale of 1 at step 17: training diverged");
 }
 
+TEST_F(Fluidrun, TheLossScaleFollowsItsOptions) {
+  std::ofstream csv(dir_.file("data.csv"));
+  csv << "a,b,y\n";
+  for (int row = 0; row < 10; ++row) csv << (row == 5 ? "3e38,1,1\n" : "1,2,3\n");
+  csv.close();
+  const auto scales = [&](const std::string& options) {
+    const Result result =
+        run("train line.fir --data 'csv:data.csv?label=y&shuffle=0' --batch 1 --amp o1 --amp-dtype "
+            "f16 --log-json log.json --loss-scale" +
+            options);
+    EXPECT_EQ(result.code, 0) << result.output;
+    const std::string log = read_file(dir_.file("log.json")), name = "\"loss_scale\":";
+    std::string found;
+    for (size_t at = log.find(name); at != std::string::npos; at = log.find(name, at + 1)) {
+      const size_t begin = at + name.size();
+      found += log.substr(begin, log.find(',', begin) - begin) + " ";
+    }
+    return found;
+  };
+  EXPECT_EQ(scales("-init 64 --loss-scale-growth 4 --loss-scale-interval 2"),
+            "64.0 256.0 256.0 1024.0 1024.0 512.0 512.0 2048.0 2048.0 8192.0 ");
+  EXPECT_EQ(scales("-init 64 --loss-scale-interval 1 --loss-scale-ceiling 300"),
+            "128.0 256.0 300.0 300.0 300.0 150.0 300.0 300.0 300.0 300.0 ");
+  EXPECT_EQ(scales("-init 64 --loss-scale-backoff 0.25 --loss-scale-floor 32"),
+            "64.0 64.0 64.0 64.0 64.0 32.0 32.0 32.0 32.0 32.0 ");
+  EXPECT_EQ(scales(" 8"), "8.0 8.0 8.0 8.0 8.0 8.0 8.0 8.0 8.0 8.0 ");
+  EXPECT_EQ(scales(" dynamic --loss-scale-init 64"),
+            "64.0 64.0 64.0 64.0 64.0 32.0 32.0 32.0 32.0 32.0 ");
+}
+
+TEST_F(Fluidrun, ALossScaleThatStaysEndsInTheEnd) {
+  std::ofstream csv(dir_.file("data.csv"));
+  csv << "a,b,y\n3e38,1,1\n";
+  csv.close();
+  const std::string train =
+      "train line.fir --data 'csv:data.csv?label=y' --amp o1 --amp-dtype f16 --epochs 200 "
+      "--save w.safetensors --loss-scale";
+  refuse_late(train + " 0.5",
+              "gradients have overflowed in the 100 steps up to step 100, with a loss scale that "
+              "stays at 0.5, and nothing is saved; try a smaller --loss-scale");
+  refuse_late(train + "-backoff 1", "a loss scale that stays at 65536, and");
+  refuse_late(train + "-floor 0.1 --loss-scale-init 0.3",
+              "gradients overflow with a loss scale of 0.1 at step 3: training diverged");
+}
+
 TEST_F(Fluidrun, RunsEverySubcommandInMixedPrecision) {
   const std::string amp = " --amp o1 --amp-dtype bf16";
   for (const std::string command :

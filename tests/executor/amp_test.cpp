@@ -117,11 +117,15 @@ TEST(Amp, RefusesALossScaleThatCannotMove) {
   for (const LossScale& scale :
        {LossScale{.initial = 0.5}, LossScale{.initial = 0x1p25}, LossScale{.growth = 0.5},
         LossScale{.backoff = 2}, LossScale{.interval = 0}, LossScale{.floor = 0},
-        LossScale{.ceiling = HUGE_VAL}}) {
+        LossScale{.ceiling = 1e39}}) {
+    expect_refused({.amp = AmpOptions{.dtype = f16, .loss_scale = scale}},
+                   "after a bad one, needs 0 < floor <= initial <= ceiling within the range of "
+                   "f32, growth >= 1, 0 < backoff <= 1 and an interval above 0");
+  }
+  for (const double scale : {0.0, 1e39}) {
     expect_refused(
-        {.amp = AmpOptions{.dtype = f16, .loss_scale = scale}},
-        "a loss scale needs 0 < floor <= initial <= ceiling, growth >= 1, 0 < backoff <= "
-        "1 and an interval above 0");
+        {.amp = AmpOptions{.dtype = f16, .loss_scale = {.initial = scale, .dynamic = false}}},
+        " is outside the range of f32");
   }
 }
 
