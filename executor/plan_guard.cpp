@@ -13,8 +13,6 @@ constexpr std::byte kPoison{0xFF};  // a NaN in every float type
 
 PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), positions_(positions) {}
 
-void PlanGuard::start() { std::fill_n(transient_, plan_.transient, kPoison); }
-
 std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   std::vector<Span> live;
   auto add = [&](const Range& r) {
@@ -37,6 +35,12 @@ std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   return dead;
 }
 
+void PlanGuard::poison(int position) {
+  for (const Span& s : dead_at(position)) {
+    std::fill(transient_ + s.begin, transient_ + s.end, kPoison);
+  }
+}
+
 void PlanGuard::after(int position, const ir::Op& op) {
   for (const Span& s : dead_at(position)) {
     const std::byte* end = transient_ + s.end;
@@ -46,10 +50,7 @@ void PlanGuard::after(int position, const ir::Op& op) {
     throw InternalError("op '" + op.name + "' wrote to byte " + std::to_string(bad - transient_) +
                         " of the arena, where the plan has nothing");
   }
-  if (position + 1 >= positions_) return;
-  for (const Span& s : dead_at(position + 1)) {
-    std::fill(transient_ + s.begin, transient_ + s.end, kPoison);
-  }
+  if (position + 1 < positions_) poison(position + 1);
 }
 
 }  // namespace fluid

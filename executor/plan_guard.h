@@ -14,8 +14,8 @@ class PlanGuard {
   /// `positions`: the number of ops of main.
   PlanGuard(const MemoryPlan& plan, int positions);
   void bind(std::byte* transient) { transient_ = transient; }
-  /// Before the first op: nothing is live.
-  void start();
+  /// Before the first op.
+  void start() { poison(-1); }
   /// After the op at `position`. Throws InternalError naming `op` when it wrote to dead memory.
   void after(int position, const ir::Op& op);
 
@@ -24,6 +24,7 @@ class PlanGuard {
     int64_t begin;
     int64_t end;
   };
+  void poison(int position);
   std::vector<Span> dead_at(int position) const;  ///< no range is live: gaps, in order
 
   const MemoryPlan& plan_;

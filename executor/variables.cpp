@@ -64,7 +64,7 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     if (is_variable(*op)) {
       to.add(op->symbol, op->results[0].type, kind ? *kind : kind_of_added(*op));
     }
-    if (is_store(*op)) to.add(op->symbol, op->operands.at(0).type(), kind);
+    if (is_store(*op) && !is_carry(*op)) to.add(op->symbol, op->operands.at(0).type(), kind);
   }
 }
 

@@ -6,10 +6,8 @@ namespace fluid {
 
 SourceKind source_kind(std::string_view op_name) {
   static const std::pair<std::string_view, SourceKind> kKinds[] = {
-      {"data", SourceKind::feed},
-      {"param", SourceKind::parameter},
-      {"state", SourceKind::state},
-      {"arg", SourceKind::argument},
+      {"data", SourceKind::feed},    {"param", SourceKind::parameter}, {"state", SourceKind::state},
+      {"arg", SourceKind::argument}, {"carried", SourceKind::carried},
   };
   for (const auto& [name, kind] : kKinds) {
     if (op_name == name) return kind;
@@ -23,5 +21,7 @@ bool is_variable(const ir::Op& op) {
   const SourceKind kind = source_kind(op);
   return kind == SourceKind::parameter || kind == SourceKind::state;
 }
+
+bool is_carry(const ir::Op& op) { return op.name == "carry"; }
 
 }  // namespace fluid

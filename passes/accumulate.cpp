@@ -1,9 +1,9 @@
 #include <map>
 
 #include "ops/operators.h"
-#include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
+#include "passes/memory_plan.h"
 #include "passes/outputs_add_up.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
@@ -12,10 +12,10 @@
 namespace fluid {
 namespace {
 
-/// Makes a slice's executable of a whole step's. What a step computes lies in states until its last
-/// slice: sums of gradients as "<parameter>.grad", of outputs as "<output>.part"; what it writes
-/// into recorded states, such as running statistics, as "<state>.part", which the next slice reads
-/// in their stead: the state itself is written by the last slice alone, if the step is applied.
+/// Makes a slice's executable of a whole step's. What a step computes is carried to its last slice:
+/// sums of gradients as "<parameter>.grad", of outputs as "<output>.part"; what it writes into
+/// recorded states, such as running statistics, as "<state>.part", which the next slice reads in
+/// their stead: the state itself is written by the last slice alone, if the step is applied.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -32,6 +32,7 @@ class Accumulation {
       std::erase_if(graph_.outputs, [](const ir::Output& o) { return !adds_up(o); });
       return;
     }
+    lay_out();
     divert_recorded_states();
     add_gradients();
     if (check_finite_) add_loss();
@@ -39,14 +40,29 @@ class Accumulation {
                      [&](const std::string& name, Value v) { return added(name + ".part", v); });
     if (slice_ == Slice::last) return;
     std::erase_if(graph_.outputs, adds_up);
-    for (const auto& [name, value] : kept_) {
-      record_store(graph_, name, value, recipe_.directive().loc);
-    }
+    for (const auto& [name, value] : kept_) carry(name, value);
   }
 
  private:
   static Value zeros_like(Value v) {
     return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
+  }
+
+  /// Gives everything its place, in all slices alike. Gradients come first and in the order of
+  /// all_reduce's buckets, which can then be where the sums are.
+  void lay_out() {
+    for (size_t i = recipe_.parameters().size(); i-- > 0;) {
+      place(recipe_.parameters()[i] + ".grad", recipe_.gradient(i));
+    }
+    if (check_finite_) place("train.part", recipe_.directive().operands.at(0));
+    for (const auto& [name, value] : summands(graph_)) place(name + ".part", value);
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) place(op->symbol + ".part", op->operands.at(0));
+    }
+  }
+  void place(const std::string& name, Value v) {
+    offsets_[name] = end_;
+    end_ += aligned(v.type().bytes_at(1));
   }
 
   void divert_recorded_states() {
@@ -58,8 +74,9 @@ class Accumulation {
     }
     if (slice_ == Slice::last) return;
     for (const auto& op : graph_.ops) {
-      if (is_store(*op)) op->symbol += ".part";
+      if (is_store(*op)) kept_.emplace_back(op->symbol + ".part", op->operands.at(0));
     }
+    graph_.erase_if(is_store);
   }
 
   /// Turns the reads of what `op` reads from a state that an earlier slice wrote to its part.
@@ -67,7 +84,7 @@ class Accumulation {
     for (Value& v : op.operands) {
       const auto found = diverted_.find(v.op()->symbol);
       if (found == diverted_.end() || !is_variable(*v.op())) continue;
-      if (!found->second) found->second = state(found->first + ".part", v.type());
+      if (!found->second) found->second = carried(found->first + ".part", v.type());
       v = found->second;
     }
     return {};
@@ -90,13 +107,19 @@ class Accumulation {
     });
   }
 
-  Value state(const std::string& name, const Type& type) {
-    return record_source(graph_, "state", name, type, {{kScratch, true}}, recipe_.directive().loc);
+  Value carried(const std::string& name, const Type& type) {
+    return record_source(graph_, "carried", name, type, {{"offset", offsets_.at(name)}},
+                         recipe_.directive().loc);
+  }
+  void carry(const std::string& name, Value value) {
+    ir::RecordAs as(graph_, recipe_.recording());
+    record(graph_, "carry", {value}, {{"offset", offsets_.at(name)}}, recipe_.directive().loc);
+    graph_.ops.back()->symbol = name;
   }
 
   /// The sum with this slice.
   Value added(const std::string& name, Value v) {
-    const Value sum = slice_ == Slice::first ? v : v + state(name, v.type());
+    const Value sum = slice_ == Slice::first ? v : v + carried(name, v.type());
     kept_.emplace_back(name, sum);
     return sum;
   }
@@ -107,6 +130,8 @@ class Accumulation {
   bool check_finite_;
   std::map<std::string, Value> diverted_;  ///< by recorded state; its part, where it is read
   std::vector<std::pair<std::string, Value>> kept_;
+  std::map<std::string, int64_t> offsets_;  ///< of what is carried, by name
+  int64_t end_ = 0;
 };
 
 bool run(ir::Program& program, const Options& options, const Target&) {
@@ -129,7 +154,7 @@ Pass accumulate_pass() {
   return {.name = "accumulate",
           .doc =
               "Makes the executable of one slice of a batch: the sums of its gradients and outputs "
-              "with those of the slices before wait in states for the last slice, which updates.",
+              "with those of the slices before are carried to the last slice, which updates.",
           .needs = {"gradients"},
           .gives = {},
           .run = run};

@@ -61,12 +61,12 @@ class Reduction {
 
   /// All in one message, in f64.
   void reduce_outputs() {
-    Values parts = summands(graph_);
-    if (parts.empty()) return;
-    {
+    Values parts;
+    for (const Summand& summand : summands(graph_)) {
       ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
-      for (Value& part : parts) part = cast(part, f64);
+      parts.push_back(cast(summand.value, f64));
     }
+    if (parts.empty()) return;
     const Values sums = all_reduce(parts);
     size_t i = 0;
     replace_summands(graph_,

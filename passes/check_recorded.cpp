@@ -20,7 +20,8 @@ void check_made_by_user(const ir::Program& program, const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   const bool made = std::holds_alternative<Composite>(lower) ||
                     std::holds_alternative<Exchange>(lower) ||
-                    source_kind(op) == SourceKind::argument;
+                    source_kind(op) == SourceKind::argument ||
+                    source_kind(op) == SourceKind::carried || is_carry(op);
   require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
   for (const std::string_view stage : {"arena", "workspace", "part_of"}) {
     require(!op.attrs.has(stage), op,

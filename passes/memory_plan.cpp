@@ -34,14 +34,15 @@ class Lifetimes {
   explicit Lifetimes(const ir::Graph& graph) : end_(static_cast<int>(graph.ops.size()) - 1) {
     for (int i = 0; i <= end_; ++i) {
       ir::Op& op = *graph.ops[static_cast<size_t>(i)];
-      for (Value v : op.operands) last_[root_of(v)] = i;
+      for (Value v : op.operands) last_[root_of(v)] = is_store(op) ? end_ : i;
       for (size_t r = 0; r < op.results.size(); ++r) {
         const Value root = root_of(op.result(static_cast<int>(r)));
-        first_.try_emplace(root, i);
+        first_.try_emplace(root, source_kind(op) == SourceKind::carried ? -1 : i);
         last_[root] = i;
       }
     }
   }
+  int end() const { return end_; }
   void set(Range& range, Value v) const {
     const bool permanent = range.region != Region::transient;
     range.first = permanent ? 0 : first_.at(root_of(v));
@@ -76,7 +77,9 @@ class Reader {
         const Value v = op.result(static_cast<int>(r));
         lifetimes_.set(range, v);
         range.holds = is_gradient(op) ? Holds::gradient : Holds::activation;
-        range.name = op.results[r].name.empty() ? op.name : op.results[r].name;
+        range.name = source_kind(op) == SourceKind::carried ? op.symbol
+                     : op.results[r].name.empty()           ? op.name
+                                                            : op.results[r].name;
         grow(range);
         plan_.values[v] = std::move(range);
       }
@@ -84,7 +87,8 @@ class Reader {
       Range range = parse_range(op.attrs.get<std::string>("workspace"));
       range.holds = Holds::workspace;
       range.name = op.name;
-      range.first = range.last = static_cast<int>(i);
+      range.first = static_cast<int>(i);
+      range.last = is_store(op) ? lifetimes_.end() : range.first;
       grow(range);
       plan_.workspaces[&op] = std::move(range);
     }
@@ -114,6 +118,7 @@ class Reader {
     for (const ir::Output& o : graph_.outputs) name(o.value, Region::slot, Holds::output, o.name);
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
+      if (is_carry(*op) || kind == SourceKind::carried) continue;
       if (is_store(*op)) {
         name(op->operands[0], Region::state, stored(*op), op->symbol);
       } else if (kind == SourceKind::feed) {
@@ -156,7 +161,7 @@ class Reader {
     }
     std::vector<int64_t> used(graph_.ops.size() + 1);
     for (const Range& r : counted) {
-      used[static_cast<size_t>(r.first)] += r.bytes;
+      used[static_cast<size_t>(std::max(r.first, 0))] += r.bytes;
       used[static_cast<size_t>(r.last) + 1] -= r.bytes;
     }
     std::partial_sum(used.begin(), used.end(), used.begin());

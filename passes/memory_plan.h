@@ -31,7 +31,7 @@ struct Range {
   Holds holds = Holds::activation;
   int64_t offset = 0;  ///< in its region, a multiple of kAlign
   int64_t bytes = 0;
-  int first = 0;     ///< position in main's ops of the first op that touches it
+  int first = 0;     ///< position in main's ops of the first op that touches it; -1: a slice before
   int last = 0;      ///< and of the last; state and slots live all the time
   std::string name;  ///< the variable's, feed's or output's; else the value's or op's
 };
@@ -45,7 +45,7 @@ struct Range {
 struct MemoryPlan {
   std::map<Value, Range> values;
   std::map<const ir::Op*, Range>
-      workspaces;     ///< scratch of fused ops, workspace of library kernels
+      workspaces;     ///< scratch of fused ops and library kernels; where a `carry` copies to
   int64_t state = 0;  ///< bytes of each region
   int64_t slot = 0;
   int64_t transient = 0;

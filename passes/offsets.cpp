@@ -30,12 +30,18 @@ int64_t best_gap(const std::vector<const Buffer*>& placed, const Buffer& wanted)
 int64_t place(std::vector<Buffer>& buffers, const std::vector<size_t>& order) {
   std::vector<const Buffer*> placed;
   int64_t end = 0;
-  for (size_t i : order) {
-    Buffer& b = buffers[i];
-    if (b.bytes == 0) continue;
-    b.offset = best_gap(placed, b);
+  const auto add = [&](const Buffer& b) {
     end = std::max(end, b.offset + b.bytes);
     placed.insert(std::ranges::upper_bound(placed, b.offset, {}, &Buffer::offset), &b);
+  };
+  for (const Buffer& b : buffers) {
+    if (b.fixed) add(b);
+  }
+  for (size_t i : order) {
+    Buffer& b = buffers[i];
+    if (b.bytes == 0 || b.fixed) continue;
+    b.offset = best_gap(placed, b);
+    add(b);
   }
   return end;
 }

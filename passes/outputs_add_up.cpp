@@ -11,14 +11,15 @@ bool adds_up(const ir::Output& output) {
          (is_float(output.value.dtype()) && std::ranges::none_of(output.value.shape(), is_batched));
 }
 
-Values summands(const ir::Graph& graph) {
-  Values values;
+std::vector<Summand> summands(const ir::Graph& graph) {
+  std::vector<Summand> all;
   for (const ir::Output& o : graph.outputs) {
     if (!adds_up(o)) continue;
-    values.push_back(o.value);
-    if (is_metric(o.value)) values.push_back(o.value.op()->result(1));
+    const bool metric = is_metric(o.value);
+    all.push_back({metric ? o.name + std::string(kMetricSum) : o.name, o.value});
+    if (metric) all.push_back({o.name + std::string(kMetricWeight), o.value.op()->result(1)});
   }
-  return values;
+  return all;
 }
 
 void replace_summands(ir::Graph& graph,

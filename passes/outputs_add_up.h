@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -11,11 +12,15 @@ namespace fluid {
 /// by its samples: a metric, or a float that has no batch extent, such as a loss.
 bool adds_up(const ir::Output& output);
 
-/// The values that outputs which add up are made of, in the order of replace_summands.
-Values summands(const ir::Graph& graph);
+/// What outputs that add up are made of: "loss", or "accuracy.sum" and "accuracy.weight" of a
+/// metric.
+struct Summand {
+  std::string name;
+  Value value;
+};
+std::vector<Summand> summands(const ir::Graph& graph);
 
-/// Puts `total(name, value)` in the place of each summand of the outputs that add up: "loss", or
-/// "accuracy.sum" and "accuracy.weight" of a metric.
+/// Puts `total(name, value)` in the place of each of them, in the same order.
 void replace_summands(ir::Graph& graph,
                       const std::function<Value(const std::string&, Value)>& total);
 

@@ -68,9 +68,27 @@ class Planner {
       if (kind == SourceKind::none) continue;
       const bool feed = kind == SourceKind::feed;
       const Value v = op->result();
-      plan_.values[v] = permanent(feed ? Region::slot : Region::state, bytes_of(v));
+      if (kind == SourceKind::carried) {
+        const bool in_bucket = bucket_over_.contains(v);
+        plan_.values[v] = carried(*op, in_bucket ? aligned(bytes_of(v)) : bytes_of(v));
+        buffer_[v] = fixed(plan_.values[v], 0, death_of(v));
+        if (in_bucket)
+          overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(death_of(v))].get();
+      } else {
+        plan_.values[v] = permanent(feed ? Region::slot : Region::state, bytes_of(v));
+      }
       if (!feed) variables_[op->symbol] = v;
     }
+  }
+
+  /// Where `op`, a `carried` or a `carry`, says.
+  static Range carried(const ir::Op& op, int64_t bytes) {
+    return place(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
+  }
+  /// The number of a buffer that is in use there.
+  size_t fixed(const Range& range, int first, int last) {
+    buffers_.push_back({reserved(range.bytes), first, last, range.offset, true});
+    return buffers_.size() - 1;
   }
 
   void place_outputs() {
@@ -81,13 +99,16 @@ class Planner {
     }
   }
 
-  /// A variable that main only writes (a startup graph) has no source there.
+  /// A variable that main only writes (a startup graph) has no source there, nor has what the
+  /// first slice carries.
   const Range& variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
+    const int64_t bytes = bytes_of(store.operands[0]);
     auto read = variables_.find(store.symbol);
     it->second = read != variables_.end() ? plan_.values.at(read->second)
-                                          : permanent(Region::state, bytes_of(store.operands[0]));
+                 : is_carry(store)        ? carried(store, bytes)
+                                          : permanent(Region::state, bytes);
     return it->second;
   }
 
@@ -96,9 +117,20 @@ class Planner {
       if (!is_store(*op)) continue;
       const Range& range = variable(*op);
       const Value root = root_of(op->operands[0]);
-      const bool free = !plan_.values.contains(root) && !unchecked_.contains(root);
-      if (free && may_overwrite(root, op->symbol)) {
-        plan_.values[root] = range;
+      const bool checked = is_carry(*op) || !unchecked_.contains(root);
+      const bool in_place =
+          checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
+      if (in_place) plan_.values[root] = range;
+      if (!is_carry(*op)) continue;
+      const int end = static_cast<int>(graph_.ops.size());
+      if (in_place) {
+        buffer_[root] = fixed(range, position_.at(root.op()), end);
+        if (const auto before = variables_.find(op->symbol); before != variables_.end()) {
+          overwritten_by_[buffer_.at(before->second)] = root.op();
+        }
+      } else {
+        fixed(range, position_.at(op.get()), end);
+        plan_.workspaces[op.get()] = range;
       }
     }
   }
@@ -132,9 +164,15 @@ class Planner {
   }
 
   /// What an exchange reads lies side by side, and so do its results, in the same bytes: they
-  /// travel as they lie. The gaps between them belong to what they follow.
+  /// travel as they lie. The gaps between them belong to what they follow. Sums that may lie over
+  /// those of the slices before do.
   void add_bucket(ir::Op& exchange) {
-    Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&exchange), 0};
+    Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&exchange)};
+    if (const Values sums = sums_before(exchange); !sums.empty()) {
+      bucket.fixed = true;
+      bucket.offset = sums.front().op()->attrs.get<int64_t>("offset");
+      bucket_over_.insert(sums.begin(), sums.end());
+    }
     for (size_t i = 0; i < exchange.operands.size(); ++i) {
       const Value root = root_of(exchange.operands[i]), sum = exchange.result(static_cast<int>(i));
       bucket.first = std::min(bucket.first, position_.at(root.op()));
@@ -150,6 +188,28 @@ class Planner {
     buffers_.push_back(bucket);
   }
 
+  /// What is carried and that each operand of the exchange may be written over, where it lies as
+  /// the operands will; else nothing.
+  Values sums_before(const ir::Op& exchange) const {
+    Values sums;
+    int64_t offset = 0;
+    for (const Value v : exchange.operands) {
+      const Value root = root_of(v);
+      const auto& read = root.op()->operands;
+      const auto sum = std::ranges::find_if(read, [&](Value o) {
+        return source_kind(*o.op()) == SourceKind::carried && bytes_of(o) == bytes_of(root) &&
+               death_of(o) == position_.at(root.op()) && may_share(*root.op(), root.index(), o);
+      });
+      if (sum == read.end()) return {};
+      const int64_t at = sum->op()->attrs.get<int64_t>("offset");
+      if (sums.empty()) offset = at;
+      if (at != offset) return {};
+      sums.push_back(*sum);
+      offset += aligned(bytes_of(root));
+    }
+    return sums;
+  }
+
   void place_transient() {
     for (const auto& op : graph_.ops) {
       const int at = position_.at(op.get());
@@ -158,7 +218,7 @@ class Planner {
       }
       if (const int64_t bytes = workspace_of(*op); bytes > 0) {
         plan_.workspaces[op.get()] = place(Region::transient, 0, bytes);
-        buffers_.push_back({reserved(bytes), at, at, 0});
+        buffers_.push_back({reserved(bytes), at, at});
         workspace_buffer_[op.get()] = buffers_.size() - 1;
       }
     }
@@ -170,8 +230,8 @@ class Planner {
       range.offset =
           buffers_[buffer->second].offset + (inside == in_bucket_.end() ? 0 : inside->second);
     }
-    for (auto& [op, range] : plan_.workspaces) {
-      range.offset = buffers_[workspace_buffer_.at(op)].offset;
+    for (const auto& [op, buffer] : workspace_buffer_) {
+      plan_.workspaces.at(op).offset = buffers_[buffer].offset;
     }
   }
 
@@ -188,7 +248,7 @@ class Planner {
       buffers_[*shared].last = death_of(v);
       overwritten_by_[*shared] = &op;
     } else {
-      buffers_.push_back({reserved(bytes), at, death_of(v), 0});
+      buffers_.push_back({reserved(bytes), at, death_of(v)});
       buffer_[v] = buffers_.size() - 1;
     }
     plan_.values[v] = place(Region::transient, 0, bytes);
@@ -243,6 +303,7 @@ class Planner {
   std::vector<Buffer> buffers_;
   std::map<Value, size_t> buffer_;
   std::map<Value, int64_t> in_bucket_;  ///< offset there of what an exchange reads and gives
+  std::set<Value> bucket_over_;         ///< what is carried and lies below a bucket
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;
   mutable std::map<const ir::Op*, std::vector<InPlace>> pairs_;

@@ -104,9 +104,9 @@ class Problem {
   /// An update comes after the other readers of its variable, so that it can be in place.
   void order_updates() {
     const auto uses = graph_.uses();
-    std::map<std::string, Value> variables;
+    std::map<std::string, Value> variables;  // and what is carried
     for (const auto& op : graph_.ops) {
-      if (is_variable(*op)) variables[op->symbol] = op->result();
+      if (source_kind(*op) != SourceKind::none) variables[op->symbol] = op->result();
     }
     for (const auto& op : graph_.ops) {
       if (!is_store(*op) || !variables.contains(op->symbol)) continue;

@@ -44,7 +44,7 @@ class Checker {
         live_.push_back({v, plan_.values.at(v), first, feed ? end_ : i});
       }
       if (auto it = plan_.workspaces.find(&op); it != plan_.workspaces.end()) {
-        live_.push_back({Value(), it->second, i, i});
+        live_.push_back({Value(), it->second, i, is_store(op) ? end_ : i});
       }
     }
     for (const ir::Output& o : graph_.outputs) live_[place.at(o.value)].last = end_;

