@@ -6,6 +6,8 @@
 #include <iostream>
 #include <random>
 
+#include "frontend/examples/alexnet.h"
+#include "frontend/examples/resnet18.h"
 #include "frontend/fluid.h"
 
 namespace fl = fluid;
@@ -36,6 +38,7 @@ struct Work {
   fl::Batch batch;
   int steps = 50;
   bool infer = false;
+  std::optional<fl::AmpOptions> amp = {};
 };
 
 Work linear_regression() {
@@ -100,17 +103,45 @@ Work fluid_mnist() {
   return w;
 }
 
+template <class Optimizer>
+Work classifier(int64_t n, int64_t side, fl::Value (*logits)(fl::Value), Optimizer optimizer,
+                bool half) {
+  Work w{fl::Program("classifier"), {}, 3};
+  auto image = w.program.data("image", {fl::kBatch, 3, side, side}, fl::f32);
+  auto label = w.program.data("label", {fl::kBatch}, fl::i64);
+  auto loss = fl::mean(fl::softmax_cross_entropy(logits(image), label));
+  w.program.output("loss", loss);
+  fl::minimize(loss, optimizer);
+  w.batch = {.size = n,
+             .columns = {{"image", uniform({n, 3, side, side}, 0, 1)}, {"label", labels(n)}}};
+  if (half) w.amp = fl::AmpOptions{};
+  return w;
+}
+
+Work alexnet_b64(bool half) {
+  return classifier(
+      64, 227, [](fl::Value x) { return alexnet(x); }, fl::AdamW{.lr = 1e-4}, half);
+}
+
+Work resnet18_b128(bool half) {
+  return classifier(
+      128, 32, [](fl::Value x) { return resnet18(x); },
+      fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4}, half);
+}
+
 Work work_named(const std::string& name) {
   if (name == "linear_regression") return linear_regression();
   if (name == "seed_cnn") return seed_cnn(false);
   if (name == "seed_cnn_infer") return seed_cnn(true);
   if (name == "fluid_mnist") return fluid_mnist();
+  if (name == "alexnet" || name == "alexnet_bf16") return alexnet_b64(name == "alexnet_bf16");
+  if (name == "resnet18" || name == "resnet18_bf16") return resnet18_b128(name == "resnet18_bf16");
   throw fl::UserError("no workload '" + name + "'");
 }
 
 void serve(const std::string& name, const std::string& cache_dir, Clock::time_point start) {
   Work w = work_named(name);
-  fl::Executor exe(w.program, fl::cpu(), {.cache_dir = cache_dir});
+  fl::Executor exe(w.program, fl::cpu(), {.amp = w.amp, .cache_dir = cache_dir});
   if (w.infer) {
     exe.prepare({.predict = {w.batch.size}});
   } else {
@@ -121,7 +152,7 @@ void serve(const std::string& name, const std::string& cache_dir, Clock::time_po
   };
   step();
   const double first = seconds_since(start);
-  for (int i = 0; i < 10; ++i) step();
+  for (int i = 0; i < std::min(10, w.steps); ++i) step();
   std::printf(
       "{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld}\n",
       name.c_str(), first, exe.compile_report().compile_ms,

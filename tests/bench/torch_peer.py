@@ -1,11 +1,14 @@
 """One workload on PyTorch, measured when told: python torch_peer.py WORK eager|compile nchw|nhwc
 
-Prints {"ready": ..., "first_s": ...} when warm, then reads lines: for each it runs 50 steps (500 for
-linear_regression) and prints {"ms": milliseconds a step}. Ends with its input. A step is what a user
+Prints {"ready": ..., "first_s": ...} when warm, then reads lines: for each it runs 50 steps (STEPS has
+what differs) and prints {"ms": milliseconds a step}. Ends with its input. A step is what a user
 runs: move the batch in, train or infer, fetch the loss or the result as a number.
+
+python torch_peer.py WORK memory nchw|nhwc prints the peak bytes of tensors in an eager training step.
 """
 
 import json
+import os
 import sys
 import time
 
@@ -13,8 +16,12 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from torch_networks import alexnet, resnet18
+
 START = time.perf_counter()
 WORK, MODE, LAYOUT = sys.argv[1:4]
+HALF = WORK.endswith("_bf16")
 torch.manual_seed(0)
 
 
@@ -61,10 +68,13 @@ def trainer(model, x, y, loss_of, make_optimizer):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = forward(x, y)
+        with torch.autocast("cpu", torch.bfloat16, enabled=HALF):
+            loss = forward(x, y)
         loss.backward()
         optimizer.step()
         return loss.item()
+
+    step.parts = model, optimizer
 
     return step
 
@@ -87,6 +97,19 @@ def linear_regression():
     return trainer(nn.Linear(2, 1), x, y, F.mse_loss, lambda p: torch.optim.Adam(p, 0.1))
 
 
+def classifier(net, n, side, make_optimizer):
+    return trainer(net, torch.rand(n, 3, side, side), torch.randint(10, (n,)), F.cross_entropy, make_optimizer)
+
+
+def alexnet_b64():
+    return classifier(alexnet(), 64, 227, lambda p: torch.optim.AdamW(p, 1e-4, fused=True))
+
+
+def resnet18_b128():
+    return classifier(resnet18(), 128, 32,
+                      lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=5e-4, fused=True))
+
+
 WORKS = {
     "linear_regression": linear_regression,
     "seed_cnn": lambda: trainer(SeedCnn(), torch.rand(128, 1, 32, 32), torch.randint(10, (128,)),
@@ -94,13 +117,27 @@ WORKS = {
     "fluid_mnist": lambda: trainer(FluidMnist(), torch.rand(100, 1, 28, 28), torch.randint(10, (100,)),
                                    F.cross_entropy, lambda p: torch.optim.SGD(p, 0.01)),
     "seed_cnn_infer": lambda: inferrer(SeedCnn(), torch.rand(1, 1, 32, 32)),
+    "alexnet": alexnet_b64,
+    "alexnet_bf16": alexnet_b64,
+    "resnet18": resnet18_b128,
+    "resnet18_bf16": resnet18_b128,
 }
-STEPS = {"linear_regression": 500, "seed_cnn_infer": 500}.get(WORK, 50)
+STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "alexnet_bf16": 3,
+         "resnet18": 3, "resnet18_bf16": 3}.get(WORK, 50)
 
 step = WORKS[WORK]()
 step()
 first = time.perf_counter() - START
-for _ in range(10):
+if MODE == "memory":
+    from torch.distributed._tools.mem_tracker import MemTracker
+    tracker = MemTracker()
+    tracker.track_external(*step.parts)
+    with tracker:
+        step()
+    peak = tracker.get_tracker_snapshot("peak")[torch.device("cpu")]
+    print(json.dumps({"peak_bytes": {str(kind): size for kind, size in peak.items()}}))
+    sys.exit()
+for _ in range(min(10, STEPS)):
     step()
 print(json.dumps({"ready": WORK, "first_s": first, "version": torch.__version__,
                   "threads": torch.get_num_threads()}), flush=True)

@@ -1,0 +1,50 @@
+"""The networks of frontend/examples in PyTorch, for goldens and benchmarks."""
+
+import torch.nn.functional as F
+from torch import nn
+
+
+class ConvBn(nn.Module):
+    def __init__(self, channels, filters, kernel, stride):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, filters, kernel, stride, kernel // 2, bias=False)
+        self.bn = nn.BatchNorm2d(filters)
+
+    def forward(self, x):
+        return self.bn(self.conv(x))
+
+
+class Block(nn.Module):
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.a = ConvBn(channels, filters, 3, stride)
+        self.b = ConvBn(filters, filters, 3, 1)
+        same = stride == 1 and channels == filters
+        self.shortcut = nn.Identity() if same else ConvBn(channels, filters, 1, stride)
+
+    def forward(self, x):
+        h = self.b(F.relu(self.a(x), inplace=True))
+        return F.relu(h + self.shortcut(x), inplace=True)
+
+
+def resnet18(width=64):
+    """torchvision's, with the stem for small images."""
+    layers, channels = [ConvBn(3, width, 3, 1), nn.ReLU(inplace=True)], width
+    for stage in range(4):
+        for block in range(2):
+            layers.append(Block(channels, width << stage, 2 if stage > 0 and block == 0 else 1))
+            channels = width << stage
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
+
+
+def alexnet(width=64, dropout=0.5):
+    """torchvision's."""
+    relu = lambda: nn.ReLU(inplace=True)
+    conv = lambda i, o, *window: [nn.Conv2d(i * width, o * width, *window), relu()]
+    pool = nn.MaxPool2d(3, 2)
+    return nn.Sequential(
+        nn.Conv2d(3, width, 11, 4, 2), relu(), pool, *conv(1, 3, 5, 1, 2), pool,
+        *conv(3, 6, 3, 1, 1), *conv(6, 4, 3, 1, 1), *conv(4, 4, 3, 1, 1), pool,
+        nn.AdaptiveAvgPool2d(6), nn.Flatten(), nn.Dropout(dropout),
+        nn.Linear(144 * width, 64 * width), relu(), nn.Dropout(dropout),
+        nn.Linear(64 * width, 64 * width), relu(), nn.Linear(64 * width, 10))
