@@ -47,7 +47,8 @@ class Executable {
   /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
   /// DeviceError says whether variables were written by then; the next run starts anew.
   virtual Status run(Slots slots) = 0;
-  /// Who sees the next runs; null: nobody.
+  /// Who sees the next runs; null: nobody. A run that is seen stays within this process: sums over
+  /// processes are left out, and all that is made of them.
   virtual void watch(Watch watch) = 0;
 };
 

@@ -163,7 +163,8 @@ class Executor::Impl {
     check(options_.check_finite, "first_nonfinite() without check_finite");
     PreparedStep* step = find(Mode::train, batch);
     check(step != nullptr, "first_nonfinite() without a step before it");
-    return session_.first_nonfinite(*step, batch);
+    const std::string here = session_.first_nonfinite(*step, batch);
+    return communicator_ ? first_said(*communicator_, options_.world, here) : here;
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
@@ -239,9 +240,6 @@ class Executor::Impl {
 
   static std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
     if (options.world.size == 1) return nullptr;
-    if (options.check_finite) {
-      throw UserError("check_finite runs a step again in one process, not in several");
-    }
     return make_communicator(options.world, options.first_timeout);
   }
 
@@ -254,7 +252,8 @@ class Executor::Impl {
       if (name != "seed" && name != "threads") options += name + " " + value + ", ";
     }
     const Buckets& b = options_.buckets;
-    agree("set of options", fmt::format("{}buckets {} {}", options, b.first_bytes, b.bytes));
+    agree("set of options", fmt::format("{}buckets {} {}, check_finite {}", options, b.first_bytes,
+                                        b.bytes, options_.check_finite));
     broadcast();
     communicator_->set_timeout(options_.comm_timeout);
   }

@@ -137,7 +137,9 @@ class Executor {
   /// With check_finite, after a step that was skipped or whose loss is not finite: runs it again on
   /// its batch, as nothing that it reads has changed, and looks at every result. Says which op gave
   /// the first that is not finite, with its place in the user's source; "" when all are. Changes
-  /// nothing. The step's outputs stay valid.
+  /// nothing. The step's outputs stay valid. A call of all ranks, each of which looks at its own
+  /// part: they get what the lowest rank found, "rank 1: ...", and "" where only a sum over ranks
+  /// is not finite.
   std::string first_nonfinite(const Batch& batch);
 
   /// Nothing when the loss is not scaled.

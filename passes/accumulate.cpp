@@ -29,6 +29,8 @@ class Accumulation {
       graph_.erase_if(is_store);
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
+      Value& loss = recipe_.directive().operands.at(0);
+      loss = zeros_like(loss);
       std::erase_if(graph_.outputs, [](const ir::Output& o) { return !adds_up(o); });
       return;
     }

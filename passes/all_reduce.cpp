@@ -12,8 +12,11 @@ namespace {
 /// whatever part of the batch they have: so these follow the recipe, not the order of the ops.
 class Reduction {
  public:
-  Reduction(ir::Graph& graph, const Recipe& recipe, const Buckets& buckets)
-      : graph_(graph), recipe_(recipe), buckets_(buckets) {}
+  Reduction(ir::Graph& graph, const Recipe& recipe, const Options& options)
+      : graph_(graph),
+        recipe_(recipe),
+        buckets_(options.buckets),
+        check_finite_(options.check_finite) {}
 
   void run() {
     reduce_gradients();
@@ -62,15 +65,19 @@ class Reduction {
   /// All in one message, in f64.
   void reduce_outputs() {
     Values parts;
-    for (const Summand& summand : summands(graph_)) {
-      ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
-      parts.push_back(cast(summand.value, f64));
-    }
+    for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
+    Value& loss = recipe_.directive().operands.at(0);
+    if (check_finite_) parts.push_back(loss);  // whether it is finite decides for all ranks
     if (parts.empty()) return;
+    for (Value& part : parts) {
+      ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
+      part = cast(part, f64);
+    }
     const Values sums = all_reduce(parts);
     size_t i = 0;
     replace_summands(graph_,
                      [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
+    if (check_finite_) loss = sums.back();
   }
 
   Values all_reduce(const Values& parts) {
@@ -81,6 +88,7 @@ class Reduction {
   ir::Graph& graph_;
   const Recipe& recipe_;
   const Buckets& buckets_;
+  bool check_finite_;
   int64_t number_ = 0;
   std::map<size_t, Value> cast_;
 };
@@ -89,7 +97,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || options.world == 1) return false;
-  Reduction(graph, Recipe(*directive), options.buckets).run();
+  Reduction(graph, Recipe(*directive), options).run();
   move_last(graph, directive);
   return true;
 }

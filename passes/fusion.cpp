@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/rewrite.h"
+
 namespace fluid {
 namespace {
 
@@ -62,8 +64,14 @@ bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(o
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
+  const ir::Op* exchange = nullptr;
   for (const auto& op : graph.ops) {
     positions_[op.get()] = positions_.size();
+    if (is_exchange(*op)) {
+      if (exchange != nullptr) exchange_before_[op.get()] = exchange;
+      if (exchange != nullptr) exchange_after_[exchange] = op.get();
+      exchange = op.get();
+    }
     auto group = std::make_unique<FusionGroup>();
     group->ops = {op.get()};
     group->fusible = is_groupable(*op);

@@ -65,6 +65,8 @@ class Fusion {
   std::unordered_map<const ir::Op*, size_t> positions_;
   std::vector<const ir::Op*> landmarks_;  ///< at most 64
   std::map<Value, std::vector<ir::Op*>> uses_;
+  /// Exchanges have one order on all processes: each waits for the one before.
+  std::unordered_map<const ir::Op*, const ir::Op*> exchange_before_, exchange_after_;
   std::set<Value> graph_outputs_;
 };
 

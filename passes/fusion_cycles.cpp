@@ -58,6 +58,8 @@ std::vector<FusionGroup*> Fusion::sources(const FusionGroup& group) const {
       FusionGroup* source = group_of(v.op());
       if (source != &group) sources.push_back(source);
     }
+    const auto before = exchange_before_.find(op);
+    if (before != exchange_before_.end()) sources.push_back(group_of(before->second));
   }
   return sources;
 }
@@ -73,6 +75,8 @@ std::vector<FusionGroup*> Fusion::readers(const FusionGroup& group) const {
         if (reader != &group) readers.push_back(reader);
       }
     }
+    const auto after = exchange_after_.find(op);
+    if (after != exchange_after_.end()) readers.push_back(group_of(after->second));
   }
   return readers;
 }

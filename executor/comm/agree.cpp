@@ -1,5 +1,6 @@
 #include "executor/comm/agree.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "ir/error.h"
@@ -18,6 +19,19 @@ void agree(Communicator& all, const World& world, const std::string& what, uint6
   }
   if (ranks.empty()) return;
   throw UserError("rank " + ranks + " has another " + what + " than rank 0: start all ranks alike");
+}
+
+std::string first_said(Communicator& all, const World& world, const std::string& text) {
+  std::vector<double> lengths(static_cast<size_t>(world.size));
+  lengths[static_cast<size_t>(world.rank)] = static_cast<double>(text.size());
+  all.all_reduce(lengths.data(), world.size, f64);
+  const auto said = std::ranges::find_if(lengths, [](double length) { return length > 0; });
+  if (said == lengths.end()) return "";
+  std::string first = text;
+  first.resize(static_cast<size_t>(*said));
+  const auto rank = static_cast<int>(said - lengths.begin());
+  all.broadcast(first.data(), static_cast<int64_t>(first.size()), rank);
+  return "rank " + std::to_string(rank) + ": " + first;
 }
 
 }  // namespace fluid

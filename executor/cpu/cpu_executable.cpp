@@ -1,6 +1,8 @@
 #include "executor/cpu/cpu_executable.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "executor/cpu/parallel.h"
 #include "ops/source_kind.h"
@@ -112,6 +114,18 @@ void CpuExecutable::await_exchanges() {
       const auto number = numbers.find(root_of(v).op());
       if (number != numbers.end()) step.awaits = std::max(step.awaits, number->second);
     }
+  }
+  mark_sums();
+}
+
+void CpuExecutable::mark_sums() {
+  std::set<const ir::Op*> made;
+  for (Step& step : steps_) {
+    step.of_sums =
+        step.exchanged >= 0 || std::ranges::any_of(step.op->operands, [&](const Value& v) {
+          return made.contains(root_of(v).op());
+        });
+    if (step.of_sums) made.insert(step.op);
   }
 }
 
@@ -229,6 +243,10 @@ Status CpuExecutable::run_steps(size_t slots) {
   if (guard_) guard_->start();
   bool updated = false;
   for (const Step& step : steps_) {
+    if (watch_ && step.of_sums) {
+      if (guard_) guard_->after(step.position, *step.op);
+      continue;
+    }
     if (step.awaits > 0) sums_->wait(step.awaits);
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};
     if (step.updates) {

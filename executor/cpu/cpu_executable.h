@@ -32,6 +32,7 @@ struct Step {
   int64_t copy_bytes = 0;
   int64_t exchanged = -1;  ///< when >= 0; of operand 0's dtype
   size_t awaits = 0;       ///< sums that must be there first
+  bool of_sums = false;    ///< a sum over all processes, or made of one
   std::vector<BufferRef> refs;
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
   std::array<LibraryCall, 4> calls;           ///< likewise
@@ -57,6 +58,7 @@ class CpuExecutable : public Executable {
   void add_generated(Step step, const kir::Kernel& kernel);
   void add_exchange(Step step);
   void await_exchanges();
+  void mark_sums();
   Status run_steps(size_t slots);
   /// Where the workspace of `op` is, which must have room for `bytes`.
   int64_t workspace(const ir::Op& op, int64_t bytes) const;

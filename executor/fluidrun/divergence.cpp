@@ -50,7 +50,8 @@ std::string Divergence::explain(const Batch& batch, const Outputs& outputs, int6
                                 bool skipped) {
   const double loss = loss_.empty() ? 0 : outputs[loss_].item();
   if (!skipped && std::isfinite(loss)) return "";
-  const std::string where = executor_.first_nonfinite(batch);
+  std::string where = executor_.first_nonfinite(batch);
+  if (where.empty()) where = "what each rank computes is finite, the sum over ranks is not";
   if (!skipped) diverged(fmt::format("'{}' is {} ({})", loss_, loss, where), step);
   return where;
 }

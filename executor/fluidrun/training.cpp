@@ -275,7 +275,7 @@ class Training {
   void explain_overflow(const Batch& batch, const Outputs& outputs, bool skipped,
                         Progress& progress) {
     const std::string where = divergence_->explain(batch, outputs, steps_, skipped);
-    if (!skipped) return;
+    if (!skipped || !leads()) return;
     progress.clear();
     fmt::print(stderr, "step {} skipped: {}\n", steps_, where);
   }

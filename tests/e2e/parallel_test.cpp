@@ -68,6 +68,26 @@ TEST_F(Parallel, GoesOnFromACheckpointWithOtherRanks) {
   }
 }
 
+TEST_F(Parallel, TheRankWhoseSamplesOverflowSaysSo) {
+  std::ofstream csv(dir_.file("rows.csv"));
+  csv << "a,b,y\n";
+  for (int row = 0; row < 12; ++row) csv << (row == 9 ? "3e38,1,1\n" : "1,2,3\n");
+  csv.close();
+  const std::string flags =
+      " --nproc 2 --log-dir logs -- train line.fir --data 'csv:rows.csv?label=y&shuffle=0' "
+      "--batch 2 --check-finite --cache-dir cache ";
+  const Result half = run("launch" + flags + "--amp o1 --amp-dtype f16");
+  EXPECT_EQ(half.code, 0) << half.output;
+  EXPECT_NE(half.output.find("\nstep 3 skipped: rank 0: "), std::string::npos) << half.output;
+  EXPECT_EQ(half.output.find("skipped: ", half.output.find("skipped: ") + 1), std::string::npos)
+      << "said once: " << half.output;
+  const Result full = run("launch" + flags);
+  EXPECT_EQ(full.code, 1) << full.output;
+  EXPECT_NE(full.output.find("'loss' is inf (rank 0: square: element 1 of its result "),
+            std::string::npos)
+      << full.output;
+}
+
 TEST_F(Parallel, RanksThatWereStartedDifferentlyAreTold) {
   std::ofstream(dir_.file("differing"))
       << "exec " << kFluidrun << " " << train("") << " --batch $((10 + RANK))\n";

@@ -10,7 +10,7 @@
 #include "ops/operators.h"
 #include "ops/source_kind.h"
 #include "passes/loss_scale.h"
-#include "tests/support/errors.h"
+#include "tests/support/processes.h"
 #include "tests/support/training.h"
 
 namespace fluid {
@@ -135,12 +135,92 @@ TEST(NonFinite, InAnySliceKeepsTheStepFromBeingApplied) {
   EXPECT_EQ(exe.first_nonfinite(bad), "element 5 of feed 'x' is nan");
 }
 
-TEST(NonFinite, IsLookedForInOneProcess) {
-  const Program net = network([](Value v) { return v; });
-  ExecutorOptions options{.check_finite = true};
-  options.world.size = 2;
-  expect_user_error([&] { Executor(net, cpu(), options); },
-                    "check_finite runs a step again in one process, not in several");
+/// What each rank is told of a step on `values`, of each rank's samples: it is not
+/// applied on any, and training goes on alike. A rank whose value is 0 has no samples.
+std::vector<std::string> told(const Program& net, ExecutorOptions options,
+                              const std::vector<float>& values) {
+  const auto share = [](const std::vector<float>& of, const World& world) {
+    Batch batch = batch_of(of[static_cast<size_t>(world.rank)]);
+    for (int rank = 0; rank < world.size; ++rank) {
+      if (of[static_cast<size_t>(rank)] == 0) continue;
+      if (rank < world.rank) batch.first += kSamples;
+      batch.whole += kSamples;
+    }
+    if (of[static_cast<size_t>(world.rank)] == 0) batch.size = 0;
+    if (batch.size == 0) batch.columns[0].second = Tensor(f32, {0, kWidth});
+    return batch;
+  };
+  return testing::Ranks(
+             static_cast<int>(values.size()),
+             [&](const World& world) {
+               options.world = world;
+               options.threads = 1;
+               options.check_finite = true;
+               Executor exe(net, cpu(), options);
+               exe.prepare({.train = {kSamples, 0}});
+               const std::vector<float> good(values.size(), 0.01F);
+               exe.run(share(good, world));
+               const std::vector<std::byte> before = parameter_bytes(exe);
+               exe.run(share(values, world));
+               std::string text = exe.first_nonfinite(share(values, world));
+               if (parameter_bytes(exe) != before) text += ", but parameters have changed";
+               exe.run(share(good, world));
+               if (parameter_bytes(exe) == before) text += ", but training does not go on";
+               const std::vector<std::byte> after = parameter_bytes(exe);
+               exe.agree("set of parameters",
+                         std::string(reinterpret_cast<const char*>(after.data()), after.size()));
+               return text;
+             })
+      .results();
+}
+
+void expect_told(const std::vector<std::string>& texts, const std::string& rank, int line,
+                 const std::string& what) {
+  for (const std::string& text : texts) {
+    EXPECT_EQ(text, texts[0]);
+    ASSERT_TRUE(text.starts_with(rank)) << text;
+    EXPECT_EQ(text.find(", but"), std::string::npos) << text;
+    if (line > 0) expect_named(text.substr(rank.size()), line, what);
+  }
+}
+
+TEST(NonFinite, OfOneRankIsToldToAll) {
+  int line = 0;
+  const Program net = network([&](Value v) {
+    line = __LINE__ + 1;
+    return v * 300.0;
+  });
+  const Program plain = network([](Value v) { return v; });
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const ExecutorOptions half{.amp = kHalf}, sliced{.amp = kHalf, .micro_batches = 3};
+  expect_told(told(net, half, {0.01F, 1000}), "rank 1: ", line, "mul: element ");
+  expect_told(told(net, sliced, {1000, 0}), "rank 0: ", line, "mul: element ");
+  expect_told(told(net, {}, {1e37F, 0.01F}), "rank 0: ", line, "mul: element ");
+  expect_told(told(plain, {.micro_batches = 3}, {0, nan}), "rank 1: element 0 of feed 'x' is nan",
+              0, "");
+}
+
+TEST(NonFinite, OfOneRanksBackwardIsToldToAll) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, kWidth}, f32);
+  const Value first =
+      linear(x, {.units = kWidth, .bias = false, .weight_init = Init::constant(0.1)});
+  const int line = __LINE__ + 1;
+  const Value root = sqrt(first);  // has no slope at 0, which a small number is in f16
+  const Value loss = mean(square(linear(root, {.units = 1})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 1e-4});
+  expect_told(told(net, {.amp = kHalf}, {0.01F, 1e-30F}), "rank 1: ", line, "");
+}
+
+TEST(NonFinite, ASumOverRanksIsOfNoRank) {
+  Program net("sum");
+  const Value x = net.data("x", {kBatch, kWidth}, f32);
+  const Value loss = mean(square(linear(x, {.units = 1, .weight_init = Init::constant(1)})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.01});
+  const ExecutorOptions options{.amp = kHalf, .buckets = {.dtype = f16}};
+  expect_told(told(net, options, {30, 0.01F, 30}), "", 0, "");
 }
 
 TEST(NonFinite, IsFoundInWhatTheStepGets) {
