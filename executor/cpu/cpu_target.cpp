@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kCallSeconds = 2e-6;         // one parallel region
 constexpr double kGeneratedEfficiency = 0.6;  // of the peak, in a register-tiled contraction
+constexpr double kOutOfCache = 0.1;           // of that, where no tensor fits the second cache
 constexpr double kOtherLayout = 0.25;  // of that, where images have another layout than filters
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
@@ -53,16 +54,18 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   double bytes = cost.bytes;
   int64_t widest = 1;
   double touched = 0;
+  bool out_of_cache = !def_of(op).kernels->empty();  // the loops of a contraction are not blocked
   for (const auto* types : {&in, &out}) {
     for (const Type& t : *types) {
       touched += static_cast<double>(t.bytes_at(1));
+      out_of_cache &= t.bytes_at(1) >= cpu_.l2_bytes;
       if (is_float(t.dtype)) widest = std::max(widest, size_of(compute_dtype(t.dtype)));
     }
   }
   if (bytes < 0) bytes = touched;
   const double flops_rate = cpu_.gflops_f32 * 1e9 * cpu_.threads * 4.0 /
                             static_cast<double>(std::max<int64_t>(widest, 4)) *
-                            kGeneratedEfficiency;
+                            kGeneratedEfficiency * (out_of_cache ? kOutOfCache : 1);
   const auto laid_out = [](const Type& t) { return t.layout.has_value(); };
   const bool other_layout = !def_of(op).kernels->empty() && (std::ranges::any_of(in, laid_out) ||
                                                              std::ranges::any_of(out, laid_out));

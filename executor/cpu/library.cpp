@@ -44,7 +44,8 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   check(graph != nullptr, "fused op without its body");
   const Body body(*graph);
   const Chain epilogue(body.ops.begin() + 1, body.ops.end());
-  auto kernel = std::make_shared<OnednnKernel>(*body.ops.at(0), epilogue, batch);
+  auto kernel = std::make_shared<OnednnKernel>(fused.attrs.get<std::string>("kernel"),
+                                               *body.ops.at(0), epilogue, batch);
   const size_t operands = fused.operands.size();
   LibraryBinder bind = [=](void* const* buffers, void* workspace) -> LibraryCall {
     std::vector<void*> own;

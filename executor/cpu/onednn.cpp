@@ -17,21 +17,22 @@ constexpr double kCallSeconds = 4e-6;  // entering the library and a parallel re
 struct Kind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
-  int channel_axis;  ///< from the end, where a bias goes
+  int channel_axis;       ///< from the end, where a bias goes
+  bool winograd = false;  ///< by transformed tiles, with fewer products
 };
 
-constexpr Kind kKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
-                           {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
-                           {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
-                           {"onednn.matmul", plan_matmul, 1}};
+constexpr Kind kKinds[] = {
+    {"onednn.conv2d", plan_conv2d, 3},
+    {"onednn.conv2d_winograd", plan_conv2d_winograd, 3, true},
+    {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
+    {"onednn.conv2d_grad_input_winograd", plan_conv2d_grad_input_winograd, 3, true},
+    {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
+    {"onednn.conv2d_grad_filter_winograd", plan_conv2d_grad_filter_winograd, 4, true},
+    {"onednn.matmul", plan_matmul, 1}};
 
-const Kind* kind_of_op(const ir::Op& op) {
-  for (const LibraryKernel& kernel : *def_of(op).kernels) {
-    for (const Kind& kind : kKinds) {
-      if (kernel.place == On::cpu && kernel.name == kind.kernel) return &kind;
-    }
-  }
-  return nullptr;
+const Kind* kind_named(std::string_view kernel) {
+  const Kind* kind = std::ranges::find(kKinds, kernel, &Kind::kernel);
+  return kind != std::end(kKinds) ? kind : nullptr;
 }
 
 Type concrete(Type type, int64_t batch) {
@@ -169,14 +170,32 @@ double efficiency(const OnednnTask& task, const Kind& kind, int lanes) {
   return (used == 1 ? 0.97 : lanes_used) * (one_channel ? 0.65 : 1);
 }
 
+/// Operations at the peak's rate that take as long as Winograd's F(4x4, 3x3) (Lavin and Gray, CVPR
+/// 2016): 36 products for 16 results of 9 taps, between 36 transformed elements for every 16 of an
+/// image. What one of those costs is from runs of 64 to 384 channels on two cores with AVX-512.
+double winograd_flops(const OnednnTask& task, const Kind& kind, double flops) {
+  constexpr double kTile = 4, kProducts = 36.0 / 16, kTaps = 9, kTransform = 175;
+  const bool gives_filter = kind.channel_axis == 4;
+  const Type& other = gives_filter ? task.operands[1] : task.result;
+  const auto numel = [](const Type& t) { return static_cast<double>(t.shape.numel().size); };
+  const auto whole_tiles = [&](const Dim& d) {
+    const auto n = static_cast<double>(d.size);
+    return std::ceil(n / kTile) * kTile / n;
+  };
+  const Shape& image = task.operands[0].shape;
+  return whole_tiles(image[2]) * whole_tiles(image[3]) * kProducts *
+         (flops / kTaps + kTransform * (numel(task.operands[0]) + numel(other)));
+}
+
 double predicted_seconds(const OnednnTask& task, const Kind& kind, const OnednnRates& rates) {
   const std::vector<Type> out = {task.result};
   const Cost cost = (*def_of(task.op).cost)(CostCtx{task.operands, out, task.op.attrs});
   auto bytes = static_cast<double>(task.result.bytes_at(1));
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
-  const double rate = rates.flops * efficiency(task, kind, rates.vector_lanes) * 4 /
-                      static_cast<double>(size_of(task.result.dtype));
-  return kCallSeconds + std::max(cost.flops / rate, bytes / rates.bytes);
+  const double flops = kind.winograd ? winograd_flops(task, kind, cost.flops)
+                                     : cost.flops / efficiency(task, kind, rates.vector_lanes);
+  const double rate = rates.flops * 4 / static_cast<double>(size_of(task.result.dtype));
+  return kCallSeconds + std::max(flops / rate, bytes / rates.bytes);
 }
 
 /// The claim of layouts as the primitive wants them; empty when one cannot be said.
@@ -192,6 +211,30 @@ std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan
   }
   claim.workspace = aligned(plan.workspace.get_size());
   return claim;
+}
+
+/// How one routine would run the op, unless those before it are predicted to be faster.
+void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates, const Kind& kind,
+                std::vector<Claim>& claims) {
+  const auto task = task_of(op, epilogue, 1, kind);
+  const auto plan = task ? kind.plan(*task) : std::nullopt;
+  if (!plan || plan->implementation.find("ref") != std::string::npos) return;
+  const Claim bare = {.kernel = std::string(kind.kernel),
+                      .seconds = predicted_seconds(*task, kind, rates),
+                      .keeps_nan = !task->epilogue.relu};  // oneDNN's relu makes 0 of it
+  if (std::ranges::any_of(claims, [&](const Claim& c) { return c.seconds <= bare.seconds; })) {
+    return;
+  }
+  if (auto claim = claim_wanted(*task, *plan, bare)) claims.push_back(std::move(*claim));
+  const Reordered reordered(*plan);
+  if (reordered.moved_bytes == 0) return;
+  Claim as_given = bare;
+  as_given.workspace = reordered.workspace();
+  for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
+  as_given.results = {task->result.layout};
+  as_given.seconds += kCallSeconds * static_cast<double>(reordered.moves()) +
+                      2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
+  claims.push_back(as_given);
 }
 
 }  // namespace
@@ -214,24 +257,12 @@ dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue) {
 
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
                                  const OnednnRates& rates) {
-  const Kind* kind = kind_of_op(op);
-  const auto task = kind != nullptr ? task_of(op, epilogue, 1, *kind) : std::nullopt;
-  const auto plan = task ? kind->plan(*task) : std::nullopt;
-  if (!plan || plan->implementation.find("ref") != std::string::npos) return {};
-  const Claim bare = {.kernel = std::string(kind->kernel),
-                      .seconds = predicted_seconds(*task, *kind, rates),
-                      .keeps_nan = !task->epilogue.relu};  // oneDNN's relu makes 0 of it
   std::vector<Claim> claims;
-  if (auto claim = claim_wanted(*task, *plan, bare)) claims.push_back(std::move(*claim));
-  const Reordered reordered(*plan);
-  if (reordered.moved_bytes == 0) return claims;
-  Claim as_given = bare;
-  as_given.workspace = reordered.workspace();
-  for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
-  as_given.results = {task->result.layout};
-  as_given.seconds += kCallSeconds * static_cast<double>(reordered.moves()) +
-                      2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
-  claims.push_back(as_given);
+  for (const LibraryKernel& kernel : *def_of(op).kernels) {
+    const Kind* kind = kernel.place == On::cpu ? kind_named(kernel.name) : nullptr;
+    if (kind != nullptr) add_claims(op, epilogue, rates, *kind, claims);
+  }
+  std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
   return claims;
 }
 
@@ -274,11 +305,12 @@ void OnednnCall::run() const {
   }
 }
 
-OnednnKernel::OnednnKernel(const ir::Op& op, const Chain& epilogue, int64_t batch) {
-  const Kind* kind = kind_of_op(op);
+OnednnKernel::OnednnKernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+                           int64_t batch) {
+  const Kind* kind = kind_named(kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
-  if (!plan) throw DeviceError("oneDNN has no kernel for " + op.name);
+  if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
   impl_ = std::make_unique<Impl>(Impl{Reordered(std::move(*plan))});
 }
 

@@ -3,6 +3,7 @@
 // oneDNN's convolutions and matrix products as kernels of the CPU. No oneDNN type appears here.
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "passes/target.h"
@@ -41,11 +42,11 @@ class OnednnCall {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The kernel of a claim, for the layouts in the types of the op and its epilogue (the last op's
-/// result is the kernel's result). Throws DeviceError when oneDNN has none.
+/// The kernel that a claim names, for the layouts in the types of the op and its epilogue (the last
+/// op's result is the kernel's result). Throws DeviceError when oneDNN has none.
 class OnednnKernel {
  public:
-  OnednnKernel(const ir::Op& op, const Chain& epilogue, int64_t batch);
+  OnednnKernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue, int64_t batch);
   ~OnednnKernel();
   OnednnKernel(OnednnKernel&&) noexcept;
 

@@ -43,6 +43,10 @@ dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue);
 std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task);
+/// The same by Winograd's algorithm: 3x3 filters and stride 1, in blocked layouts of its own.
+std::optional<OnednnPlan> plan_conv2d_winograd(const OnednnTask& task);
+std::optional<OnednnPlan> plan_conv2d_grad_input_winograd(const OnednnTask& task);
+std::optional<OnednnPlan> plan_conv2d_grad_filter_winograd(const OnednnTask& task);
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task);
 
 }  // namespace fluid

@@ -42,7 +42,7 @@ OpDef conv2d_op() {
                                                  0);
                         return ReduceBody{{w[1], w[2], w[3]}, x * c.read(1, {o, i, ky, kx})};
                       }},
-      .kernels = {{On::cpu, "onednn.conv2d"}},
+      .kernels = {{On::cpu, "onednn.conv2d"}, {On::cpu, "onednn.conv2d_winograd"}},
       .version = 1,
   };
 }

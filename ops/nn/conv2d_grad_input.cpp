@@ -50,7 +50,8 @@ OpDef conv2d_grad_input_op() {
                    return ReduceBody{{outputs, window.y.covers(), window.x.covers()},
                                      guard(valid, product, 0)};
                  }},
-      .kernels = {{On::cpu, "onednn.conv2d_grad_input"}},
+      .kernels = {{On::cpu, "onednn.conv2d_grad_input"},
+                  {On::cpu, "onednn.conv2d_grad_input_winograd"}},
       .version = 1,
   };
 }

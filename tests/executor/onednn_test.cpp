@@ -141,7 +141,7 @@ void run_claim(Program& p, const Claim& claim, const Tensor& expected) {
   Type& out = p.chain.back()->results[0].type;
   out = with_layout(out, claim.results.at(0));
   memory.emplace_back(static_cast<size_t>(out.bytes_at(1)), std::byte{0x55});
-  const OnednnKernel kernel(*p.chain[0], p.epilogue(), 1);
+  const OnednnKernel kernel(claim.kernel, *p.chain[0], p.epilogue(), 1);
   ASSERT_EQ(kernel.workspace(), claim.workspace);
   std::vector<std::byte> workspace(static_cast<size_t>(kernel.workspace()) + 64);
   std::vector<void*> buffers;
@@ -150,7 +150,8 @@ void run_claim(Program& p, const Claim& claim, const Tensor& expected) {
   call.run();
   call.run();
   const Tensor result = plain_of(memory.back(), out);
-  const double tolerance = p.dtype == f32 ? 2e-5 : 2e-2;
+  const double transformed = claim.kernel.ends_with("_winograd") ? 10 : 1;
+  const double tolerance = p.dtype == f32 ? 2e-5 * transformed : 2e-2;
   for (int64_t i = 0; i < result.numel(); ++i) {
     const double wanted = expected.at(i);
     ASSERT_NEAR(result.at(i), wanted, tolerance * (1 + std::abs(wanted))) << "element " << i;
@@ -218,6 +219,36 @@ TEST(Onednn, Conv2dGradients) {
   const Value x = for_filter.feed(input.shape), gradient = for_filter.feed({2, 32, 7, 7});
   for_filter.then(conv2d_grad_filter(x, gradient, {.filter = filter}));
   check_claims(for_filter, 2);
+}
+
+// All claims are right, and the first is Winograd's where that is worth it: with many channels.
+void expect_winograd(Program& p, bool first) {
+  run_claims(p);
+  const std::vector<Claim> claims = onednn_claims(*p.chain[0], p.epilogue(), kRates);
+  ASSERT_FALSE(claims.empty());
+  EXPECT_EQ(claims.front().kernel.ends_with("_winograd"), first) << claims.front().kernel;
+}
+
+TEST(Onednn, WinogradForManyChannels) {
+  for (const int64_t channels : {32, 128}) {
+    SCOPED_TRACE(channels);
+    const Type image = {f32, {2, channels, 7, 8}, {}}, filter = {f32, {128, channels, 3, 3}, {}};
+    const Type result = {f32, {2, 128, 7, 8}, {}};
+    Program forward, for_input, for_filter;
+    const Value x = forward.feed(image.shape), w = forward.feed(filter.shape);
+    const Value y = conv2d(x, w, {.padding = 1});
+    forward.then(y);
+    forward.then(y + reshape(forward.feed({128}), Shape{128, 1, 1}));
+    expect_winograd(forward, channels == 128);
+    const Value dy = for_input.feed(result.shape);
+    for_input.then(
+        conv2d_grad_input(dy, for_input.feed(filter.shape), {.padding = 1, .input = image}));
+    expect_winograd(for_input, channels == 128);
+    const Value seen = for_filter.feed(image.shape);
+    for_filter.then(
+        conv2d_grad_filter(seen, for_filter.feed(result.shape), {.padding = 1, .filter = filter}));
+    expect_winograd(for_filter, channels == 128);
+  }
 }
 
 struct Case {
@@ -348,7 +379,8 @@ TEST(Onednn, ClaimsNothingThatItCannotDo) {
   const Value other = exp(y), row_bias = y + p.feed({2, 1});
   EXPECT_TRUE(onednn_claims(*y.op(), {other.op()}, kRates).empty());
   EXPECT_TRUE(onednn_claims(*y.op(), {row_bias.op()}, kRates).empty());
-  EXPECT_THROW(OnednnKernel(*other.op(), {}, 1), DeviceError);
+  EXPECT_THROW(OnednnKernel("onednn.exp", *other.op(), {}, 1), DeviceError);
+  EXPECT_THROW(OnednnKernel("onednn.matmul", *x.op(), {}, 1), DeviceError);
 }
 
 }  // namespace
