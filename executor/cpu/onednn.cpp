@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "executor/cpu/onednn_half_copy.h"
 #include "executor/cpu/onednn_memory.h"
 #include "executor/cpu/onednn_plan.h"
 #include "ops/table.h"
@@ -104,6 +105,14 @@ bool fits_onednn(const Type& type) {
       type.shape, [](const Dim& d) { return d.size <= std::numeric_limits<int32_t>::max(); });
 }
 
+/// What oneDNN computes for a task in f16, of which its kernels for CPUs know nothing.
+void widen(OnednnTask& task) {
+  task.widened = true;
+  task.result.dtype = DType::f32;
+  for (Type& t : task.operands) t.dtype = DType::f32;
+  if (task.epilogue.bias) task.epilogue.bias->dtype = DType::f32;
+}
+
 std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
                                   const Kind& kind) {
   const auto epilogue = match(op, chain, kind.channel_axis, batch);
@@ -111,12 +120,14 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   const ir::Op& last = chain.empty() ? op : *chain.back();
   OnednnTask task{op, {}, concrete(last.results[0].type, batch), *epilogue};
   for (const Value& v : op.operands) task.operands.push_back(concrete(v.type(), batch));
+  const DType dtype = task.result.dtype;
   for (const Type& t : task.operands) {
-    if (t.dtype != task.result.dtype || t.shape.numel().size == 0) return std::nullopt;
+    if (t.dtype != dtype || t.shape.numel().size == 0) return std::nullopt;
     if (!fits_onednn(t)) return std::nullopt;
   }
-  if (!onednn_dtype(task.result.dtype) || task.result.shape.numel().size == 0) return std::nullopt;
-  if (!fits_onednn(task.result)) return std::nullopt;
+  if (task.result.shape.numel().size == 0 || !fits_onednn(task.result)) return std::nullopt;
+  if (dtype == DType::f16) widen(task);
+  if (!onednn_dtype(task.result.dtype)) return std::nullopt;
   return task;
 }
 
@@ -124,20 +135,23 @@ std::string name_of(dnnl_status_t status) {
   return status == dnnl_out_of_memory ? "out of memory" : "error " + std::to_string(status);
 }
 
-/// A primitive with reorders around it where the memory given is not as it wants it.
-/// The workspace holds the scratch of whichever primitive runs, then the reordered tensors.
+/// A primitive with copies around it where the memory given is not as it wants it.
+/// The workspace holds the scratch of whichever primitive runs, then the copied tensors.
 struct Reordered {
   OnednnPlan plan;
+  bool widens;                                         ///< all that is given is f16
   std::vector<std::optional<dnnl::reorder>> reorders;  ///< one an argument
   std::vector<dnnl::memory::desc> scratches;           ///< of those
   int64_t scratch_bytes = 0;
-  int64_t moved_bytes = 0;
+  int64_t moved_bytes = 0;    ///< of tensors in other layouts
+  int64_t widened_bytes = 0;  ///< of f16 tensors as f32
 
-  explicit Reordered(OnednnPlan p) : plan(std::move(p)) {
+  Reordered(OnednnPlan p, bool widens) : plan(std::move(p)), widens(widens) {
     scratch_bytes = aligned(plan.workspace.get_size());
     for (const OnednnPlan::Arg& arg : plan.args) {
       reorders.emplace_back();
       scratches.emplace_back();
+      if (widens) widened_bytes += aligned(arg.given.get_size());
       if (arg.wanted == arg.given) continue;
       const bool result = &arg == &plan.args.back();
       const dnnl::reorder::primitive_desc pd(onednn_engine(), result ? arg.wanted : arg.given,
@@ -149,7 +163,7 @@ struct Reordered {
       moved_bytes += aligned(arg.wanted.get_size());
     }
   }
-  int64_t workspace() const { return scratch_bytes + moved_bytes; }
+  int64_t workspace() const { return scratch_bytes + widened_bytes + moved_bytes; }
   int64_t moves() const {
     return std::ranges::count_if(reorders, [](const auto& r) { return r.has_value(); });
   }
@@ -195,11 +209,20 @@ double predicted_seconds(const OnednnTask& task, const Kind& kind, const OnednnR
   const double flops = kind.winograd ? winograd_flops(task, kind, cost.flops)
                                      : cost.flops / efficiency(task, kind, rates.vector_lanes);
   const double rate = rates.flops * 4 / static_cast<double>(size_of(task.result.dtype));
-  return kCallSeconds + std::max(flops / rate, bytes / rates.bytes);
+  double seconds = kCallSeconds + std::max(flops / rate, bytes / rates.bytes);
+  if (task.widened) {
+    seconds +=
+        kCallSeconds * static_cast<double>(task.operands.size() + 1) + 1.5 * bytes / rates.bytes;
+  }
+  return seconds;
 }
 
 /// The claim of layouts as the primitive wants them; empty when one cannot be said.
 std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan, Claim claim) {
+  claim.workspace = aligned(plan.workspace.get_size());
+  for (const OnednnPlan::Arg& arg : plan.args) {
+    if (task.widened) claim.workspace += aligned(arg.wanted.get_size());
+  }
   for (size_t i = 0; i <= task.operands.size(); ++i) {
     const bool result = i == task.operands.size();
     const Type& type = result ? task.result : task.operands[i];
@@ -209,7 +232,6 @@ std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan
     if (!wanted) return std::nullopt;
     (result ? claim.results : claim.operands).push_back(wanted->layout);
   }
-  claim.workspace = aligned(plan.workspace.get_size());
   return claim;
 }
 
@@ -226,7 +248,7 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
     return;
   }
   if (auto claim = claim_wanted(*task, *plan, bare)) claims.push_back(std::move(*claim));
-  const Reordered reordered(*plan);
+  const Reordered reordered(*plan, task->widened);
   if (reordered.moved_bytes == 0) return;
   Claim as_given = bare;
   as_given.workspace = reordered.workspace();
@@ -271,10 +293,11 @@ struct OnednnKernel::Impl {
 };
 
 struct OnednnCall::Impl {
-  /// One primitive with its arguments.
+  /// One primitive with its arguments, or a copy.
   struct Part {
-    const_dnnl_primitive_t primitive;
+    const_dnnl_primitive_t primitive = nullptr;
     std::vector<dnnl_exec_arg_t> args;
+    HalfCopy copy = {};
   };
   dnnl::stream stream{onednn_engine()};
   std::vector<dnnl::memory> memory;
@@ -290,6 +313,10 @@ struct OnednnCall::Impl {
         {reorder.get(),
          {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, arg(DNNL_ARG_SCRATCHPAD, scratch, workspace)}});
   }
+  void add_copy(void* half, void* wide, const dnnl::memory::desc& desc, bool widens) {
+    const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
+    parts.push_back({.copy = {static_cast<uint16_t*>(half), static_cast<float*>(wide), n, widens}});
+  }
 };
 
 OnednnCall::OnednnCall() = default;
@@ -299,6 +326,10 @@ OnednnCall& OnednnCall::operator=(OnednnCall&&) noexcept = default;
 
 void OnednnCall::run() const {
   for (const Impl::Part& part : impl_->parts) {
+    if (part.primitive == nullptr) {
+      part.copy.run();
+      continue;
+    }
     const dnnl_status_t status = dnnl_primitive_execute(
         part.primitive, impl_->stream.get(), static_cast<int>(part.args.size()), part.args.data());
     if (status != dnnl_success) throw DeviceError("oneDNN: " + name_of(status));
@@ -311,7 +342,7 @@ OnednnKernel::OnednnKernel(std::string_view kernel, const ir::Op& op, const Chai
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
-  impl_ = std::make_unique<Impl>(Impl{Reordered(std::move(*plan))});
+  impl_ = std::make_unique<Impl>(Impl{Reordered(std::move(*plan), task->widened)});
 }
 
 OnednnKernel::~OnednnKernel() = default;
@@ -328,9 +359,16 @@ OnednnCall OnednnKernel::bind(void* const* buffers, void* workspace) const {
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t given_result = nullptr;
+  void* wide = nullptr;  // in the end, the result before it is narrowed
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];
-    const dnnl_exec_arg_t given = impl.arg(arg.id, arg.given, buffers[i]);
+    wide = buffers[i];
+    if (r.widens) {
+      wide = moved;
+      moved += aligned(arg.given.get_size());
+      if (i != last) impl.add_copy(buffers[i], wide, arg.given, true);
+    }
+    const dnnl_exec_arg_t given = impl.arg(arg.id, arg.given, wide);
     main.args.push_back(r.reorders[i] ? impl.arg(arg.id, arg.wanted, moved) : given);
     if (!r.reorders[i]) continue;
     moved += aligned(arg.wanted.get_size());
@@ -347,6 +385,7 @@ OnednnCall OnednnKernel::bind(void* const* buffers, void* workspace) const {
   if (given_result != nullptr) {
     impl.add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
   }
+  if (r.widens) impl.add_copy(buffers[last], wide, r.plan.args[last].given, false);
   return call;
 }
 

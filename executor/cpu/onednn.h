@@ -17,12 +17,12 @@ struct OnednnRates {
   int vector_lanes = 16;  ///< f32 lanes: channels are padded to a multiple
 };
 
-/// oneDNN's kernels for `op` followed by `epilogue` (a bias, a relu, or both), best first: the
-/// layouts it asks for, the workspace it needs and a predicted time; then the same in the layouts
-/// that the types have, reordering in its workspace. Empty when it has none but its reference code
-/// or when a dtype is neither f32 nor bf16. A claim of layouts that a Layout cannot say is left
-/// out. Types are concrete. Depends on the machine's instruction set and on the threads of the
-/// OpenMP pool, not on a clock.
+/// oneDNN's kernels for `op` followed by `epilogue` (a bias, a relu, or both), best first: each in
+/// the layouts it asks for, with the workspace it needs and a predicted time, and in the layouts
+/// that the types have, reordering in its workspace. f16 is copied to f32 in the workspace, and
+/// back. Empty when there is none but reference code, and for other dtypes than f32, bf16 and f16.
+/// A claim of layouts that a Layout cannot say is left out. Types are concrete. Depends on the
+/// machine's instruction set and on the threads of the OpenMP pool, not on a clock.
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates);
 
 /// A kernel bound to memory.
@@ -52,8 +52,8 @@ class OnednnKernel {
 
   int64_t workspace() const;  ///< bytes
   /// `buffers`: the op's operands, then the epilogue's further operands in order, then the result.
-  /// Writes zeros into the padding of blocked buffers; the memory must outlive the call, and the
-  /// kernel too.
+  /// Writes zeros into the padding of blocked buffers; the memory, aligned as an arena's, must
+  /// outlive the call, and the kernel too.
   OnednnCall bind(void* const* buffers, void* workspace) const;
 
  private:

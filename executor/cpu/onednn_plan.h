@@ -20,6 +20,8 @@ struct OnednnTask {
   std::vector<Type> operands;
   Type result;
   OnednnEpilogue epilogue;
+  bool widened =
+      false;  ///< the tensors are f16 and are copied to f32, which the types say, and back
 };
 
 /// A primitive and the memory it wants.
