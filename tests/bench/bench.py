@@ -4,7 +4,8 @@
 
 Every variant of a work is a process of its own that has warmed up; then they take turns, `rounds`
 times (3 at most for NETWORKS, whose steps take a second), and the medians are compared. PyTorch's
-best of eager or compiled and NCHW or NHWC counts. The work `start_up` is start_up.py's. With
+best of eager or compiled and NCHW or NHWC counts. The works `start_up` and
+`memory` are start_up.py's and memory.py's. With
 --out, what was measured replaces what FILE says of it. Exits with 1 when a target is missed.
 """
 
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import memory
 import start_up
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -126,10 +128,11 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--out")
     args = parser.parse_args()
-    works = args.only.split(",") if args.only else [*TARGETS, "start_up"]
-    unknown = set(works) - {*TARGETS, "start_up"}
+    known = [*TARGETS, "start_up", "memory"]
+    works = args.only.split(",") if args.only else known
+    unknown = set(works) - set(known)
     if unknown:
-        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(TARGETS)}, start_up")
+        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(known)}")
 
     results = {"cpu": cpu_name(), "threads": os.cpu_count(), "rounds": args.rounds}
     missed = []
@@ -140,6 +143,8 @@ def main():
     if "start_up" in works:
         results["start_up"], too_slow = start_up.report(args.build, args.rounds)
         missed += too_slow
+    if "memory" in works:
+        results["memory"] = memory.report(args, FLUID_SETTINGS, PEER_SETTINGS)
     if args.out:
         write(results, args.out)
     if missed:

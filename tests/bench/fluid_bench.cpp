@@ -38,7 +38,6 @@ struct Work {
   fl::Batch batch;
   int steps = 50;
   bool infer = false;
-  std::optional<fl::AmpOptions> amp = {};
 };
 
 Work linear_regression() {
@@ -104,8 +103,7 @@ Work fluid_mnist() {
 }
 
 template <class Optimizer>
-Work classifier(int64_t n, int64_t side, fl::Value (*logits)(fl::Value), Optimizer optimizer,
-                bool half) {
+Work classifier(int64_t n, int64_t side, fl::Value (*logits)(fl::Value), Optimizer optimizer) {
   Work w{fl::Program("classifier"), {}, 3};
   auto image = w.program.data("image", {fl::kBatch, 3, side, side}, fl::f32);
   auto label = w.program.data("label", {fl::kBatch}, fl::i64);
@@ -114,19 +112,25 @@ Work classifier(int64_t n, int64_t side, fl::Value (*logits)(fl::Value), Optimiz
   fl::minimize(loss, optimizer);
   w.batch = {.size = n,
              .columns = {{"image", uniform({n, 3, side, side}, 0, 1)}, {"label", labels(n)}}};
-  if (half) w.amp = fl::AmpOptions{};
   return w;
 }
 
-Work alexnet_b64(bool half) {
+Work alexnet_b64() {
   return classifier(
-      64, 227, [](fl::Value x) { return alexnet(x); }, fl::AdamW{.lr = 1e-4}, half);
+      64, 227, [](fl::Value x) { return alexnet(x); }, fl::AdamW{.lr = 1e-4});
 }
 
-Work resnet18_b128(bool half) {
+Work resnet18_b128() {
   return classifier(
       128, 32, [](fl::Value x) { return resnet18(x); },
-      fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4}, half);
+      fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4});
+}
+
+/// Takes `suffix` off the end of `name`; whether it was there.
+bool take(std::string& name, const std::string& suffix) {
+  if (!name.ends_with(suffix)) return false;
+  name.resize(name.size() - suffix.size());
+  return true;
 }
 
 Work work_named(const std::string& name) {
@@ -134,14 +138,29 @@ Work work_named(const std::string& name) {
   if (name == "seed_cnn") return seed_cnn(false);
   if (name == "seed_cnn_infer") return seed_cnn(true);
   if (name == "fluid_mnist") return fluid_mnist();
-  if (name == "alexnet" || name == "alexnet_bf16") return alexnet_b64(name == "alexnet_bf16");
-  if (name == "resnet18" || name == "resnet18_bf16") return resnet18_b128(name == "resnet18_bf16");
+  if (name == "alexnet") return alexnet_b64();
+  if (name == "resnet18") return resnet18_b128();
   throw fl::UserError("no workload '" + name + "'");
 }
 
-void serve(const std::string& name, const std::string& cache_dir, Clock::time_point start) {
+/// As "resnet18_bf16_micro4": mixed precision, and slices of a batch.
+fl::ExecutorOptions options_of(std::string& name) {
+  fl::ExecutorOptions options;
+  for (const int64_t slices : {2, 4}) {
+    if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
+  }
+  const bool o2 = take(name, "_o2");
+  if (take(name, "_bf16")) {
+    options.amp = fl::AmpOptions{.level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
+  }
+  return options;
+}
+
+void serve(std::string name, const std::string& cache_dir, Clock::time_point start) {
+  fl::ExecutorOptions options = options_of(name);
+  options.cache_dir = cache_dir;
   Work w = work_named(name);
-  fl::Executor exe(w.program, fl::cpu(), {.amp = w.amp, .cache_dir = cache_dir});
+  fl::Executor exe(w.program, fl::cpu(), options);
   if (w.infer) {
     exe.prepare({.predict = {w.batch.size}});
   } else {
