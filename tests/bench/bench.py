@@ -68,6 +68,10 @@ class Runner:
                 **self.ready}
 
 
+def rounds_of(work, args):
+    return min(args.rounds, 3) if work in NETWORKS else args.rounds
+
+
 def measure(work, args, cache):
     runners = [Runner("fluid", [os.path.join(args.build, "fluid_bench"), work, cache], FLUID_SETTINGS)]
     for mode, layout in VARIANTS:
@@ -76,7 +80,7 @@ def measure(work, args, cache):
         runners.append(Runner(f"torch-{mode}-{layout}",
                               [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout],
                               PEER_SETTINGS))
-    for _ in range(min(args.rounds, 3) if work in NETWORKS else args.rounds):
+    for _ in range(rounds_of(work, args)):
         for runner in runners:
             runner.measure()
     for runner in runners:
@@ -102,7 +106,8 @@ def compare(works, args):
             text, target = TARGETS[work]
             if ratio > target:
                 missed.append(work)
-            results[work] = {"rows": rows, "best_peer": best, "ratio": ratio, "target": target}
+            results[work] = {"rows": rows, "best_peer": best, "ratio": ratio, "target": target,
+                             "rounds": rounds_of(work, args)}
             print(f"| {text} | {rows['fluid']['ms']:.3f} | {rows[best]['ms']:.3f} ({best}) | {ratio:.2f} "
                   f"| {target} | {rows['fluid']['first_s']:.2f} / {rows[best]['first_s']:.1f} |", flush=True)
     return results, missed
@@ -134,7 +139,7 @@ def main():
     if unknown:
         parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(known)}")
 
-    results = {"cpu": cpu_name(), "threads": os.cpu_count(), "rounds": args.rounds}
+    results = {"cpu": cpu_name(), "threads": os.cpu_count()}
     missed = []
     compared = [work for work in works if work in TARGETS]
     if compared:
