@@ -97,6 +97,28 @@ std::string amp_text(const std::optional<AmpOptions>& amp) {
                      s.growth, s.backoff, s.interval, s.floor, s.ceiling);
 }
 
+/// What rank 0 chooses, where the options leave it open.
+std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
+                                    Communicator* communicator) {
+  if (!options.choose_amp) return std::nullopt;
+  if (!options.amp) options.amp = AmpOptions();
+  check_amp(options);
+  AmpChoice choice;
+  if (options.world.rank == 0) {
+    if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
+    choice = choose_amp(program, place, options);
+  }
+  if (communicator != nullptr) communicator->broadcast(&choice, sizeof choice, 0);
+  return choice;
+}
+
+ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
+  if (!choice) return options;
+  if (!options.amp) options.amp = AmpOptions();
+  if (!choice->half) options.amp.reset();
+  return options;
+}
+
 int64_t memory_limit(const ExecutorOptions& options) {
   if (options.memory_limit > 0) return options.memory_limit;
   return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
@@ -111,12 +133,13 @@ std::string_view name_of(Mode mode) {
 class Executor::Impl {
  public:
   Impl(const Program& program, Place place, ExecutorOptions options)
-      : options_(std::move(options)),
+      : communicator_(communicator_of(options)),
+        amp_choice_(chosen_amp(program, place, options, communicator_.get())),
+        options_(with_choice(std::move(options), amp_choice_)),
         trains_(find_directive(program.ir().main()) != nullptr),
         scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
-        communicator_(communicator_of(options_)),
         session_(program.ir().clone(), device_of(place, options_, communicator_.get()),
                  {.seed = options_.seed,
                   .passes = base_options(options_),
@@ -190,6 +213,8 @@ class Executor::Impl {
     return all;
   }
 
+  const std::optional<AmpOptions>& amp() const { return options_.amp; }
+  const std::optional<AmpChoice>& amp_choice() const { return amp_choice_; }
   bool trains() const { return trains_; }
 
   /// Of all variables that every rank has: those of the start-up program, in its order.
@@ -313,13 +338,14 @@ class Executor::Impl {
         name_of(mode), batch.size, verb, batch.size);
   }
 
+  std::unique_ptr<Communicator> communicator_;  ///< null: this process is alone
+  std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
   bool trains_;
   bool scheduled_;  ///< the learning rate
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
-  std::unique_ptr<Communicator> communicator_;  ///< null: this process is alone
-  bool started_ = false;                        ///< the first step has begun
+  bool started_ = false;  ///< the first step has begun
   Session session_;
 };
 
@@ -411,6 +437,9 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
   Session& session = impl_->session();
   session.assign(session.variables().named(name), value);
 }
+
+const std::optional<AmpOptions>& Executor::amp() const { return impl_->amp(); }
+const std::optional<AmpChoice>& Executor::amp_choice() const { return impl_->amp_choice(); }
 
 std::optional<LossScaling> Executor::loss_scaling() const {
   if (!impl_->scales_loss()) return std::nullopt;

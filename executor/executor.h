@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/amp_choice.h"
 #include "executor/compile_report.h"
 #include "executor/outputs.h"
 #include "executor/place.h"
@@ -27,6 +28,9 @@ struct ExecutorOptions {
   int threads = 0;                  ///< 0: as many as OpenMP would use
   std::optional<DType> dtype = {};  ///< f64: the whole program in f64
   std::optional<AmpOptions> amp = {};  ///< mixed precision
+  /// Whether `amp`, bf16 where it is absent, is better than f32 is found by timing steps of `batch`
+  /// samples: rank 0 does it for all.
+  bool choose_amp = false;
   /// Slices that a training step cuts its batch into, one after the other through the same memory:
   /// activations are those of a slice, gradients add up, and the optimizer comes once. Fewer where
   /// the batch has fewer samples.
@@ -141,6 +145,10 @@ class Executor {
   /// part: they get what the lowest rank found, "rank 1: ...", and "" where only a sum over ranks
   /// is not finite.
   std::string first_nonfinite(const Batch& batch);
+
+  /// The mixed precision that it runs in, and how it was chosen, with choose_amp.
+  const std::optional<AmpOptions>& amp() const;
+  const std::optional<AmpChoice>& amp_choice() const;
 
   /// Nothing when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;

@@ -78,7 +78,8 @@ void refuse_details(const AmpFlags& flags) {
 void add_amp_flags(CLI::App& command, AmpFlags& flags) {
   command.add_option("--amp", flags.level,
                      "o1: mixed precision, casts around ops that gain from half precision; o2: "
-                     "besides, parameters are kept in half and in f32");
+                     "besides, parameters are kept in half and in f32; auto: o1 or f32, whichever "
+                     "takes less time or memory here, which train and bench measure once");
   command.add_option("--amp-dtype", flags.dtype,
                      "half precision of --amp: bf16, the default, or f16");
   command.add_option("--amp-f32", flags.f32,
@@ -112,11 +113,16 @@ void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags) {
       ->check(must_be_positive);
 }
 
+bool is_automatic(const AmpFlags& flags) { return flags.level == "auto"; }
+
 std::optional<AmpOptions> amp_of(const AmpFlags& flags) {
   const bool off = flags.level.empty() || flags.level == "off";
   if (off) refuse_details(flags);
+  if (is_automatic(flags)) {
+    throw UserError("--amp auto: train and bench time steps to choose; say o1, o2 or off here");
+  }
   if (!off && flags.level != "o1" && flags.level != "o2") {
-    throw UserError("--amp " + flags.level + ": must be o1, o2 or off");
+    throw UserError("--amp " + flags.level + ": must be o1, o2, auto or off");
   }
   AmpOptions amp;
   if (flags.level == "o2") amp.level = AmpLevel::o2;

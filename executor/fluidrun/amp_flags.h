@@ -21,7 +21,7 @@ struct LossScaleFlags {
 
 /// Mixed precision on the command line.
 struct AmpFlags {
-  std::string level;  ///< "o1", "o2"; "off" or empty: none
+  std::string level;  ///< "o1", "o2", "auto"; "off" or empty: none
   std::string dtype;  ///< "bf16", "f16", or empty: bf16
   std::string f32;    ///< ops and layers, separated by commas
   std::string half;   ///< likewise
@@ -31,7 +31,10 @@ void add_amp_flags(CLI::App& command, AmpFlags& flags);
 /// Those of the loss scale, for commands that train.
 void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags);
 
-/// Throws UserError for an unknown level or dtype, and for flags that do not go together.
+/// Whether steps in f32 and in mixed precision are timed to choose.
+bool is_automatic(const AmpFlags& flags);
+/// Throws UserError for an unknown level or dtype, for flags that do not go together, and for
+/// "auto".
 std::optional<AmpOptions> amp_of(const AmpFlags& flags);
 
 }  // namespace fluid

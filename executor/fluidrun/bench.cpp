@@ -22,7 +22,11 @@ struct BenchFlags {
 int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
-  Executor executor(program, place_named(flags.place.place), executor_options(flags.place));
+  Executor executor(program, place_named(flags.place.place),
+                    training_options(flags.place, 0, reader.batch_sizes().front()));
+  if (const auto& choice = executor.amp_choice()) {
+    fmt::print(stderr, "--amp auto takes {}\n", choice->text());
+  }
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {
     const Stopwatch watch;

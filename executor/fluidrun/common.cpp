@@ -102,6 +102,16 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory)};
 }
 
+ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch) {
+  if (!is_automatic(flags.amp)) return executor_options(flags, seed);
+  PlaceFlags tried = flags;
+  tried.amp.level = "o1";
+  ExecutorOptions options = executor_options(tried, seed);
+  options.choose_amp = true;
+  options.batch = batch;
+  return options;
+}
+
 Mode mode_named(const std::string& name) {
   const std::map<std::string, Mode> modes = {{"train", Mode::train},
                                              {"eval", Mode::eval},

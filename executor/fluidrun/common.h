@@ -42,6 +42,9 @@ std::optional<DType> dtype_of(const PlaceFlags& flags);
 /// cache's directory cannot be written.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 
+/// The same of a command that trains, in steps of `batch` samples.
+ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch);
+
 /// "train", "eval", "predict" or "init". Throws UserError for another pipeline.
 Mode mode_named(const std::string& name);
 

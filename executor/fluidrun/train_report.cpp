@@ -27,7 +27,7 @@ void describe_memory(const PreparedTraining& t) {
 void describe_o2(const PreparedTraining& t) {
   const int64_t batch = t.readers.front()->batch_sizes().front();
   Options options;
-  options.amp = amp_of(t.flags.place.amp);
+  options.amp = t.executor.amp();
   options.weighted = t.flags.micro_batches > 1;
   const CpuTarget target(describe_host(threads_of(t.flags.place)));
   const StepPlanner planner(t.program, target, options, t.flags.micro_batches);
@@ -48,7 +48,10 @@ void describe(const PreparedTraining& t) {
                                : fmt::format("{} on each of {} ranks", batch, t.world.size),
              report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
   describe_memory(t);
-  const auto amp = amp_of(t.flags.place.amp);
+  if (const auto& choice = t.executor.amp_choice()) {
+    fmt::print(stderr, "--amp auto takes {}\n", choice->text());
+  }
+  const auto& amp = t.executor.amp();
   if (amp && amp->keeps_halves()) describe_o2(t);
 }
 

@@ -84,7 +84,7 @@ class Training {
       throw UserError("the schedule 'plateau' follows the loss, which is no output");
     }
     log_.cut(steps_);
-    const auto amp = amp_of(flags.place.amp);
+    const auto& amp = executor_.amp();
     divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
     agree();
   }
@@ -129,7 +129,12 @@ class Training {
   bool leads() const { return world_.rank == 0; }
 
   ExecutorOptions options() const {
-    ExecutorOptions options = executor_options(flags_.place, flags_.seed);
+    ExecutorOptions options =
+        training_options(flags_.place, flags_.seed, reader_.batch_sizes().front());
+    if (const Checkpoint* from = checkpointing_.from(); from != nullptr && options.choose_amp) {
+      options.choose_amp = false;
+      if (from->snapshot.options.at("amp") == "off") options.amp.reset();
+    }
     set_world(options, flags_.world, world_);
     options.verify_plan = flags_.verify_plan;
     options.check_finite = flags_.check_finite;

@@ -123,6 +123,19 @@ TEST_F(CheckpointCommand, TakesTheLossScaleIntoItsNewBounds) {
   }
 }
 
+TEST_F(CheckpointCommand, GoesOnInThePrecisionThatWasChosen) {
+  const std::string train =
+      "train line.fir --data synthetic-linear?n=40 --batch 20 --checkpoint-dir run --resume ";
+  ASSERT_EQ(run(train + "--amp off --epochs 1").code, 0);
+  const Result off = run(train + "--amp auto --epochs 2");
+  EXPECT_EQ(off.output.find("results differ"), std::string::npos) << off.output;
+  ASSERT_EQ(run(train + "--amp o1 --epochs 3").code, 0);
+  const Result half = run(train + "--amp auto --epochs 4");
+  EXPECT_EQ(half.code, 0) << half.output;
+  EXPECT_EQ(half.output.find("results differ"), std::string::npos) << half.output;
+  EXPECT_EQ(half.output.find("--amp auto takes"), std::string::npos) << "chosen before";
+}
+
 TEST_F(CheckpointCommand, PassesOverADamagedOne) {
   const std::string options =
       "train line.fir --data synthetic-linear?n=100 --batch 20 --checkpoint-dir run ";

@@ -114,6 +114,24 @@ TEST(Amp, RefusesOtherDtypes) {
                  "mixed precision and a whole program in f64 exclude each other");
 }
 
+TEST(Amp, AChoiceGoesByTimeThenByMemory) {
+  EXPECT_TRUE(half_is_better({10, 1000}, {9, 2000}));
+  EXPECT_FALSE(half_is_better({9, 2000}, {10, 1000}));
+  EXPECT_TRUE(half_is_better({10, 1000}, {10.1, 800}));
+  EXPECT_FALSE(half_is_better({10, 1000}, {9.9, 999}));
+}
+
+TEST(Amp, IsChosenByTimingSteps) {
+  const Program net = mnist_fluid_program();
+  const Executor exe(net, cpu(), {.batch = 4, .choose_amp = true});
+  const AmpChoice& choice = exe.amp_choice().value();
+  EXPECT_EQ(exe.amp().has_value(), choice.half);
+  EXPECT_EQ(choice.half, half_is_better(choice.in_f32, choice.in_half));
+  EXPECT_GT(choice.in_f32.ms, 0);
+  EXPECT_FALSE(choice.kept);
+  expect_refused({.choose_amp = true}, "choose_amp times training steps: it needs a batch");
+}
+
 TEST(Amp, RefusesALossScaleThatCannotMove) {
   for (const LossScale& scale :
        {LossScale{.initial = 0.5}, LossScale{.initial = 0x1p25}, LossScale{.growth = 0.5},
