@@ -47,6 +47,7 @@ Options base_options(const ExecutorOptions& options) {
   o.weighted = options.micro_batches > 1 || options.world.size > 1;
   o.world = options.world.size;
   o.buckets = options.buckets;
+  o.sync_bn = options.sync_bn;
   o.check_finite = options.check_finite;
   o.fuse = options.fuse;
   o.libraries = options.libraries;
@@ -207,6 +208,7 @@ class Executor::Impl {
         {"reduce-dtype",
          std::string(options_.buckets.dtype ? fluid::name_of(*options_.buckets.dtype)
                                             : "recorded")}};
+    if (options_.sync_bn) all["sync-bn"] = "on";
     const ir::Op* train = find_directive(session_.recorded().main());
     if (train == nullptr) return all;
     for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
@@ -265,6 +267,12 @@ class Executor::Impl {
 
   static std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
     if (options.world.size == 1) return nullptr;
+    if (options.sync_bn && options.micro_batches > 1) {
+      throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
+    }
+    if (options.sync_bn && options.check_finite) {
+      throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
+    }
     return make_communicator(options.world, options.first_timeout);
   }
 

@@ -42,6 +42,7 @@ struct ExecutorOptions {
   std::chrono::milliseconds comm_timeout{60'000};    ///< after it a rank that is late is given up
   std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
   Buckets buckets = {};                              ///< of gradients on their way
+  bool sync_bn = false;    ///< batch_norm takes the statistics of the samples of all ranks
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   /// For first_nonfinite(): a step whose loss is not finite is not applied.
   bool check_finite = false;

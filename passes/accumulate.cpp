@@ -26,7 +26,7 @@ class Accumulation {
 
   void run() {
     if (slice_ == Slice::empty) {
-      graph_.erase_if(is_store);
+      add_nothing();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
       Value& loss = recipe_.directive().operands.at(0);
@@ -65,6 +65,20 @@ class Accumulation {
   void place(const std::string& name, Value v) {
     offsets_[name] = end_;
     end_ += aligned(v.type().bytes_at(1));
+  }
+
+  /// To what processes add up on the way; what is then written follows from the others' samples.
+  void add_nothing() {
+    rewrite_ops(graph_, [](ir::Op& op) {
+      if (!is_exchange(op)) return Values();
+      for (Value& v : op.operands) v = zeros_like(v);
+      return Values();
+    });
+    graph_.erase_if([](const ir::Op& op) {
+      return is_store(op) && std::ranges::any_of(ancestors(op.operands), [](const ir::Op* from) {
+               return source_kind(*from) == SourceKind::feed;
+             });
+    });
   }
 
   void divert_recorded_states() {

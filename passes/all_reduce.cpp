@@ -16,7 +16,11 @@ class Reduction {
       : graph_(graph),
         recipe_(recipe),
         buckets_(options.buckets),
-        check_finite_(options.check_finite) {}
+        check_finite_(options.check_finite) {
+    for (const auto& op : graph.ops) {
+      if (is_exchange(*op)) number_ = std::max(number_, op->attrs.get<int64_t>("bucket") + 1);
+    }
+  }
 
   void run() {
     reduce_gradients();
@@ -33,7 +37,7 @@ class Reduction {
       if (!bucket.empty() && travelling(bucket.front()).dtype() != g.dtype()) flush(bucket, bytes);
       bucket.push_back(i);
       bytes += g.type().bytes_at(1);
-      if (bytes >= (number_ == 0 ? buckets_.first_bytes : buckets_.bytes)) flush(bucket, bytes);
+      if (bytes >= (flushed_ ? buckets_.bytes : buckets_.first_bytes)) flush(bucket, bytes);
     }
     flush(bucket, bytes);
   }
@@ -60,6 +64,7 @@ class Reduction {
     }
     bucket.clear();
     bytes = 0;
+    flushed_ = true;
   }
 
   /// All in one message, in f64.
@@ -89,7 +94,8 @@ class Reduction {
   const Recipe& recipe_;
   const Buckets& buckets_;
   bool check_finite_;
-  int64_t number_ = 0;
+  int64_t number_ = 0;  ///< of the next message
+  bool flushed_ = false;
   std::map<size_t, Value> cast_;
 };
 

@@ -5,9 +5,11 @@
 namespace fluid {
 namespace {
 
+/// An exchange stays even where nobody needs the sums: other processes may.
 bool is_root(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
-  return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower);
+  return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower) ||
+         std::holds_alternative<Exchange>(lower);
 }
 
 bool drop_ops(ir::Graph& graph) {
@@ -56,7 +58,8 @@ bool run(ir::Program& program, const Options&, const Target&) {
 Pass dce_pass() {
   return {.name = "dce",
           .doc =
-              "Drops ops that no output, store or directive depends on, and graphs that nothing "
+              "Drops ops that no output, store, exchange or directive depends on, and graphs that "
+              "nothing "
               "refers to.",
           .needs = {},
           .gives = {},

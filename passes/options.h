@@ -78,6 +78,7 @@ struct Options {
   bool weighted = false;
   int64_t world = 1;  ///< processes that add up their gradients
   Buckets buckets = {};
+  bool sync_bn = false;         ///< batch_norm's statistics are those of all processes
   std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
   bool libraries = true;      ///< let library kernels claim ops

@@ -243,12 +243,30 @@ void PartAnalysis::analyse(const ir::Op& op) {
   }
 }
 
+/// What an op is that says itself, by what it becomes in inference, what it takes from a batch.
 std::vector<OverParts> PartAnalysis::results_of(const ir::Op& op) {
-  const OpDef& def = def_of(op);
+  std::vector<OverParts> results = lowered(op);
+  const auto is_plain_value = [&](Value v) { return is_plain(known_.at(v)); };
+  if (def_of(op).inference == nullptr || !std::ranges::all_of(op.operands, is_plain_value)) {
+    return results;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (op.results[i].type.shape.has_batch()) results[i] = {OverParts::rows, 0};
+  }
+  return results;
+}
+
+bool PartAnalysis::takes_statistics(const ir::Op& op) {
+  if (def_of(op).inference == nullptr) return false;
+  for (const Value& v : op.operands) of(v);
+  return lowered(op)[0].kind == OverParts::other;
+}
+
+std::vector<OverParts> PartAnalysis::lowered(const ir::Op& op) {
+  const Lower& lower = *def_of(op).lower;
+  std::vector<OverParts> results(op.results.size(), kOther);
   std::vector<OverParts> operands;
   for (const Value& v : op.operands) operands.push_back(known_.at(v));
-  std::vector<OverParts> results(op.results.size(), kOther);
-  const Lower& lower = *def.lower;
   if (std::holds_alternative<Expand>(lower)) {
     results = of_expansion(op);
   } else if (std::holds_alternative<Alias>(lower)) {
@@ -264,10 +282,6 @@ std::vector<OverParts> PartAnalysis::results_of(const ir::Op& op) {
     results[0] = of_source(op);
   } else if (std::holds_alternative<Exchange>(lower)) {
     results.assign(results.size(), OverParts{});
-  }
-  if (def.inference == nullptr || !std::ranges::all_of(operands, is_plain)) return results;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (is_batched(op.results[i].type.shape)) results[i] = {OverParts::rows, 0};
   }
   return results;
 }

@@ -36,12 +36,15 @@ class PartAnalysis {
   OverParts of(Value v);
   /// Where `v`'s kind is `other`: the op that made it so.
   const ir::Op& culprit(Value v) const { return *culprits_.at(v); }
+  /// Whether what `op` gives a sample depends on the others: batch_norm's statistics.
+  bool takes_statistics(const ir::Op& op);
   /// The operands of `op`, whose result is `terms`, that are terms; the others are factors.
   std::vector<bool> terms_of(const ir::Op& op);
 
  private:
   void analyse(const ir::Op& op);
   std::vector<OverParts> results_of(const ir::Op& op);
+  std::vector<OverParts> lowered(const ir::Op& op);
   std::vector<OverParts> of_expansion(const ir::Op& op);
 
   std::map<Value, OverParts> known_;

@@ -29,6 +29,7 @@ Pass plan_memory_pass();
 Pass scale_loss_pass();
 Pass schedule_pass();
 Pass set_dtype_pass();
+Pass share_statistics_pass();
 Pass simplify_pass();
 Pass split_metrics_pass();
 Pass unscale_gradients_pass();

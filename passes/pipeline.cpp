@@ -27,6 +27,7 @@ const std::vector<Pass>& all_passes() {
       scale_loss_pass(),
       schedule_pass(),
       set_dtype_pass(),
+      share_statistics_pass(),
       simplify_pass(),
       split_metrics_pass(),
       unscale_gradients_pass(),
@@ -48,6 +49,7 @@ std::vector<Pass> pipeline(const Options& options) {
 
   // 2. The training step.
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
+  if (options.sync_bn && options.world > 1) p.push_back(share_statistics_pass());  // before it, too
   if (options.weighted) p.push_back(weigh_part_pass());  // before it: terms of a loss differ
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());

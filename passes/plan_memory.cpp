@@ -47,6 +47,11 @@ class Planner {
     return last;
   }
 
+  /// Nobody waits for a sum that nobody reads: it may go on until the step ends.
+  int end_of_exchange(Value sum) const {
+    return readers_.contains(sum) ? death_of(sum) : static_cast<int>(graph_.ops.size());
+  }
+
   Range permanent(Region region, int64_t bytes) {
     int64_t& end = region == Region::state ? state_end_ : slot_end_;
     Range range = place(region, end, bytes);
@@ -176,7 +181,7 @@ class Planner {
     for (size_t i = 0; i < exchange.operands.size(); ++i) {
       const Value root = root_of(exchange.operands[i]), sum = exchange.result(static_cast<int>(i));
       bucket.first = std::min(bucket.first, position_.at(root.op()));
-      bucket.last = std::max(bucket.last, death_of(sum));
+      bucket.last = std::max(bucket.last, end_of_exchange(sum));
       for (const Value v : {root, sum}) {
         buffer_[v] = buffers_.size();
         const bool once = in_bucket_.emplace(v, bucket.bytes).second;

@@ -231,12 +231,14 @@ std::vector<Order> candidates(const Problem& p) {
           list_schedule(p, least_memory)};
 }
 
-/// Starts every exchange as soon as what it sends is there, and puts all that waits for one behind
-/// what does not: computing goes on meanwhile.
+/// Starts every exchange as soon as what it sends is there, and puts all that waits for one of
+/// gradients or figures behind what does not: computing goes on meanwhile.
 Order overlapped(const Problem& p, const Order& order) {
   if (p.exchanges().empty()) return order;
   std::vector<bool> waits(static_cast<size_t>(p.size()));
-  std::vector<int> todo = p.exchanges();
+  std::vector<int> todo;
+  std::ranges::copy_if(p.exchanges(), std::back_inserter(todo),
+                       [&](int i) { return p.op(i).role == ir::Role::comm; });
   while (!todo.empty()) {
     const int i = todo.back();
     todo.pop_back();

@@ -17,6 +17,7 @@ struct WorldFlags {
   double timeout = 60;         ///< seconds that a rank may be late
   std::string first_bucket = "1MiB", bucket = "25MiB";
   std::string dtype;  ///< "bf16" or "f16", in which gradients travel; empty: their own
+  bool sync_bn = false;
 };
 void add_world_flags(CLI::App& command, WorldFlags& flags);
 

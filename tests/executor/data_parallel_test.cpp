@@ -12,6 +12,7 @@
 #include "frontend/readers/reader.h"
 #include "ops/operators.h"
 #include "passes/loss_scale.h"
+#include "tests/support/errors.h"
 #include "tests/support/processes.h"
 #include "tests/support/training.h"
 
@@ -35,6 +36,23 @@ Program parallel_program(const StepRules& rules = {}) {
   net.output("accuracy", accuracy(scores, label));
   net.output("scores", scores);
   minimize(loss, Adam{.lr = 0.01}, rules);
+  return net;
+}
+
+/// With normalisations, the first of data alone.
+Program normalising_program() {
+  Program net("normalising");
+  const Value x = net.data("x", {kBatch, 6}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = reshape(batch_norm(x), {kBatch, 2, 3});
+  h = batch_norm(h + scalar_like(h, 50), {.act = Act::tanh});
+  h = batch_norm(linear(reshape(h, {kBatch, 6}), {.units = 8, .act = Act::tanh}));
+  const Value scores = linear(h, {.units = 3});
+  const Value loss = mean(softmax_cross_entropy(scores, label));
+  net.output("loss", loss);
+  net.output("accuracy", accuracy(scores, label));
+  net.output("scores", scores);
+  minimize(loss, Adam{.lr = 0.01});
   return net;
 }
 
@@ -138,6 +156,38 @@ TEST(DataParallel, RanksTrainAsOneProcessDoes) {
     expect_near(ranks.figures, one.figures, 1e-9);
     expect_near(ranks.parameters, one.parameters, 1e-9);
   }
+}
+
+TEST(DataParallel, SynchronisedStatisticsAreThoseOfTheWholeBatch) {
+  const Program net = normalising_program();
+  const Seen one = trained(net, {.dtype = f64, .sync_bn = true}, 50);
+  EXPECT_EQ(one, trained(net, {.dtype = f64}, 50));
+  for (const int size : {2, 3}) {  // of 3 one has no sample of an epoch's last step
+    SCOPED_TRACE(size);
+    const Seen ranks = trained_by(size, net, {.dtype = f64, .sync_bn = true}, 50);
+    expect_near(ranks.figures, one.figures, 1e-9);
+    expect_near(ranks.parameters, one.parameters, 1e-9);  // and running statistics
+  }
+}
+
+TEST(DataParallel, SynchronisedStatisticsWorkInHalfAndOnAVerifiedPlan) {
+  const Program net = normalising_program();
+  for (const DType dtype : {f32, f16}) {
+    ExecutorOptions options{.sync_bn = true, .verify_plan = true};
+    if (dtype == f16) options.amp = AmpOptions{.dtype = f16};
+    options.buckets = {.first_bytes = 8, .bytes = 100};
+    const Seen one = trained(net, options, 5);
+    expect_near(trained_by(3, net, options, 5).figures, one.figures, dtype == f32 ? 1e-4 : 0.02);
+  }
+}
+
+TEST(DataParallel, SynchronisedStatisticsAreOfWholeSteps) {
+  const Program net = normalising_program();
+  World world;
+  world.size = 2;
+  const ExecutorOptions options{.micro_batches = 2, .world = world, .sync_bn = true};
+  expect_user_error([&] { Executor(net, cpu(), options); },
+                    "sync_bn takes the statistics of whole steps, not of their micro-batches");
 }
 
 TEST(DataParallel, BucketsMakeNoDifference) {

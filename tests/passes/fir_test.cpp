@@ -84,6 +84,7 @@ Setting setting_of(const std::string& text) {
     if (key == "world") s.options.world = std::stoll(value);
     if (key == "bucket")
       s.options.buckets = {.first_bytes = std::stoll(value), .bytes = std::stoll(value)};
+    if (key == "sync_bn") s.options.sync_bn = value == "yes";
     if (key == "weighted") s.options.weighted = value == "yes";
     if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
     if (key == "level" && value == "o2") s.options.amp->level = AmpLevel::o2;

@@ -1,0 +1,137 @@
+#include <set>
+
+#include "ops/operators.h"
+#include "ops/record.h"
+#include "ops/table.h"
+#include "passes/over_parts.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Builds the ops that take statistics of the batch from maps and reductions, and adds up over the
+/// processes what there is a sum over samples. Gradients follow by themselves.
+class Sharing {
+ public:
+  explicit Sharing(ir::Graph& graph) : graph_(graph) {}
+
+  bool run() {
+    find();
+    if (parts_.empty()) return false;
+    while (rewrite_ops(graph_, [&](ir::Op& op) { return expansion(op); })) {
+    }
+    find_counts();
+    rewrite_ops(graph_, [&](ir::Op& op) { return shared(op); });
+    number();
+    return true;
+  }
+
+ private:
+  void find() {
+    PartAnalysis analysis;
+    for (const auto& op : graph_.ops) {
+      if (analysis.takes_statistics(*op)) parts_.insert(op.get());
+      const bool reads =
+          std::ranges::any_of(op->operands, [&](Value v) { return parts_.contains(v.op()); });
+      if (reads && std::holds_alternative<Updates>(*def_of(*op).effects)) updates_.insert(op.get());
+    }
+  }
+
+  Values expansion(ir::Op& op) {
+    const auto* expand = std::get_if<Expand>(&*def_of(op).lower);
+    if (expand == nullptr || parts_.erase(&op) == 0) return {};
+    const size_t first = graph_.ops.size();
+    Values values = expand->ops(ExpandCtx(op));
+    for (size_t i = first; i < graph_.ops.size(); ++i) parts_.insert(graph_.ops[i].get());
+    return values;
+  }
+
+  static bool is_count(const OverParts& p) { return p == OverParts{OverParts::same, 1}; }
+
+  /// What counts samples needs nothing else: all counts travel in one message, ahead of the rest.
+  void find_counts() {
+    PartAnalysis analysis;
+    const auto add = [&](ir::Op& op) {
+      if (!op.operands.empty() || !is_count(analysis.of(op.result()))) return;
+      if (!count_like(op)) counts_.emplace_back(&op, Value());
+    };
+    for (const auto& op : graph_.ops) {
+      if (parts_.contains(op.get())) add(*op);
+      if (!updates_.contains(op.get())) continue;
+      for (const Value& v : op->operands) add(*v.op());
+    }
+  }
+
+  using Count = std::pair<const ir::Op*, Value>;  ///< of this process, of all
+  Count* count_like(const ir::Op& op) {
+    const auto found = std::ranges::find_if(counts_, [&](const Count& c) {
+      return c.first->name == op.name && c.first->attrs == op.attrs;
+    });
+    return found == counts_.end() ? nullptr : &*found;
+  }
+
+  void share_counts(const Loc& loc) {
+    Values own;
+    for (const auto& [count, total] : counts_) {
+      own.push_back(cast(record(graph_, count->name, {}, count->attrs, count->loc)[0], f64));
+    }
+    const Values sums = record(graph_, "all_reduce", own, {}, loc);
+    for (size_t i = 0; i < sums.size(); ++i) {
+      counts_[i].second = cast(sums[i], counts_[i].first->results[0].type.dtype);
+    }
+  }
+
+  Values shared(ir::Op& op) {
+    if (updates_.contains(&op)) {
+      for (Value& v : op.operands) {
+        if (const Count* count = count_like(*v.op())) v = count->second;
+      }
+    }
+    if (!parts_.contains(&op)) return {};
+    if (!counts_.empty() && !counts_.front().second) share_counts(op.loc);
+    if (const Count* count = count_like(op)) return {count->second};
+    const OverParts p = analysis_.of(op.result());
+    if (p == OverParts{} || p.kind == OverParts::rows) return {};
+    check(p == OverParts{OverParts::total, 0}, op.name + " cannot be shared by processes");
+    const Value own = record(graph_, op.name, op.operands, op.attrs, op.loc)[0];
+    return record(graph_, "all_reduce", {own}, {}, op.loc);
+  }
+
+  /// Backward comes to its own exchanges from the last to the first.
+  void number() {
+    std::vector<ir::Op*> exchanges;
+    for (const auto& op : graph_.ops) {
+      if (is_exchange(*op)) exchanges.push_back(op.get());
+    }
+    auto next = -static_cast<int64_t>(exchanges.size());
+    for (ir::Op* op : exchanges) op->attrs.set("bucket", next++);
+  }
+
+  ir::Graph& graph_;
+  std::set<const ir::Op*> parts_;    ///< that take statistics, or are made for one that does
+  std::set<const ir::Op*> updates_;  ///< of variables, by statistics
+  std::vector<Count> counts_;
+  PartAnalysis analysis_;
+};
+
+bool run(ir::Program& program, const Options& options, const Target&) {
+  ir::Graph& graph = program.main();
+  if (find_directive(graph) == nullptr || !options.sync_bn || options.world == 1) return false;
+  return Sharing(graph).run();
+}
+
+}  // namespace
+
+Pass share_statistics_pass() {
+  return {
+      .name = "share_statistics",
+      .doc =
+          "Makes the statistics of a batch, which batch_norm takes, those of the samples of all "
+          "processes.",
+      .needs = {"typed"},
+      .gives = {},
+      .run = run};
+}
+
+}  // namespace fluid
