@@ -121,6 +121,14 @@ bool Checkpoints::empty() const { return names_in(directory_).empty(); }
 std::string Checkpoints::save(Executor& executor, const TrainingState& state, bool best) {
   const Snapshot snapshot = executor.snapshot();
   check_finite(snapshot, directory_);
+  try {
+    return write(snapshot, state, best);
+  } catch (const UserError& e) {
+    throw CheckpointNotWritten(e.what());
+  }
+}
+
+std::string Checkpoints::write(const Snapshot& snapshot, const TrainingState& state, bool best) {
   const std::vector<Name> known = names_in(directory_);
   Name name{state.steps};
   while (std::ranges::find(known, name) != known.end()) ++name.again;

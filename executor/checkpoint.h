@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/snapshot.h"
+#include "ir/error.h"
 
 namespace fluid {
 
@@ -45,6 +46,12 @@ struct Checkpoint {
   std::vector<std::string> passed_over = {};  ///< newer ones that are damaged: each, and why
 };
 
+/// The system refuses to write a checkpoint.
+class CheckpointNotWritten : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// The newest whole checkpoint in `directory`; nothing when there is none, or no such directory.
 /// Throws UserError when all that are there are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
@@ -78,8 +85,9 @@ class Checkpoints {
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
 
-  /// Writes a checkpoint and returns its path. Throws UserError when the system refuses, and when a
-  /// parameter is nan or infinite: what came before a divergence is kept.
+  /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the system refuses,
+  /// and another UserError when a parameter is nan or infinite: what came before a divergence is
+  /// kept.
   std::string save(Executor& executor, const TrainingState& state, bool best = false);
 
   /// Makes `best` link to the checkpoint at `path`, as save() does: for one that was resumed, whose
@@ -90,6 +98,7 @@ class Checkpoints {
   bool empty() const;
 
  private:
+  std::string write(const Snapshot& snapshot, const TrainingState& state, bool best);
   std::string make_temporary();
   void link(const std::string& link, const std::string& name);
   void remove_old(const std::string& newest);

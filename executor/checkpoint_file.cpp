@@ -163,4 +163,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   }
 }
 
+std::string text_of(const TrainingState& state) { return json_of(state).dump(); }
+
+TrainingState training_state_in(const std::string& text) { return state_of(Json::parse(text)); }
+
 }  // namespace fluid

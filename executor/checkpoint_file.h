@@ -11,4 +11,8 @@ namespace fluid {
 void write_checkpoint(const std::string& path, const Snapshot& snapshot, const TrainingState& state,
                       bool best);
 
+/// A loop's state as text, and back: for other processes.
+std::string text_of(const TrainingState& state);
+TrainingState training_state_in(const std::string& text);
+
 }  // namespace fluid

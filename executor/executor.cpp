@@ -219,14 +219,36 @@ class Executor::Impl {
   const std::optional<AmpChoice>& amp_choice() const { return amp_choice_; }
   bool trains() const { return trains_; }
 
-  /// Of all variables that every rank has: those of the start-up program, in its order.
   void broadcast() {
     if (!communicator_) return;
-    for (const Variable& v : session().initialised()) {
-      Tensor t = session_.view(v);
-      communicator_->broadcast(t.data(), t.bytes(), 0);
+    started_ ? send(session().initialised()) : start();
+  }
+
+  void broadcast_recorded() {
+    if (!communicator_) return;
+    std::vector<Variable> written;
+    for (const auto& op : session_.recorded().main().ops) {
+      if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
     }
-    session_.refresh_halves();
+    send(written);
+  }
+
+  std::string share(const std::string& text) {
+    if (!communicator_) return text;
+    auto bytes = static_cast<int64_t>(text.size());
+    communicator_->broadcast(&bytes, sizeof bytes, 0);
+    std::string shared = text;
+    shared.resize(static_cast<size_t>(bytes));
+    communicator_->broadcast(shared.data(), bytes, 0);
+    return shared;
+  }
+
+  void lead(const std::function<void()>& work) {
+    if (options_.world.rank == 0) work();
+    if (!communicator_) return;
+    communicator_->set_timeout(options_.first_timeout);
+    communicator_->barrier();
+    if (started_) communicator_->set_timeout(options_.comm_timeout);
   }
 
   void agree(const std::string& what, const std::string& value) {
@@ -287,8 +309,17 @@ class Executor::Impl {
     const Buckets& b = options_.buckets;
     agree("set of options", fmt::format("{}buckets {} {}, check_finite {}", options, b.first_bytes,
                                         b.bytes, options_.check_finite));
-    broadcast();
+    send(session().initialised());
     communicator_->set_timeout(options_.comm_timeout);
+  }
+
+  /// Rank 0's, of variables that every rank names in this order.
+  void send(const std::vector<Variable>& variables) {
+    for (const Variable& v : variables) {
+      Tensor t = session_.view(v);
+      communicator_->broadcast(t.data(), t.bytes(), 0);
+    }
+    session_.refresh_halves();
   }
 
   PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
@@ -364,6 +395,9 @@ Executor::Executor(Executor&&) noexcept = default;
 
 void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
 void Executor::broadcast() { impl_->broadcast(); }
+void Executor::broadcast_recorded() { impl_->broadcast_recorded(); }
+std::string Executor::share(const std::string& text) { return impl_->share(text); }
+void Executor::lead(const std::function<void()>& work) { impl_->lead(work); }
 void Executor::agree(const std::string& what, const std::string& value) {
   impl_->agree(what, value);
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -97,6 +98,14 @@ class Executor {
   /// Gives every process rank 0's variables. The first run() does so by itself; later it is for
   /// whoever sets parameters on rank 0 alone. A call of all ranks.
   void broadcast();
+  /// The same of the variables alone that recorded stores write, as running statistics: the others
+  /// are the same on all ranks once training has begun.
+  void broadcast_recorded();
+  /// Rank 0's `text`, on every rank. A call of all ranks.
+  std::string share(const std::string& text);
+  /// Does `work` on rank 0, as saving, for which the others wait up to first_timeout. A call of all
+  /// ranks.
+  void lead(const std::function<void()>& work);
   /// Makes sure that every process was given the same `value` of `what`: a call of all ranks.
   /// Throws the same UserError on each, which names those that differ from rank 0, when some do.
   void agree(const std::string& what, const std::string& value);

@@ -29,6 +29,7 @@ Range parse_range(std::string_view text) {
 }
 
 /// First and last touch of every value, by position; results of Alias ops touch for their root.
+/// Sums of an exchange that nobody reads, and so waits for, may be touched until the end.
 class Lifetimes {
  public:
   explicit Lifetimes(const ir::Graph& graph) : end_(static_cast<int>(graph.ops.size()) - 1) {
@@ -38,7 +39,7 @@ class Lifetimes {
       for (size_t r = 0; r < op.results.size(); ++r) {
         const Value root = root_of(op.result(static_cast<int>(r)));
         first_.try_emplace(root, source_kind(op) == SourceKind::carried ? -1 : i);
-        last_[root] = i;
+        last_[root] = is_exchange(op) ? end_ : i;
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "executor/checkpoint_file.h"
 #include "executor/executor.h"
 #include "executor/fluidrun/common.h"
 #include "ir/error.h"
@@ -52,17 +53,17 @@ void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags) {
                    "go on from the newest checkpoint in --checkpoint-dir, where there is one");
 }
 
-Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads) : leads_(leads) {
+Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads)
+    : on_(!flags.directory.empty()), leads_(leads) {
   check_flags(flags);
-  if (flags.directory.empty()) return;
-  if (leads) {
-    checkpoints_ = std::make_unique<Checkpoints>(flags.directory,
-                                                 CheckpointOptions{.keep = flags.keep.value_or(3)});
-  }
+  if (!on_) return;
   each_epoch_ = flags.every.empty();
   minutes_ = minutes_in(flags.every).value_or(0);
   if (minutes_ == 0 && !each_epoch_) steps_ = *number_in<int64_t>(flags.every);
-  if (leads && !flags.resume && !checkpoints_->empty()) {
+  if (!leads) return;
+  checkpoints_ = std::make_unique<Checkpoints>(flags.directory,
+                                               CheckpointOptions{.keep = flags.keep.value_or(3)});
+  if (!flags.resume && !checkpoints_->empty()) {
     throw UserError(
         fmt::format("'{}' holds checkpoints: --resume goes on from them; a new run needs a "
                     "directory of its own",
@@ -71,52 +72,61 @@ Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads) : leads_(
   if (!flags.resume) return;
   from_ = newest_checkpoint(flags.directory);
   if (!from_) {
-    if (leads) fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);
+    fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);
     return;
   }
-  for (const std::string& why : from_->passed_over) {
-    if (leads) fmt::print(stderr, "passed over {}\n", why);
-  }
-  if (leads && from_->best) checkpoints_->mark_best(from_->path);
+  for (const std::string& why : from_->passed_over) fmt::print(stderr, "passed over {}\n", why);
+  if (from_->best) checkpoints_->mark_best(from_->path);
+}
+
+void Checkpointing::share(Executor& executor) {
+  const std::string text = executor.share(from_ ? text_of(from_->state) : "");
+  if (!text.empty()) state_ = training_state_in(text);
 }
 
 void Checkpointing::seek(Reader& reader) const {
-  if (!from_) return;
-  const TrainingState& s = from_->state;
-  const int64_t in_epoch = std::min(s.position - s.epochs * s.samples, reader.samples());
-  reader.seek(s.epochs * reader.samples() + in_epoch);
+  if (!state_) return;
+  const int64_t in_epoch =
+      std::min(state_->position - state_->epochs * state_->samples, reader.samples());
+  reader.seek(state_->epochs * reader.samples() + in_epoch);
 }
 
 void Checkpointing::restore(Executor& executor,
                             const std::map<std::string, std::string>& loop_options) {
-  std::string changed = executor.restore(from_->snapshot, from_->path);
-  const std::string loop = changes(from_->state.options, loop_options);
-  if (!changed.empty() && !loop.empty()) changed += ", ";
-  changed += loop;
-  const TrainingState& state = from_->state;
-  last_ = {state.steps, state.epochs};
+  last_ = {state_->steps, state_->epochs};
   written_ = Clock::now();
-  if (!leads_) return;
-  fmt::print(stderr, "going on from {}: step {} in epoch {}\n", from_->path, state.steps,
-             state.epochs + 1);
-  if (!changed.empty()) {
-    fmt::print(stderr, "results differ from those of a single run: {}\n", changed);
+  if (leads_) {
+    std::string changed = executor.restore(from_->snapshot, from_->path);
+    const std::string loop = changes(state_->options, loop_options);
+    if (!changed.empty() && !loop.empty()) changed += ", ";
+    changed += loop;
+    fmt::print(stderr, "going on from {}: step {} in epoch {}\n", from_->path, state_->steps,
+               state_->epochs + 1);
+    if (!changed.empty()) {
+      fmt::print(stderr, "results differ from those of a single run: {}\n", changed);
+    }
+  }
+  executor.broadcast();
+}
+
+void Checkpointing::pass_over(const std::string& parameters) const {
+  if (!parameters.empty() && leads_) {
+    fmt::print(stderr, "--params is not read: {} is\n", from_->path);
   }
 }
 
-bool Checkpointing::due(int64_t steps, bool asked) {
+bool Checkpointing::wants(int64_t steps, bool asked) const {
   if (!on()) return false;
   const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - written_;
-  waiting_ |=
-      asked || (steps_ > 0 && steps % steps_ == 0) || (minutes_ > 0 && since.count() >= minutes_);
-  return waiting_;
+  return asked || (steps_ > 0 && steps % steps_ == 0) ||
+         (leads_ && minutes_ > 0 && since.count() >= minutes_);
 }
 
 void Checkpointing::save(Executor& executor, const TrainingState& state, bool best) {
   const std::pair now(state.steps, state.epochs);
-  waiting_ = false;
+  due_ = false;
   if (now == last_) return;
-  checkpoints_->save(executor, state, best);
+  executor.lead([&] { checkpoints_->save(executor, state, best); });
   last_ = now;
   written_ = Clock::now();
 }

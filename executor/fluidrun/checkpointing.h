@@ -24,39 +24,48 @@ struct CheckpointFlags {
 };
 void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags);
 
-/// The checkpoints of a training run: what it goes on from, and when it writes one.
+/// The checkpoints of a training run: what it goes on from, and when it writes one. Of several
+/// processes rank 0 alone reads and writes them, and tells the others what they need.
 class Checkpointing {
  public:
   /// Reads what --resume goes on from. Throws UserError for flags that do not go together, and for
   /// a directory with the checkpoints of another run.
-  /// `leads`: this process writes them, and says what it does; others only read.
+  /// `leads`: this process reads and writes, and says what it does.
   Checkpointing(const CheckpointFlags& flags, bool leads);
 
-  bool on() const { return checkpoints_ != nullptr; }
-  const Checkpoint* from() const { return from_ ? &*from_ : nullptr; }  ///< null: a new run
+  bool on() const { return on_; }
+  /// Tells all ranks where rank 0 goes on from: a call of all.
+  void share(Executor& executor);
+  const TrainingState* from() const { return state_ ? &*state_ : nullptr; }  ///< null: a new run
   /// Lets the data go on where that one stopped.
   void seek(Reader& reader) const;
-  /// The executor goes on from there too. Says so on stderr, and which options differ.
+  /// The executor goes on from there too, on all ranks. Says so on stderr, and which options
+  /// differ.
   void restore(Executor& executor, const std::map<std::string, std::string>& loop_options);
+  /// Names a file of parameters that is not read, because a checkpoint is.
+  void pass_over(const std::string& parameters) const;
 
-  /// Whether a checkpoint is to be written after this step: it is time, or the user `asked` for
-  /// one. What is due stays so until it is written.
-  bool due(int64_t steps, bool asked);
-  /// The same where an epoch has ended.
-  bool due_at_epoch(int64_t steps) { return on() && (each_epoch_ || due(steps, false)); }
-  /// Unless this very state has one already.
+  /// Whether a checkpoint is to be written after this step, as this process sees it: it is time, or
+  /// the user `asked` for one.
+  bool wants(int64_t steps, bool asked) const;
+  /// Notes that one is to be written, as all ranks have agreed; it is until it is written.
+  void set_due() { due_ = on(); }
+  bool due() const { return due_; }
+  bool due_at_epoch() const { return on() && (each_epoch_ || due_); }
+  /// Unless this very state has one already: a call of all ranks.
   void save(Executor& executor, const TrainingState& state, bool best);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool leads_;
-  std::unique_ptr<Checkpoints> checkpoints_;
-  std::optional<Checkpoint> from_;
+  bool on_, leads_;
+  std::unique_ptr<Checkpoints> checkpoints_;  ///< of the process that leads
+  std::optional<Checkpoint> from_;            ///< the same
+  std::optional<TrainingState> state_;        ///< what `from_` holds
   bool each_epoch_ = false;
-  int64_t steps_ = 0;     ///< between two checkpoints; 0: not by steps
-  double minutes_ = 0;    ///< the same
-  bool waiting_ = false;  ///< one is due
+  int64_t steps_ = 0;   ///< between two checkpoints; 0: not by steps
+  double minutes_ = 0;  ///< the same
+  bool due_ = false;
   Clock::time_point written_ = Clock::now();
   std::pair<int64_t, int64_t> last_ = {0, -1};  ///< steps and epochs of the last one
 };

@@ -67,6 +67,7 @@ class Training {
         reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             world_)),
         executor_(program_, place_named(flags.place.place), options()) {
+    checkpointing_.share(executor_);
     checkpointing_.seek(reader_);
     executor_.prepare({.train = reader_.batch_sizes()});
     if (std::optional<Reader> val = val_opening_.get()) {
@@ -75,9 +76,9 @@ class Training {
       executor_.prepare({.eval = sizes});
       val_.emplace(std::move(*val));
     }
-    if (const Checkpoint* from = checkpointing_.from()) {
+    if (const TrainingState* from = checkpointing_.from()) {
       go_on(*from);
-    } else if (!flags.params.empty()) {
+    } else if (!flags.params.empty() && leads()) {
       executor_.load(flags.params);
     }
     if (executor_.follows_plateau() && loss_.empty()) {
@@ -113,8 +114,8 @@ class Training {
         close_epoch(epoch, best);
       }
     }
-    if (!leads()) return;
     if (checkpointing_.on()) checkpoint();
+    if (!leads()) return;
     if (stop_asked_) fmt::print(stderr, "stopped after step {}\n", steps_);
     if (const auto& scaling = divergence_->scaling()) {
       fmt::print(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling->scale,
@@ -145,27 +146,24 @@ class Training {
   /// Of ranks that were started with other flags, some would wait for the others without end.
   void agree() {
     executor_.agree("number of samples", std::to_string(reader_.samples()));
-    executor_.agree("checkpoint to go on from", std::to_string(steps_));
     std::string loop = fmt::format("epochs {}, max-steps {}, val {}, seed {}, best {}, patience {}",
                                    flags_.epochs, flags_.max_steps, flags_.val, flags_.seed,
                                    best_.criterion(), flags_.best.patience.value_or(0));
-    loop += fmt::format(", batch {}, data {}, drop-last {}", flags_.batch, flags_.data,
-                        flags_.drop_last);
+    loop +=
+        fmt::format(", batch {}, data {}, drop-last {}, checkpoints {} {}", flags_.batch,
+                    flags_.data, flags_.drop_last, checkpointing_.on(), flags_.checkpoint.every);
     executor_.agree("command line", loop);
   }
 
-  void go_on(const Checkpoint& from) {
+  void go_on(const TrainingState& from) {
     checkpointing_.restore(executor_, loop_options());
-    steps_ = from.state.steps;
-    epochs_ = from.state.epochs;
-    figures_.set_sums(from.state.figures);
-    const auto& options = from.state.options;
-    if (options.contains("best") && options.at("best") == best_.criterion()) {
-      best_.go_on(from.state.best);
+    steps_ = from.steps;
+    epochs_ = from.epochs;
+    figures_.set_sums(from.figures);
+    if (from.options.contains("best") && from.options.at("best") == best_.criterion()) {
+      best_.go_on(from.best);
     }
-    if (!flags_.params.empty() && leads()) {
-      fmt::print(stderr, "--params is not read: {} is\n", from.path);
-    }
+    checkpointing_.pass_over(flags_.params);
   }
 
   /// The options of the loop that change results.
@@ -189,7 +187,14 @@ class Training {
             .options = loop_options()};
   }
 
-  void checkpoint(bool best = false) { checkpointing_.save(executor_, state(), best); }
+  void checkpoint(bool best = false) {
+    try {
+      checkpointing_.save(executor_, state(), best);
+    } catch (const CheckpointNotWritten& e) {
+      save_in_spite_of(e);
+      throw;
+    }
+  }
 
   /// Whether the data of an epoch, which may have begun before a checkpoint, has come to its end.
   bool ended(int64_t epoch) const { return reader_.position() >= epoch * reader_.samples(); }
@@ -206,9 +211,8 @@ class Training {
   void close_epoch(int64_t epoch, bool best) {
     epochs_ = epoch;
     figures_.clear();
-    if (best && leads() && !flags_.best.save.empty()) executor_.save(flags_.best.save);
-    const bool due = checkpointing_.due_at_epoch(steps_);
-    if (checkpointing_.on() && (due || best)) checkpoint(best);
+    if (best) executor_.lead([&] { save_best(); });
+    if (checkpointing_.due_at_epoch() || (best && checkpointing_.on())) checkpoint(best);
   }
 
   void describe_best() const {
@@ -250,30 +254,41 @@ class Training {
       }
       progress.step(++in_epoch, batch.whole_size(), lr, [&] { return figures_.text(); });
       const bool asked = take_asked();
-      if (asked) save();
+      if (asked) executor_.lead([&] { save(); });
       if (finished()) return;
       // At an epoch's end only once it is closed.
-      if (checkpointing_.due(steps_, asked) && !ended(epoch)) checkpoint();
+      if (checkpointing_.due() && !ended(epoch)) checkpoint();
     }
   }
 
-  /// Whether somebody asked to save, on any rank; and to stop, which all must do after the same
-  /// step.
+  /// Whether somebody asked to save, on any rank; to stop, and to write a checkpoint, which all
+  /// must do after the same step.
   bool take_asked() {
-    std::array<double, 2> asked = {Signals::stop_asked() ? 1.0 : 0,
-                                   Signals::take_save_asked() ? 1.0 : 0};
+    const bool save = Signals::take_save_asked();
+    const bool checkpoint = checkpointing_.wants(steps_, save);
+    std::array<double, 3> asked = {Signals::stop_asked() ? 1.0 : 0, save ? 1.0 : 0,
+                                   checkpoint ? 1.0 : 0};
     executor_.add_up(asked);
     stop_asked_ = asked[0] > 0;
+    if (asked[2] > 0) checkpointing_.set_due();
     return asked[1] > 0;
   }
 
-  /// What was trained until then is not lost when the log cannot be written.
   void log(const LoggedStep& step, const Outputs& outputs) {
     try {
       log_.append(step, outputs);
-    } catch (const UserError&) {
-      save();
+    } catch (const UserError& e) {
+      save_in_spite_of(e);
       throw;
+    }
+  }
+
+  /// What was trained until then is not lost when something else cannot be written.
+  void save_in_spite_of(const UserError& failure) {
+    try {
+      save();
+    } catch (const UserError& e) {
+      throw UserError(fmt::format("{}; {}", failure.what(), e.what()));
     }
   }
 
@@ -287,7 +302,7 @@ class Training {
 
   void validate(std::vector<std::pair<std::string, double>>& to) {
     Figures figures;
-    if (world_.size > 1) executor_.broadcast();  // rank 0's running statistics are the ones saved
+    executor_.broadcast_recorded();  // rank 0's running statistics are the ones saved
     for (const Batch& batch : *val_) {
       if (batch.size > 0) figures.add(executor_.eval(batch), batch.size);
     }
@@ -305,6 +320,10 @@ class Training {
     if (flags_.save.empty() || !leads()) return;
     executor_.save(flags_.save);
     fmt::print(stderr, "saved {}\n", flags_.save);
+  }
+
+  void save_best() {
+    if (!flags_.best.save.empty()) executor_.save(flags_.best.save);
   }
 
   const TrainFlags& flags_;

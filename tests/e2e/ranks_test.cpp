@@ -1,0 +1,120 @@
+// What only rank 0 does for all, where ranks share no disk and rank 0's is slow or full; and ranks
+// that torchrun starts.
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RanksTest : public FluidrunTest {
+ protected:
+  std::string train(const std::string& flags) const {
+    return kFluidrun + " train line.fir --data synthetic-linear?limit=103 --dtype f64 " + flags;
+  }
+  /// Two ranks, of which the second has a directory of its own, run `before` and then train.
+  Result launch(const std::string& flags, const std::string& before = "") const {
+    std::ofstream(dir_.file("rank"))
+        << "if [ $RANK = 1 ]; then mkdir -p other && cp line.fir other "
+           "&& cd other && exec "
+        << train(flags) << "; fi\nexec " << before << train(flags) << "\n";
+    return run("launch --nproc 2 -- sh rank");
+  }
+  std::vector<double> losses(const std::string& log) const {
+    std::vector<double> all;
+    std::ifstream file(dir_.file(log));
+    for (std::string line; std::getline(file, line);) {
+      all.push_back(nlohmann::json::parse(line)["loss"]);
+    }
+    return all;
+  }
+  void expect_losses_of_one_process(const std::string& log) const {
+    const Result one = run_command(train("--batch 12 --epochs 2 --log-json one.json"));
+    ASSERT_EQ(one.code, 0) << one.output;
+    const std::vector<double> expected = losses("one.json"), seen = losses(log);
+    ASSERT_EQ(seen.size(), expected.size());
+    for (size_t i = 0; i < seen.size(); ++i) {
+      EXPECT_NEAR(seen[i], expected[i], 1e-9 * expected[i]) << i;
+    }
+  }
+  /// What goes before a command to inject `fault` into its calls that flush a file.
+  std::string with_fault(const std::string& fault) const {
+    return "env GOMP_SPINCOUNT=1000 ASAN_OPTIONS=detect_leaks=0 strace -f -o trace -e trace=fsync "
+           "-e "
+           "inject=fsync:" +
+           fault + " ";
+  }
+  bool can_trace() const { return run_command("strace -f -o trace true").code == 0; }
+};
+
+TEST_F(RanksTest, OnlyTheFirstNeedsTheCheckpoints) {
+  const std::string flags = "--batch 6 --epochs 2 --checkpoint-dir ck --log-json log.json ";
+  const Result begun = launch(flags + "--checkpoint-every 3 --max-steps 7");
+  ASSERT_EQ(begun.code, 0) << begun.output;
+  const Result more = launch(flags + "--resume");
+  EXPECT_EQ(more.code, 0) << more.output;
+  EXPECT_NE(more.output.find("going on from ck/step-0000000007: step 7 in epoch 1"),
+            std::string::npos)
+      << more.output;
+  EXPECT_FALSE(fs::exists(dir_.file("other/ck")));
+  expect_losses_of_one_process("log.json");
+}
+
+TEST_F(RanksTest, OnlyTheFirstNeedsTheParameters) {
+  ASSERT_EQ(launch("--batch 6 --save w.safetensors --max-steps 3").code, 0);
+  const Result more = launch("--batch 6 --params w.safetensors --max-steps 3");
+  EXPECT_EQ(more.code, 0) << more.output;
+  EXPECT_FALSE(fs::exists(dir_.file("other/w.safetensors")));
+}
+
+TEST_F(RanksTest, WaitForTheFirstToSave) {
+  if (!can_trace()) GTEST_SKIP() << "no strace here, or nothing can be traced";
+  // A checkpoint takes longer than a rank may be late.
+  const Result slow = launch(
+      "--batch 6 --epochs 2 --checkpoint-dir ck --checkpoint-every 5 --max-steps 6 --comm-timeout "
+      "1",
+      with_fault("delay_enter=400000"));
+  EXPECT_EQ(slow.code, 0) << slow.output;
+  EXPECT_TRUE(fs::exists(dir_.file("ck/step-0000000006")));
+}
+
+TEST_F(RanksTest, ACheckpointThatFailsLeavesTheSavedParameters) {
+  if (!can_trace()) GTEST_SKIP() << "no strace here, or nothing can be traced";
+  const std::string flags =
+      "--batch 6 --checkpoint-dir ck --checkpoint-every 4 --save w.safetensors";
+  const std::string refused = "No space left on device";
+  for (const std::string when : {"1", "1+"}) {  // the checkpoint's first file; and all others
+    fs::remove_all(dir_.file("ck"));
+    fs::remove(dir_.file("w.safetensors"));
+    const Result full = run_command(with_fault("error=ENOSPC:when=" + when) + train(flags));
+    EXPECT_EQ(full.code, 1) << full.output;
+    const size_t line = full.output.find("fluidrun: ");
+    ASSERT_NE(line, std::string::npos) << full.output;
+    const std::string said = full.output.substr(line);
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << full.output;
+    EXPECT_NE(said.find(refused), std::string::npos) << said;
+    EXPECT_NE(said.find("ck/.temporary"), std::string::npos) << said;
+    EXPECT_EQ(said.find("w.safetensors") != std::string::npos, when == "1+") << said;
+    EXPECT_EQ(fs::exists(dir_.file("w.safetensors")), when == "1");
+    EXPECT_FALSE(fs::exists(dir_.file("ck/last")));
+  }
+}
+
+TEST_F(RanksTest, TrainUnderTorchrun) {
+  if (run_command("torchrun --version > /dev/null").code != 0) {
+    GTEST_SKIP() << "torchrun is not installed";
+  }
+  const Result result =
+      run_command("OMP_NUM_THREADS=1 torchrun --no-python --nproc-per-node 2 " +
+                  train("--batch 6 --epochs 2 --log-json torch.json --save torch.safetensors"));
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(fs::exists(dir_.file("torch.safetensors")));
+  expect_losses_of_one_process("torch.json");
+}
+
+}  // namespace
+}  // namespace fluid
