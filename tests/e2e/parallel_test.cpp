@@ -133,8 +133,8 @@ TEST_F(Parallel, ADyingRankNeverLeavesATornCheckpointOrARunThatHangs) {
     std::ifstream(dir_.file("fallen")) >> fallen;
     EXPECT_NE(result.code, 0) << result.output;
     EXPECT_NE(result.output.find("rank 1"), std::string::npos) << result.output;
-    // The time-out of 2 s for one that stands still, 3 s for the others to end by themselves.
-    EXPECT_LT(over - fallen, i % 2 == 0 ? 5 : 7) << result.output;
+    // 2 s until one that stands still is late, 3 s for the others to end; a loaded machine.
+    EXPECT_LT(over - fallen, i % 2 == 0 ? 8 : 10) << result.output;
   }
   const Result last = run(launch(2, "--batch 5 --checkpoint-dir ck --resume --max-steps 1"));
   EXPECT_EQ(last.code, 0) << last.output;
