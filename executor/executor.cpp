@@ -105,7 +105,9 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
   if (!options.amp) options.amp = AmpOptions();
   check_amp(options);
   AmpChoice choice;
-  if (options.world.rank == 0) {
+  if (options.chosen_amp) {
+    choice.half = *options.chosen_amp;
+  } else if (options.world.rank == 0) {
     if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
     choice = choose_amp(program, place, options);
   }

@@ -84,6 +84,11 @@ void Checkpointing::share(Executor& executor) {
   if (!text.empty()) state_ = training_state_in(text);
 }
 
+std::optional<std::string> Checkpointing::option(const std::string& name) const {
+  if (!from_) return std::nullopt;
+  return from_->snapshot.options.at(name);
+}
+
 void Checkpointing::seek(Reader& reader) const {
   if (!state_) return;
   const int64_t in_epoch =

@@ -37,6 +37,8 @@ class Checkpointing {
   /// Tells all ranks where rank 0 goes on from: a call of all.
   void share(Executor& executor);
   const TrainingState* from() const { return state_ ? &*state_ : nullptr; }  ///< null: a new run
+  /// An option of the run that it goes on from, where this process has read it.
+  std::optional<std::string> option(const std::string& name) const;
   /// Lets the data go on where that one stopped.
   void seek(Reader& reader) const;
   /// The executor goes on from there too, on all ranks. Says so on stderr, and which options

@@ -132,10 +132,7 @@ class Training {
   ExecutorOptions options() const {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, reader_.batch_sizes().front());
-    if (const Checkpoint* from = checkpointing_.from(); from != nullptr && options.choose_amp) {
-      options.choose_amp = false;
-      if (from->snapshot.options.at("amp") == "off") options.amp.reset();
-    }
+    if (const auto amp = checkpointing_.option("amp")) options.chosen_amp = *amp != "off";
     set_world(options, flags_.world, world_);
     options.verify_plan = flags_.verify_plan;
     options.check_finite = flags_.check_finite;
