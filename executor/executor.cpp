@@ -46,6 +46,8 @@ Options base_options(const ExecutorOptions& options) {
   o.amp = options.amp;
   o.weighted = options.micro_batches > 1 || options.world.size > 1;
   o.world = options.world.size;
+  o.rank = options.world.rank;
+  o.shard_optimizer = options.zero > 0 && options.world.size > 1;
   o.buckets = options.buckets;
   o.sync_bn = options.sync_bn;
   o.check_finite = options.check_finite;
@@ -155,6 +157,10 @@ class Executor::Impl {
     if (options_.micro_batches < 1) {
       throw UserError(fmt::format("a step of {} micro-batches", options_.micro_batches));
     }
+    if (options_.zero != 0 && options_.zero != 1) {
+      throw UserError(
+          fmt::format("zero = {}: 1 shards the optimizer's state, 0 nothing", options_.zero));
+    }
     if (options_.batch < 0) throw UserError("a batch of " + std::to_string(options_.batch));
     if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
   }
@@ -253,6 +259,20 @@ class Executor::Impl {
     if (started_) communicator_->set_timeout(options_.comm_timeout);
   }
 
+  /// A variable's value; of one that the processes share, all of it: then a call of all ranks.
+  Tensor whole(const Variable& v) {
+    const Tensor own = session_.view(v);
+    if (!v.part) return own;
+    Tensor all(own.dtype(), v.part->whole);
+    for (int rank = 0; rank < options_.world.size; ++rank) {
+      std::byte* part = v.part->in(all, rank);
+      const int64_t bytes = v.part->elements(rank) * size_of(own.dtype());
+      if (rank == options_.world.rank) std::memcpy(part, own.data(), static_cast<size_t>(bytes));
+      communicator_->broadcast(part, bytes, rank);
+    }
+    return all;
+  }
+
   void agree(const std::string& what, const std::string& value) {
     if (communicator_)
       fluid::agree(*communicator_, options_.world, what, XXH3_64bits(value.data(), value.size()));
@@ -309,8 +329,9 @@ class Executor::Impl {
       if (name != "seed" && name != "threads") options += name + " " + value + ", ";
     }
     const Buckets& b = options_.buckets;
-    agree("set of options", fmt::format("{}buckets {} {}, check_finite {}", options, b.first_bytes,
-                                        b.bytes, options_.check_finite));
+    agree("set of options",
+          fmt::format("{}buckets {} {}, check_finite {}, zero {}", options, b.first_bytes, b.bytes,
+                      options_.check_finite, options_.zero));
     send(session().initialised());
     communicator_->set_timeout(options_.comm_timeout);
   }
@@ -318,6 +339,7 @@ class Executor::Impl {
   /// Rank 0's, of variables that every rank names in this order.
   void send(const std::vector<Variable>& variables) {
     for (const Variable& v : variables) {
+      if (v.part) continue;
       Tensor t = session_.view(v);
       communicator_->broadcast(t.data(), t.bytes(), 0);
     }
@@ -441,7 +463,10 @@ void Executor::load(const std::string& path) {
   for (const auto& [name, tensor] : file.tensors) set_parameter(name, tensor);
 }
 
-Snapshot Executor::snapshot() { return take_snapshot(impl_->session(), impl_->result_options()); }
+Snapshot Executor::snapshot() {
+  return take_snapshot(impl_->session(), impl_->result_options(),
+                       [&](const Variable& v) { return impl_->whole(v); });
+}
 
 std::string Executor::restore(const Snapshot& from, const std::string& where) {
   const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);

@@ -45,6 +45,10 @@ struct ExecutorOptions {
   std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
   Buckets buckets = {};                              ///< of gradients on their way
   bool sync_bn = false;    ///< batch_norm takes the statistics of the samples of all ranks
+  /// 1: each process keeps and updates its part of the optimizer's state alone, then gives the
+  /// others the parameters (ZeRO-1). parameter("fc0.w.m") is that part then, a vector, and
+  /// snapshot() a call of all ranks.
+  int zero = 0;
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
   /// For first_nonfinite(): a step whose loss is not finite is not applied.
   bool check_finite = false;
@@ -139,8 +143,8 @@ class Executor {
   /// and no other dtype.
   void set_parameter(std::string_view name, const Tensor& value);
 
-  /// All that training goes on from, for a checkpoint. The values are views, valid until the next
-  /// step runs or is prepared.
+  /// All that training goes on from, for a checkpoint, whole also where processes share it. The
+  /// values may be views, valid until the next step runs or is prepared.
   Snapshot snapshot();
   /// Goes on from `from`, which `where` names in messages, and returns the options that change
   /// results and differ from the snapshot's: "seed 1 (was 0)", or "". With none the steps that

@@ -115,7 +115,8 @@ PreparedStep& Session::prepare(const Options& options) {
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
   Variables variables = variables_;
-  for (const auto& part : compiled) add_variables(*part->program, *recorded_, variables);
+  for (const auto& part : compiled)
+    add_variables(*part->program, *recorded_, options_.passes.rank, variables);
   Regions regions = regions_with(variables.bytes(), step->slot_bytes(), 0);
   for (const auto& part : compiled) {
     regions.transient = std::max(regions.transient, aligned(part->plan.transient));

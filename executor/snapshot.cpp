@@ -48,7 +48,7 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
     const Tensor ours = session.view(v);
     const bool fits = ours.dtype() == kept->value.dtype() ||
                       (is_float(ours.dtype()) && is_float(kept->value.dtype()));
-    if (!fits || ours.shape() != kept->value.shape()) {
+    if (!fits || (v.part ? v.part->whole : ours.shape()) != kept->value.shape()) {
       throw UserError(fmt::format("{}: '{}' is {}, but the program's is {}", where, v.name,
                                   kept->value.str(), ours.str()));
     }
@@ -79,14 +79,15 @@ uint64_t program_hash(const ir::Program& recorded) {
   return XXH3_64bits(text.data(), text.size());
 }
 
-Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options) {
+Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
+                       const std::function<Tensor(const Variable&)>& value) {
   Snapshot snapshot;
   snapshot.program = session.recorded().name;
   snapshot.program_hash = program_hash(session.recorded());
   snapshot.options = std::move(options);
   for (const Variable& v : session.variables().all()) {
     if (v.kind != VariableKind::scratch) {
-      snapshot.variables.push_back({v.name, v.kind, session.view(v)});
+      snapshot.variables.push_back({v.name, v.kind, value(v)});
     }
   }
   return snapshot;
@@ -101,7 +102,7 @@ void restore_snapshot(Session& session, const Snapshot& from, const std::string&
     if (v.name == kRandomState) {
       session.view(v).as<int64_t>()[kRuns] = kept->value.as<int64_t>()[kRuns];
     } else {
-      session.assign(v, kept->value);
+      session.assign(v, v.part ? v.part->own_of(kept->value) : kept->value);
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,14 +36,16 @@ struct Snapshot {
 /// The XXH3 hash of the recorded program's text, without `train` and source lines.
 uint64_t program_hash(const ir::Program& recorded);
 
-/// The values are views, valid until the next step runs or is prepared.
-Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options);
+/// The values are those that `value` gives.
+Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
+                       const std::function<Tensor(const Variable&)>& value);
 
 /// Sets the variables that a training step has from `from`, whose path or other name is `where` in
 /// messages. Floats are converted. A control variable that is missing there keeps its value; one
 /// that is not known here is left. Of the random state only the run counter is taken: the seed is
-/// this session's. Throws UserError, with nothing changed, when `from` is of another program, or
-/// lacks an optimizer's state or has one too many.
+/// this session's. Of a variable that processes share the session takes its part. Throws UserError,
+/// with nothing changed, when `from` is of another program, or lacks an optimizer's state or has
+/// one too many.
 void restore_snapshot(Session& session, const Snapshot& from, const std::string& where);
 
 /// "lr 0.1 (was 0.2), seed 1 (was 0)": the options of both that differ, and those that only one

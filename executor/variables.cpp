@@ -1,6 +1,7 @@
 #include "executor/variables.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/error.h"
 #include "ops/random/initializer.h"
@@ -24,7 +25,21 @@ std::string_view name_of(VariableKind kind) {
   return "";
 }
 
-void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind) {
+std::byte* PartOfTensor::in(Tensor& tensor, int of) const {
+  return static_cast<std::byte*>(tensor.data()) +
+         cuts[static_cast<size_t>(of)] * size_of(tensor.dtype());
+}
+
+Tensor PartOfTensor::own_of(const Tensor& tensor) const {
+  Tensor own(tensor.dtype(), {elements(rank)});
+  const int64_t begin = cuts[static_cast<size_t>(rank)] * size_of(tensor.dtype());
+  std::memcpy(own.data(), static_cast<const std::byte*>(tensor.data()) + begin,
+              static_cast<size_t>(own.bytes()));
+  return own;
+}
+
+void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
+                    std::optional<PartOfTensor> part) {
   const auto known = std::ranges::find(variables_, name, &Variable::name);
   if (known != variables_.end()) {
     check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
@@ -32,7 +47,7 @@ void Variables::add(const std::string& name, const Type& type, std::optional<Var
     if (kind) known->kind = *kind;
     return;
   }
-  variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_});
+  variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_, std::move(part)});
   bytes_ += aligned(type.bytes_at(1));
 }
 
@@ -50,7 +65,8 @@ const Variable& Variables::named(std::string_view name) const {
   throw UserError("no variable '" + std::string(name) + "'" + did_you_mean(name, names));
 }
 
-void add_variables(const ir::Program& final_program, const ir::Program& recorded, Variables& to) {
+void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
+                   Variables& to) {
   const auto kind_of_recorded = [&](const std::string& name) -> std::optional<VariableKind> {
     const bool is = name != kRandomState && variable_named(recorded.main(), name) != nullptr;
     return is ? std::optional(VariableKind::recorded) : std::nullopt;
@@ -59,10 +75,15 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     if (source.attrs.get_or(kScratch, false)) return VariableKind::scratch;
     return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
   };
+  const auto part_of = [&](const ir::Op& source) -> std::optional<PartOfTensor> {
+    if (!source.attrs.has(kWhole)) return std::nullopt;
+    return PartOfTensor{source.attrs.get<std::vector<int64_t>>(kWhole),
+                        source.attrs.get<std::vector<int64_t>>(kCuts), static_cast<int>(rank)};
+  };
   for (const auto& op : final_program.main().ops) {
     const std::optional<VariableKind> kind = kind_of_recorded(op->symbol);
     if (is_variable(*op)) {
-      to.add(op->symbol, op->results[0].type, kind ? *kind : kind_of_added(*op));
+      to.add(op->symbol, op->results[0].type, kind ? *kind : kind_of_added(*op), part_of(*op));
     }
     if (is_store(*op) && !is_carry(*op)) to.add(op->symbol, op->operands.at(0).type(), kind);
   }

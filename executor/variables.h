@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/tensor.h"
 
 namespace fluid {
 
@@ -19,12 +21,25 @@ enum class VariableKind : uint8_t {
 };
 std::string_view name_of(VariableKind kind);
 
+/// What one process has of a tensor whose elements several share.
+struct PartOfTensor {
+  std::vector<int64_t> whole;  ///< the tensor's extents
+  std::vector<int64_t> cuts;   ///< where each rank's elements begin, and their number
+  int rank = 0;
+  int64_t elements(int of) const { return cuts[size_t(of) + 1] - cuts[size_t(of)]; }
+  /// Where rank `of`'s elements lie in the tensor.
+  std::byte* in(Tensor& tensor, int of) const;
+  /// A copy of this process's elements of it.
+  Tensor own_of(const Tensor& tensor) const;
+};
+
 /// A named variable of a session: a parameter, an optimizer's state, a counter.
 struct Variable {
   std::string name;
   Type type;
   VariableKind kind = VariableKind::control;
-  int64_t offset = 0;  ///< in the state region, a multiple of 64
+  int64_t offset = 0;                     ///< in the state region, a multiple of 64
+  std::optional<PartOfTensor> part = {};  ///< `type` is then that of a vector
   bool saved() const { return kind == VariableKind::recorded; }
 };
 
@@ -34,7 +49,8 @@ class Variables {
  public:
   /// Adds a variable, or checks that a known one has the same type. The kind is that of the first
   /// program that knows it; without one, `control`.
-  void add(const std::string& name, const Type& type, std::optional<VariableKind> kind);
+  void add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
+           std::optional<PartOfTensor> part = {});
   const Variable* find(std::string_view name) const;  ///< null when absent
   /// Throws UserError with a near miss when absent.
   const Variable& named(std::string_view name) const;
@@ -47,7 +63,8 @@ class Variables {
 };
 
 /// Adds what the main graph of a compiled program reads or writes; what `recorded` declares is
-/// saved.
-void add_variables(const ir::Program& final_program, const ir::Program& recorded, Variables& to);
+/// saved. `rank`: of this process.
+void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
+                   Variables& to);
 
 }  // namespace fluid

@@ -3,7 +3,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
-#include "passes/memory_plan.h"
+#include "passes/bucket.h"
 #include "passes/outputs_add_up.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
@@ -64,7 +64,7 @@ class Accumulation {
   }
   void place(const std::string& name, Value v) {
     offsets_[name] = end_;
-    end_ += aligned(v.type().bytes_at(1));
+    end_ += bucket_bytes(v.type());
   }
 
   /// To what processes add up on the way; what is then written follows from the others' samples.

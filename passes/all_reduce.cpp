@@ -1,5 +1,7 @@
+#include <algorithm>
+
 #include "ops/operators.h"
-#include "ops/record.h"
+#include "passes/exchange.h"
 #include "passes/outputs_add_up.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
@@ -13,23 +15,19 @@ namespace {
 class Reduction {
  public:
   Reduction(ir::Graph& graph, const Recipe& recipe, const Options& options)
-      : graph_(graph),
-        recipe_(recipe),
-        buckets_(options.buckets),
-        check_finite_(options.check_finite) {
-    for (const auto& op : graph.ops) {
-      if (is_exchange(*op)) number_ = std::max(number_, op->attrs.get<int64_t>("bucket") + 1);
-    }
-  }
+      : graph_(graph), recipe_(recipe), options_(options), buckets_(options.buckets) {}
 
   void run() {
     reduce_gradients();
+    if (options_.shard_optimizer) recipe_.shard(cuts_, bucket_of_, options_.rank);
     reduce_outputs();
   }
 
  private:
   /// The last parameters first: backward comes to their gradients first.
   void reduce_gradients() {
+    cuts_.resize(recipe_.parameters().size());
+    bucket_of_.resize(cuts_.size());
     std::vector<size_t> bucket;
     int64_t bytes = 0;
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
@@ -56,7 +54,9 @@ class Reduction {
     if (bucket.empty()) return;
     Values gradients;
     for (const size_t i : bucket) gradients.push_back(travelling(i));
-    const Values sums = all_reduce(gradients);
+    if (options_.shard_optimizer) cut(bucket);
+    const Values sums =
+        exchange(options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients);
     for (size_t k = 0; k < bucket.size(); ++k) {
       ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[bucket[k]]));
       Value& gradient = recipe_.gradient(bucket[k]);
@@ -64,7 +64,25 @@ class Reduction {
     }
     bucket.clear();
     bytes = 0;
-    flushed_ = true;
+    ++flushed_;
+  }
+
+  /// Divides the bucket among the processes, whatever parameters they cut.
+  void cut(const std::vector<size_t>& bucket) {
+    std::vector<int64_t> starts = {0};
+    for (const size_t i : bucket) {
+      starts.push_back(starts.back() + bucket_elements(recipe_.gradient(i).type()));
+    }
+    for (size_t k = 0; k < bucket.size(); ++k) {
+      const int64_t elements = recipe_.gradient(bucket[k]).shape().numel().size;
+      std::vector<int64_t>& cuts = cuts_[bucket[k]];
+      for (int64_t rank = 0; rank < options_.world; ++rank) {
+        const int64_t begin = share_of(starts.back(), options_.world, rank).begin;
+        cuts.push_back(std::clamp<int64_t>(begin - starts[k], 0, elements));
+      }
+      cuts.push_back(elements);
+      bucket_of_[bucket[k]] = flushed_;
+    }
   }
 
   /// All in one message, in f64.
@@ -72,31 +90,31 @@ class Reduction {
     Values parts;
     for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
     Value& loss = recipe_.directive().operands.at(0);
-    if (check_finite_) parts.push_back(loss);  // whether it is finite decides for all ranks
+    if (options_.check_finite) parts.push_back(loss);  // whether it is finite decides for all ranks
     if (parts.empty()) return;
     for (Value& part : parts) {
       ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
       part = cast(part, f64);
     }
-    const Values sums = all_reduce(parts);
+    const Values sums = exchange("all_reduce", parts);
     size_t i = 0;
     replace_summands(graph_,
                      [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
-    if (check_finite_) loss = sums.back();
+    if (options_.check_finite) loss = sums.back();
   }
 
-  Values all_reduce(const Values& parts) {
-    ir::RecordAs as(graph_, {ir::Role::comm, recipe_.directive().loc, "", ""});
-    return record(graph_, "all_reduce", parts, {{"bucket", number_++}}, recipe_.directive().loc);
+  Values exchange(std::string_view op, const Values& parts) {
+    return record_exchange(graph_, op, parts, recipe_.directive().loc);
   }
 
   ir::Graph& graph_;
   const Recipe& recipe_;
+  const Options& options_;
   const Buckets& buckets_;
-  bool check_finite_;
-  int64_t number_ = 0;  ///< of the next message
-  bool flushed_ = false;
+  int64_t flushed_ = 0;  ///< buckets of gradients so far
   std::map<size_t, Value> cast_;
+  std::vector<std::vector<int64_t>> cuts_;  ///< by parameter, see Recipe::shard
+  std::vector<int64_t> bucket_of_;
 };
 
 bool run(ir::Program& program, const Options& options, const Target&) {

@@ -30,7 +30,7 @@ Value all_squares(const Recipe& recipe) {
     const Value squares = sum_squares(recipe.gradient(i));
     sum = sum ? sum + cast(squares, sum.dtype()) : squares;
   }
-  return sum;
+  return recipe.over_processes({sum})[0];
 }
 
 bool run(ir::Program& program, const Options&, const Target&) {
@@ -44,7 +44,11 @@ bool run(ir::Program& program, const Options&, const Target&) {
   if (std::max({value, norm, global_norm}) == 0) return false;
   if (value > 0) recipe.replace_gradients([&](Value g) { return clamped(g, value); });
   if (norm > 0) {
-    recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(sum_squares(g), norm)); });
+    Values squares;
+    recipe.replace_gradients([&](Value g) { return squares.emplace_back(sum_squares(g)), g; });
+    squares = recipe.over_processes(squares);
+    size_t i = 0;
+    recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(squares[i++], norm)); });
   }
   if (global_norm > 0) {
     ir::RecordAs as(graph, recipe.recording());

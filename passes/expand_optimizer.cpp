@@ -7,8 +7,10 @@
 #include "ops/optim/optimizer.h"
 #include "ops/optim/plateau.h"
 #include "ops/optim/schedule.h"
+#include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
+#include "passes/exchange.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
@@ -32,6 +34,7 @@ class Expansion {
     const OpDef& optimizer = op_named(train_.attrs.get<std::string>("optimizer"), train_.loc);
     if (train_.attrs.has("schedule")) schedule(counter);
     for (size_t i = 0; i < recipe_.parameters().size(); ++i) update(i, optimizer, counter);
+    gather();
     stores_.emplace_back("update", if_applied(counter + 1, counter));
     if (ir::Op* rng = graph_.find("state", kRandomState)) {
       stores_.emplace_back(kRandomState, advanced(rng->result()));
@@ -76,21 +79,66 @@ class Expansion {
 
   void update(size_t index, const OpDef& optimizer, Value counter) {
     const std::string& name = recipe_.parameters()[index];
-    const Value param = graph_.find("param", name)->result();
+    const Value whole = graph_.find("param", name)->result();
+    const Value param = own(index, whole);
     const Value lr = rate(compute_dtype(param.dtype()));
     ir::RecordAs as(graph_, recipe_.recording(name));
-    const Value gradient = recipe_.gradient(index);
+    const Value gradient = own(index, recipe_.gradient(index));
     // With the decision as an operand, the whole update is one sweep after it.
     Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
-      operands.push_back(state(name + "." + optimizer.inputs->at(i).name, param.type()));
+      operands.push_back(moment(index, optimizer.inputs->at(i).name, param.type()));
     }
     const Values results =
         record(graph_, *optimizer.name, operands, optimizer_settings(train_.attrs), train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       const Value old = operands.at(static_cast<size_t>(operand));
-      const Value updated = results.at(static_cast<size_t>(result));
-      stores_.emplace_back(old.op()->symbol, if_applied(updated, old));
+      const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
+      if (old == param && recipe_.is_sharded()) {
+        parts_[recipe_.bucket(index)].emplace_back(name, in_place_of(whole, index, updated));
+      } else {
+        stores_.emplace_back(old.op()->symbol, updated);
+      }
+    }
+  }
+
+  /// This process's part of what belongs to parameter `index`: a vector, where others have parts.
+  Value own(size_t index, Value whole) const {
+    if (!recipe_.is_sharded()) return whole;
+    const Share part = recipe_.part(index);
+    const Value flat = reshape(whole, Shape{whole.shape().numel().size}, train_.loc);
+    return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
+  }
+
+  /// `part` where it is in the whole.
+  Value in_place_of(Value whole, size_t index, Value part) const {
+    const Share range = recipe_.part(index);
+    const int64_t elements = whole.shape().numel().size;
+    const Value flat =
+        pad(part, {.low = {range.begin}, .high = {elements - range.end}}, train_.loc);
+    return reshape(flat, whole.shape(), train_.loc);
+  }
+
+  Value moment(size_t index, const std::string& port, const Type& type) {
+    const std::string& parameter = recipe_.parameters()[index];
+    Attrs attrs;
+    if (recipe_.is_sharded()) {
+      std::vector<int64_t> whole;
+      for (const Dim& d : graph_.find("param", parameter)->result().shape())
+        whole.push_back(d.size);
+      attrs = {{kWhole, whole}, {kCuts, recipe_.cuts(index)}};
+    }
+    return record_source(graph_, "state", parameter + "." + port, type, attrs, train_.loc);
+  }
+
+  /// Lets all processes have the parameters that each has updated a part of.
+  void gather() {
+    for (auto& [bucket, parts] : parts_) {
+      std::ranges::reverse(parts);  // as reduce_scatter had the gradients
+      Values updated;
+      for (const auto& [name, value] : parts) updated.push_back(value);
+      const Values whole = record_exchange(graph_, "all_gather", updated, train_.loc);
+      for (size_t i = 0; i < whole.size(); ++i) stores_.emplace_back(parts[i].first, whole[i]);
     }
   }
 
@@ -137,6 +185,9 @@ class Expansion {
   Value scheduled_;  ///< f64; null: the rate is the recipe's
   std::map<DType, Value> rates_;
   std::vector<std::pair<std::string, Value>> stores_;
+  /// By bucket: parameters' names and what this process has of their new values. The last buckets'
+  /// parameters are the first, which forward will read first.
+  std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> parts_;
 };
 
 bool run(ir::Program& program, const Options&, const Target&) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "passes/exchange.h"
 
 namespace fluid {
 namespace {
@@ -64,14 +64,13 @@ bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(o
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
-  const ir::Op* exchange = nullptr;
+  const std::vector<ir::Op*> in_order = exchanges(graph);
+  for (size_t i = 1; i < in_order.size(); ++i) {
+    exchange_before_[in_order[i]] = in_order[i - 1];
+    exchange_after_[in_order[i - 1]] = in_order[i];
+  }
   for (const auto& op : graph.ops) {
     positions_[op.get()] = positions_.size();
-    if (is_exchange(*op)) {
-      if (exchange != nullptr) exchange_before_[op.get()] = exchange;
-      if (exchange != nullptr) exchange_after_[exchange] = op.get();
-      exchange = op.get();
-    }
     auto group = std::make_unique<FusionGroup>();
     group->ops = {op.get()};
     group->fusible = is_groupable(*op);
@@ -248,9 +247,7 @@ std::vector<const FusionGroup*> Fusion::ordered() const {
   std::set<const FusionGroup*> done;
   std::function<void(const FusionGroup*)> visit = [&](const FusionGroup* group) {
     if (!done.insert(group).second) return;
-    for (const ir::Op* op : group->ops) {
-      for (const Value& v : op->operands) visit(group_of(v.op()));
-    }
+    for (const FusionGroup* source : sources(*group)) visit(source);
     order.push_back(group);
   };
   for (const auto& op : graph_.ops) visit(group_of(op.get()));

@@ -77,6 +77,10 @@ struct Options {
   /// Gradients and outputs are sums over parts of a batch, weighted by their samples.
   bool weighted = false;
   int64_t world = 1;  ///< processes that add up their gradients
+  /// Which of them this is; only where each keeps a share of the optimizer's state (ZeRO-1) does
+  /// its program depend on it.
+  int64_t rank = 0;
+  bool shard_optimizer = false;
   Buckets buckets = {};
   bool sync_bn = false;         ///< batch_norm's statistics are those of all processes
   std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all

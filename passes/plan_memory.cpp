@@ -2,6 +2,7 @@
 
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/bucket.h"
 #include "passes/memory_plan.h"
 #include "passes/offsets.h"
 #include "passes/passes.h"
@@ -75,7 +76,7 @@ class Planner {
       const Value v = op->result();
       if (kind == SourceKind::carried) {
         const bool in_bucket = bucket_over_.contains(v);
-        plan_.values[v] = carried(*op, in_bucket ? aligned(bytes_of(v)) : bytes_of(v));
+        plan_.values[v] = carried(*op, in_bucket ? bucket_bytes(v.type()) : bytes_of(v));
         buffer_[v] = fixed(plan_.values[v], 0, death_of(v));
         if (in_bucket)
           overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(death_of(v))].get();
@@ -187,7 +188,7 @@ class Planner {
         const bool once = in_bucket_.emplace(v, bucket.bytes).second;
         check(once, "a value is exchanged twice");
       }
-      bucket.bytes += aligned(bytes_of(root));
+      bucket.bytes += bucket_bytes(root.type());
     }
     bucket.bytes = reserved(bucket.bytes);
     buffers_.push_back(bucket);
@@ -210,7 +211,7 @@ class Planner {
       if (sums.empty()) offset = at;
       if (at != offset) return {};
       sums.push_back(*sum);
-      offset += aligned(bytes_of(root));
+      offset += bucket_bytes(root.type());
     }
     return sums;
   }
@@ -245,7 +246,7 @@ class Planner {
     if (plan_.values.contains(v)) return;
     const int64_t bytes = bytes_of(v);
     if (in_bucket_.contains(v)) {
-      plan_.values[v] = place(Region::transient, 0, aligned(bytes));
+      plan_.values[v] = place(Region::transient, 0, bucket_bytes(v.type()));
       return;
     }
     if (const auto shared = operand_buffer(op, result, bytes, at)) {

@@ -2,12 +2,16 @@
 
 #include "ops/operators.h"
 #include "ops/record.h"
+#include "passes/exchange.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
 
 constexpr const char* kPredicated = "predicated";
+constexpr const char* kCuts = "cuts";
+constexpr const char* kBucket = "bucket";
+constexpr const char* kRank = "rank";
 
 }  // namespace
 
@@ -30,6 +34,48 @@ void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const
     ir::RecordAs as(*directive_.graph(), recording(parameters()[i]));
     gradient(i) = replace(gradient(i));
   }
+}
+
+void Recipe::shard(const std::vector<std::vector<int64_t>>& cuts,
+                   const std::vector<int64_t>& bucket, int64_t rank) const {
+  std::vector<int64_t> all;
+  for (const auto& of_parameter : cuts) {
+    all.insert(all.end(), of_parameter.begin(), of_parameter.end());
+  }
+  directive_.attrs.set(kCuts, all);
+  directive_.attrs.set(kBucket, bucket);
+  directive_.attrs.set(kRank, rank);
+}
+
+bool Recipe::is_sharded() const {
+  return !directive_.attrs.get_or(kCuts, std::vector<int64_t>()).empty();
+}
+
+std::vector<int64_t> Recipe::cuts(size_t i) const {
+  const auto& all = directive_.attrs.get<std::vector<int64_t>>(kCuts);
+  const size_t each = all.size() / parameters().size();
+  const auto first = all.begin() + static_cast<ptrdiff_t>(i * each);
+  return {first, first + static_cast<ptrdiff_t>(each)};
+}
+
+Share Recipe::part(size_t i) const {
+  const std::vector<int64_t> cuts = this->cuts(i);
+  const auto rank = static_cast<size_t>(directive_.attrs.get<int64_t>(kRank));
+  return {cuts[rank], cuts[rank + 1]};
+}
+
+int64_t Recipe::bucket(size_t i) const {
+  return directive_.attrs.get<std::vector<int64_t>>(kBucket)[i];
+}
+
+Values Recipe::over_processes(const Values& sums) const {
+  if (!is_sharded() || sums.empty()) return sums;
+  ir::Graph& graph = *directive_.graph();
+  Values parts, totals;
+  for (const Value v : sums) parts.push_back(cast(v, f64));
+  const Values added = record_exchange(graph, "all_reduce", parts, directive_.loc);
+  for (size_t i = 0; i < sums.size(); ++i) totals.push_back(cast(added[i], sums[i].dtype()));
+  return totals;
 }
 
 Value Recipe::applies() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/bucket.h"
 
 namespace fluid {
 
@@ -33,6 +34,20 @@ class Recipe {
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
   /// Puts what `replace` records in the place of each gradient.
   void replace_gradients(const std::function<Value(Value)>& replace) const;
+  /// Splits the update among the processes (ZeRO-1): of parameter `i` this one keeps the elements
+  /// [cuts[i][rank], cuts[i][rank + 1]). Gradients are 0 elsewhere then, and `bucket[i]` says which
+  /// parameters travel together.
+  void shard(const std::vector<std::vector<int64_t>>& cuts, const std::vector<int64_t>& bucket,
+             int64_t rank) const;
+  bool is_sharded() const;
+  /// Where each process's part of parameter `i` begins, and the number of its elements.
+  std::vector<int64_t> cuts(size_t i) const;
+  /// This process's part.
+  Share part(size_t i) const;
+  int64_t bucket(size_t i) const;
+  /// What is added up over this process's parts of the gradients, added up over all processes.
+  Values over_processes(const Values& sums) const;
+
   /// A bool scalar: whether the step is applied. Null: always.
   Value applies() const;
   void set_applies(Value applies) const;

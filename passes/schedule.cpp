@@ -2,6 +2,7 @@
 
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/exchange.h"
 #include "passes/memory_plan.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
@@ -151,10 +152,7 @@ class Problem {
 
   /// All processes come to their exchanges in one order, whatever else their programs do.
   void order_exchanges() {
-    for (int i = 0; i < size(); ++i) {
-      if (is_exchange(op(i))) exchanges_.push_back(i);
-    }
-    std::ranges::sort(exchanges_, {}, [&](int i) { return op(i).attrs.get<int64_t>("bucket"); });
+    for (const ir::Op* op : fluid::exchanges(graph_)) exchanges_.push_back(position_.at(op));
     for (size_t i = 1; i < exchanges_.size(); ++i) add_edge(exchanges_[i - 1], exchanges_[i]);
   }
 

@@ -21,13 +21,13 @@ CollectiveQueue::~CollectiveQueue() {
 
 void CollectiveQueue::reserve(size_t count) {
   const std::lock_guard lock(mutex_);
-  sums_.reserve(count);
+  started_.reserve(count);
 }
 
-void CollectiveQueue::start(void* data, int64_t count, DType dtype) {
+void CollectiveQueue::start(ExchangeKind kind, void* data, int64_t count, DType dtype) {
   {
     const std::lock_guard lock(mutex_);
-    sums_.push_back({data, count, dtype});
+    started_.push_back({kind, data, count, dtype});
   }
   changed_.notify_all();
 }
@@ -44,33 +44,45 @@ void CollectiveQueue::wait(size_t count, std::unique_lock<std::mutex>& lock) {
 
 void CollectiveQueue::wait_for_all() {
   std::unique_lock lock(mutex_);
-  wait(sums_.size(), lock);
-  sums_.clear();
+  wait(started_.size(), lock);
+  started_.clear();
   done_ = 0;
 }
 
 void CollectiveQueue::abandon() {
   std::unique_lock lock(mutex_);
-  sums_.resize(busy_ ? done_ + 1 : done_);
+  started_.resize(busy_ ? done_ + 1 : done_);
   changed_.wait(lock, [&] { return !busy_; });
-  sums_.clear();
+  started_.clear();
   done_ = 0;
   if (failure_) return;
   failure_ = std::make_exception_ptr(
       DeviceError("this process left a step that the others went on with: start all again"));
 }
 
+void CollectiveQueue::run(const Exchanged& exchanged) {
+  const auto& [kind, data, count, dtype] = exchanged;
+  switch (kind) {
+    case ExchangeKind::sum:
+      return communicator_.all_reduce(data, count, dtype);
+    case ExchangeKind::scatter:
+      return communicator_.reduce_scatter(data, count, dtype);
+    case ExchangeKind::gather:
+      return communicator_.all_gather(data, count, dtype);
+  }
+}
+
 void CollectiveQueue::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ended_ || (!failure_ && done_ < sums_.size()); });
+    changed_.wait(lock, [&] { return ended_ || (!failure_ && done_ < started_.size()); });
     if (ended_) return;
-    const Sum sum = sums_[done_];
+    const Exchanged next = started_[done_];
     busy_ = true;
     lock.unlock();
     std::exception_ptr failure;
     try {
-      communicator_.all_reduce(sum.data, sum.count, sum.dtype);
+      run(next);
     } catch (...) {  // wait() throws it
       failure = std::current_exception();
     }

@@ -7,22 +7,23 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
+#include "ops/comm/exchange_kind.h"
 
 namespace fluid {
 
-/// Sums over all processes, made one after the other by a thread of their own while the caller
-/// computes. For one caller at a time; the sums are made in the order in which they are started.
+/// Exchanges with all processes, made one after the other by a thread of their own while the caller
+/// computes. For one caller at a time; they are made in the order in which they are started.
 class CollectiveQueue {
  public:
   explicit CollectiveQueue(Communicator& communicator);
   ~CollectiveQueue();
   CollectiveQueue(const CollectiveQueue&) = delete;
 
-  /// Makes room for `count` sums that are started before the first is waited for.
+  /// Makes room for `count` exchanges that are started before the first is waited for.
   void reserve(size_t count);
-  /// Starts adding up `count` elements over all processes, in place. Returns at once.
-  void start(void* data, int64_t count, DType dtype);
-  /// Returns when the first `count` of the sums started since all were done last are there. Throws
+  /// Starts to exchange `count` elements, in place. Returns at once.
+  void start(ExchangeKind kind, void* data, int64_t count, DType dtype);
+  /// Returns when the first `count` of those started since all were done last are there. Throws
   /// what the communicator threw for one of them.
   void wait(size_t count);
   void wait_for_all();
@@ -31,18 +32,20 @@ class CollectiveQueue {
   void abandon();
 
  private:
-  struct Sum {
+  struct Exchanged {
+    ExchangeKind kind;
     void* data;
     int64_t count;
     DType dtype;
   };
   void wait(size_t count, std::unique_lock<std::mutex>& lock);
   void work();
+  void run(const Exchanged& exchanged);
 
   Communicator& communicator_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Sum> sums_;  ///< since all were done
+  std::vector<Exchanged> started_;  ///< since all were done
   size_t done_ = 0;
   bool busy_ = false;
   bool ended_ = false;

@@ -1,9 +1,11 @@
 #include "executor/comm/gloo.h"
 
 #include <fmt/format.h>
+#include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
+#include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
@@ -17,6 +19,7 @@
 #include "executor/comm/signals.h"
 #include "executor/comm/store.h"
 #include "ir/error.h"
+#include "passes/bucket.h"
 
 namespace fluid::comm {
 
@@ -85,6 +88,37 @@ void add(void* out, const void* a, const void* b, size_t n) {
   }
 }
 
+using Adder = void (*)(void*, const void*, const void*, size_t);
+
+Adder adder(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return add<double>;
+    case DType::f32:
+      return add<float>;
+    case DType::f16:
+      return add_f16;
+    case DType::bf16:
+      return add_bf16;
+    default:
+      throw InternalError("floats are added up over the ranks, nothing else");
+  }
+}
+
+/// Only the size of an element counts here.
+template <class Options>
+void set_output(Options& options, void* data, int64_t count, DType dtype) {
+  const auto n = static_cast<size_t>(count);
+  switch (size_of(dtype)) {
+    case 8:
+      return options.setOutput(static_cast<uint64_t*>(data), n);
+    case 4:
+      return options.setOutput(static_cast<uint32_t*>(data), n);
+    default:
+      return options.setOutput(static_cast<uint16_t*>(data), n);
+  }
+}
+
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const World& world, Duration timeout)
@@ -104,18 +138,49 @@ class GlooCommunicator final : public Communicator {
   }
 
   void all_reduce(void* data, int64_t count, DType dtype) override {
-    switch (dtype) {
-      case DType::f64:
-        return all_reduce<double>(data, count, add<double>);
-      case DType::f32:
-        return all_reduce<float>(data, count, add<float>);
-      case DType::f16:
-        return all_reduce<uint16_t>(data, count, add_f16);
-      case DType::bf16:
-        return all_reduce<uint16_t>(data, count, add_bf16);
-      default:
-        check(false, "floats are added up over the ranks, nothing else");
+    if (count == 0) return;
+    run("all-reduce", [&] {
+      ::gloo::AllreduceOptions options(context_);
+      set_output(options, data, count, dtype);
+      options.setReduceFunction(adder(dtype));
+      options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);  // each sum is made once
+      options.setTimeout(timeout_);
+      ::gloo::allreduce(options);
+    });
+  }
+
+  void reduce_scatter(void* data, int64_t count, DType dtype) override {
+    const auto at = [&](int64_t element) {
+      return static_cast<std::byte*>(data) + element * size_of(dtype);
+    };
+    for (int rank = 0; rank < world_.size; ++rank) {
+      const Share share = share_of(count, world_.size, rank);
+      if (share.size() == 0) continue;
+      run("reduce-scatter", [&] {
+        ::gloo::ReduceOptions options(context_);
+        set_output(options, at(share.begin), share.size(), dtype);
+        options.setRoot(rank);
+        options.setReduceFunction(adder(dtype));
+        options.setTimeout(timeout_);
+        ::gloo::reduce(options);
+      });
+      if (rank != world_.rank) std::fill(at(share.begin), at(share.end), std::byte{0});
     }
+  }
+
+  void all_gather(void* data, int64_t count, DType dtype) override {
+    if (count == 0) return;
+    std::vector<size_t> bytes;
+    for (int rank = 0; rank < world_.size; ++rank) {
+      bytes.push_back(
+          static_cast<size_t>(share_of(count, world_.size, rank).size() * size_of(dtype)));
+    }
+    run("all-gather", [&] {
+      ::gloo::AllgathervOptions options(context_);
+      options.setOutput(static_cast<char*>(data), std::move(bytes));
+      options.setTimeout(timeout_);
+      ::gloo::allgatherv(options);
+    });
   }
 
   void broadcast(void* data, int64_t bytes, int root) override {
@@ -143,19 +208,6 @@ class GlooCommunicator final : public Communicator {
   std::shared_ptr<::gloo::transport::Device> make_device() {
     SignalsBlocked guard(SignalsBlocked::Which::all);  // it starts a thread
     return ::gloo::transport::tcp::CreateDevice(store_.address().c_str());
-  }
-
-  template <class T>
-  void all_reduce(void* data, int64_t count, void (*add)(void*, const void*, const void*, size_t)) {
-    if (count == 0) return;
-    run("all-reduce", [&] {
-      ::gloo::AllreduceOptions options(context_);
-      options.setOutput(static_cast<T*>(data), static_cast<size_t>(count));
-      options.setReduceFunction(add);
-      options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);  // each sum is made once
-      options.setTimeout(timeout_);
-      ::gloo::allreduce(options);
-    });
   }
 
   /// Runs one collective operation. What Gloo throws names addresses and files; who is to blame for

@@ -13,7 +13,7 @@ class CpuDevice : public Device {
       : threads_(thread_count(options.threads)),
         target_(describe_host(threads_)),
         compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {
-    if (options.communicator != nullptr) sums_.emplace(*options.communicator);
+    if (options.communicator != nullptr) exchanges_.emplace(*options.communicator);
   }
 
   const Target& target() const override { return target_; }
@@ -23,7 +23,8 @@ class CpuDevice : public Device {
                                     const Options& options) override {
     const LibraryThreads guard(threads_);
     return std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
-                                           compiler_, threads_, sums_ ? &*sums_ : nullptr);
+                                           compiler_, threads_,
+                                           exchanges_ ? &*exchanges_ : nullptr);
   }
 
   CompileReport report() const override {
@@ -35,7 +36,7 @@ class CpuDevice : public Device {
   int threads_;
   CpuTarget target_;
   Compiler compiler_;
-  std::optional<CollectiveQueue> sums_;
+  std::optional<CollectiveQueue> exchanges_;
 };
 
 }  // namespace

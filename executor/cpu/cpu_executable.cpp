@@ -5,6 +5,7 @@
 #include <set>
 
 #include "executor/cpu/parallel.h"
+#include "ops/comm/exchange_kind.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 
@@ -24,8 +25,8 @@ bool lowers_to(const ir::Op& op) {
 
 CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, KernelMemo& kernels, Compiler& compiler,
-                             int threads, CollectiveQueue* sums)
-    : plan_(plan), batch_(options.batch), threads_(threads), sums_(sums) {
+                             int threads, CollectiveQueue* exchanges)
+    : plan_(plan), batch_(options.batch), threads_(threads), exchanges_(exchanges) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {
@@ -93,10 +94,11 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
 
 /// The operands lie side by side: they are one stretch of elements, gaps included.
 void CpuExecutable::add_exchange(Step step) {
-  check(sums_ != nullptr, "a program for several processes runs in one");
+  check(exchanges_ != nullptr, "a program for several processes runs in one");
   const Range& first = plan_.values.at(root_of(step.op->operands.front()));
   const Range& last = plan_.values.at(root_of(step.op->operands.back()));
   const int64_t bytes = last.offset + last.bytes - first.offset;
+  step.exchange = exchange_kind(*step.op);
   step.exchanged = bytes / size_of(step.op->operands.front().dtype());
   steps_.push_back(std::move(step));
 }
@@ -108,7 +110,7 @@ void CpuExecutable::await_exchanges() {
     if (step.exchanged >= 0) numbers.emplace(step.op, numbers.size() + 1);
   }
   if (numbers.empty()) return;
-  sums_->reserve(numbers.size());
+  exchanges_->reserve(numbers.size());
   for (Step& step : steps_) {
     for (const Value& v : step.op->operands) {
       const auto number = numbers.find(root_of(v).op());
@@ -202,7 +204,8 @@ Status CpuExecutable::error() const {
 void CpuExecutable::run_step(const Step& step, size_t slots) {
   void* const* buffers = step.buffers[slots].data();
   if (step.exchanged >= 0) {
-    return sums_->start(buffers[0], step.exchanged, step.op->operands.front().dtype());
+    return exchanges_->start(step.exchange, buffers[0], step.exchanged,
+                             step.op->operands.front().dtype());
   }
   if (step.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
@@ -225,16 +228,16 @@ void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
 
 Status CpuExecutable::run(Slots chosen) {
   const LibraryThreads guard(threads_);
-  if (sums_ == nullptr) return run_steps(index_of(chosen));
+  if (exchanges_ == nullptr) return run_steps(index_of(chosen));
   Status status;
   try {
     status = run_steps(index_of(chosen));
-    if (status.good()) sums_->wait_for_all();
+    if (status.good()) exchanges_->wait_for_all();
   } catch (...) {
-    sums_->abandon();
+    exchanges_->abandon();
     throw;
   }
-  if (!status.good()) sums_->abandon();
+  if (!status.good()) exchanges_->abandon();
   return status;
 }
 
@@ -247,7 +250,7 @@ Status CpuExecutable::run_steps(size_t slots) {
       if (guard_) guard_->after(step.position, *step.op);
       continue;
     }
-    if (step.awaits > 0) sums_->wait(step.awaits);
+    if (step.awaits > 0) exchanges_->wait(step.awaits);
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};
     if (step.updates) {
       if (const Status status = error(); !status.good()) return status;

@@ -23,7 +23,7 @@ struct BufferRef {
 };
 
 /// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0
-/// to buffer 1, or a sum over all processes of `exchanged` elements in buffer 0.
+/// to buffer 1, or an exchange with the other processes of `exchanged` elements in buffer 0.
 struct Step {
   const ir::Op* op = nullptr;
   int position = 0;  ///< of the op in main
@@ -31,8 +31,9 @@ struct Step {
   LibraryBinder library;  ///< absent: a generated kernel or a copy
   int64_t copy_bytes = 0;
   int64_t exchanged = -1;  ///< when >= 0; of operand 0's dtype
-  size_t awaits = 0;       ///< sums that must be there first
-  bool of_sums = false;    ///< a sum over all processes, or made of one
+  ExchangeKind exchange = ExchangeKind::sum;
+  size_t awaits = 0;     ///< exchanges that must be done first
+  bool of_sums = false;  ///< an exchange, or made of one's results
   std::vector<BufferRef> refs;
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
   std::array<LibraryCall, 4> calls;           ///< likewise
@@ -45,7 +46,7 @@ struct Step {
 class CpuExecutable : public Executable {
  public:
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
-                KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* sums);
+                KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* exchanges);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots) override;
   void watch(Watch watch) override { watch_ = std::move(watch); }
@@ -70,7 +71,7 @@ class CpuExecutable : public Executable {
   const MemoryPlan& plan_;
   int64_t batch_;
   int threads_;
-  CollectiveQueue* sums_;  ///< null: nothing is exchanged
+  CollectiveQueue* exchanges_;  ///< null: nothing is exchanged
   std::vector<Step> steps_;
   /// One for each operand of a step whose data may be bad: {1, index}, or zero.
   std::vector<std::array<int64_t, 2>> error_words_;

@@ -25,7 +25,7 @@ PlannedStep StepPlanner::at(int64_t batch) const {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
     step.parts.push_back(plan(slice.options(whole)));
     step.slot = std::max(step.slot, aligned(step.parts.back().memory.slot));
-    add_variables(*step.parts.back().program, program_.ir(), step.variables);
+    add_variables(*step.parts.back().program, program_.ir(), whole.rank, step.variables);
   }
   if (step.parts.size() > 1) step.slot += gathered_bytes(*step.parts.front().program, batch);
   return step;

@@ -20,6 +20,11 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
       ->capture_default_str();
   command.add_option("--bucket", flags.bucket, "bytes of gradients sent together")
       ->capture_default_str();
+  command
+      .add_option("--zero", flags.zero,
+                  "1: each process keeps and updates a part of the optimizer's state (ZeRO-1)")
+      ->check(CLI::IsMember({0, 1}))
+      ->capture_default_str();
   command.add_option("--reduce-dtype", flags.dtype, "send gradients as bf16 or f16");
   command.add_flag("--sync-bn", flags.sync_bn,
                    "batch norm by the samples of all processes, not of each its own");
@@ -28,6 +33,7 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
   options.world = world;
   options.sync_bn = flags.sync_bn;
+  options.zero = flags.zero;
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };

@@ -16,6 +16,7 @@ struct WorldFlags {
   double first_timeout = 300;  ///< seconds that it may be late for the first step
   double timeout = 60;         ///< seconds that a rank may be late
   std::string first_bucket = "1MiB", bucket = "25MiB";
+  int zero = 0;
   std::string dtype;  ///< "bf16" or "f16", in which gradients travel; empty: their own
   bool sync_bn = false;
 };

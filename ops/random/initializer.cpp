@@ -100,7 +100,7 @@ constexpr Initializer kInitializers[] = {
 /// Fails for an attribute that the initialiser did not ask for and nobody else reads.
 void require_known(const Request& request, const std::string& init) {
   std::vector<std::string> known = request.settings;
-  known.insert(known.end(), {"init", "trainable", kScratch});
+  known.insert(known.end(), {"init", "trainable", kScratch, kWhole, kCuts});
   for (const auto& [name, attr] : request.attrs) {
     if (is_stage_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
     throw UserError(request.loc, "initialiser '" + init + "' of '" + request.name +

@@ -9,6 +9,10 @@ namespace fluid {
 /// An attribute of a `state` beside its initialiser's, true where the state means nothing between
 /// steps: no checkpoint holds it.
 inline constexpr const char* kScratch = "scratch";
+/// Of a `state` that holds one process's part of a tensor: the tensor's extents, and where each
+/// process's part of its elements begins, and their number.
+inline constexpr const char* kWhole = "whole";
+inline constexpr const char* kCuts = "cuts";
 
 /// How many inputs feed one output of a weight, and how many outputs one input feeds. A matrix is
 /// [in, out], a filter [out, in, taps...], as in Glorot and Bengio (2010) and He et al. (2015).

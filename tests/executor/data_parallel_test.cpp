@@ -194,6 +194,35 @@ TEST(DataParallel, SynchronisedStatisticsAreOfWholeSteps) {
                     "check_finite looks at each rank alone, which sync_bn does not let compute");
 }
 
+TEST(DataParallel, RanksThatShareTheOptimizersStateDoToo) {
+  for (const StepRules& rules :
+       {StepRules{.clip = {.global_norm = 0.5}}, {.clip = {.norm = 0.2}}}) {
+    const Program net = parallel_program(rules);
+    const Seen one = trained(net, {.dtype = f64}, 50);
+    ExecutorOptions options{.dtype = f64, .zero = 1};
+    for (const int size : {2, 3, 4}) {
+      SCOPED_TRACE(size);
+      const Seen ranks = trained_by(size, net, options, 50);
+      expect_near(ranks.figures, one.figures, 1e-9);
+      expect_near(ranks.parameters, one.parameters, 1e-9);
+    }
+    options.micro_batches = 3;
+    options.verify_plan = true;
+    options.buckets = {.first_bytes = 8, .bytes = 100};
+    expect_near(trained_by(3, net, options, 20).parameters,
+                trained(net, {.dtype = f64}, 20).parameters, 1e-9);
+  }
+}
+
+TEST(DataParallel, ASharedStateFollowsInHalf) {
+  const Program net = parallel_program();
+  ExecutorOptions options{.amp = AmpOptions{.level = AmpLevel::o2}};
+  const Seen one = trained(net, options, 10);
+  options.zero = 1;
+  options.buckets.dtype = bf16;
+  expect_near(trained_by(2, net, options, 10).figures, one.figures, 0.02);
+}
+
 TEST(DataParallel, BucketsMakeNoDifference) {
   const Program net = parallel_program();
   const ExecutorOptions options{.dtype = f64};
@@ -254,6 +283,46 @@ Batch share_of_batch(const World& world) {
 }
 
 const std::vector<std::string> kTrained = {"fc0.w", "fc0.b", "fc1.w", "fc1.b"};
+
+/// All of a snapshot's floats, by name.
+std::vector<double> floats_of(Snapshot snapshot) {
+  std::vector<double> all;
+  std::ranges::sort(snapshot.variables, {}, &Kept::name);
+  for (const Kept& kept : snapshot.variables) {
+    if (!is_float(kept.value.dtype())) continue;
+    for (int64_t i = 0; i < kept.value.numel(); ++i) all.push_back(kept.value.at(i));
+  }
+  return all;
+}
+
+TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
+  const Program net = parallel_program();
+  const auto executor = [&](const World& world) {
+    return Executor(
+        net, cpu(),
+        {.batch = kWhole / world.size, .threads = 1, .dtype = f64, .world = world, .zero = 1});
+  };
+  Executor alone = executor({});
+  alone.run(share_of_batch({}));
+  Snapshot before = alone.snapshot();
+  for (Kept& kept : before.variables) kept.value = kept.value.copy();
+  alone.run(share_of_batch({}));
+  const std::vector<double> after = floats_of(alone.snapshot());
+  const auto state = static_cast<double>(alone.memory().state);
+  const std::vector<std::string> results = Ranks(2, [&](const World& world) {
+                                             Executor exe = executor(world);
+                                             exe.restore(before);
+                                             exe.run(share_of_batch(world));
+                                             const auto mine = floats_of(exe.snapshot());
+                                             const auto bytes = exe.memory().state;
+                                             return text_of({{static_cast<double>(bytes)}, mine});
+                                           }).results();
+  for (const std::string& result : results) {
+    const Seen seen = seen_in(result);
+    EXPECT_LT(seen.figures.at(0), state);
+    expect_near(seen.parameters, after, 1e-9);
+  }
+}
 
 /// The gradients of a first step: Adam's first moments, which are a tenth of them.
 std::vector<double> gradients_with(const World& world, DType half) {

@@ -13,6 +13,7 @@
 #include "executor/comm/communicator.h"
 #include "ir/error.h"
 #include "ir/tensor.h"
+#include "passes/bucket.h"
 #include "tests/support/processes.h"
 
 namespace fluid {
@@ -85,6 +86,35 @@ void expect_serial_sum(DType dtype, double tolerance) {
 TEST(Gloo, AddsDoubles) { expect_serial_sum<double>(f64, 1e-15); }
 
 TEST(Gloo, AddsFloats) { expect_serial_sum<float>(f32, 5e-7); }
+
+TEST(Gloo, ScattersSumsAndGathersThem) {
+  for (int size = 2; size <= 4; ++size) {
+    SCOPED_TRACE(size);
+    const std::vector<std::string> results =
+        Ranks(size, [](const World& world) {
+          auto all = make_communicator(world, kLong);
+          for (int64_t count : kCounts) {
+            std::vector<double> sum = numbers<double>(world.rank, count), part = sum;
+            all->all_reduce(sum.data(), count, f64);
+            all->reduce_scatter(part.data(), count, f64);
+            const Share own = share_of(count, world.size, world.rank);
+            for (int64_t i = 0; i < count; ++i) {
+              const bool mine = own.begin <= i && i < own.end;
+              const auto at = static_cast<size_t>(i);
+              EXPECT_NEAR(part[at], mine ? sum[at] : 0, 1e-15) << count << " at " << i;
+            }
+            all->all_gather(part.data(), count, f64);
+            for (size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(part[i], sum[i], 1e-15) << i;
+            sum = part;
+            all->broadcast(sum.data(), count * 8, 0);
+            EXPECT_EQ(sum, part);
+          }
+          all->barrier();
+          return std::string(::testing::Test::HasFailure() ? "differs" : "");
+        }).results();
+    for (const std::string& result : results) EXPECT_EQ(result, "");
+  }
+}
 
 TEST(Gloo, AddsHalves) {
   for (DType dtype : {f16, bf16}) {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fluid {
+
+/// Records an Exchange of `bucket`, which comes after those that the graph has.
+Values record_exchange(ir::Graph& graph, std::string_view op, const Values& bucket, const Loc& loc);
+
+/// The exchanges of the graph, in the order in which every process comes to them.
+std::vector<ir::Op*> exchanges(const ir::Graph& graph);
+
+}  // namespace fluid
