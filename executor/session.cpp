@@ -216,6 +216,7 @@ std::vector<Variable> Session::initialised() const {
     if (is_store(*op)) filled.push_back(variables_.named(op->symbol));
   }
   if (const Variable* random = variables_.find(kRandomState)) filled.push_back(*random);
+  std::ranges::sort(filled, {}, &Variable::name);
   return filled;
 }
 

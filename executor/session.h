@@ -63,7 +63,7 @@ class Session {
   /// Makes the half copies of parameters from them: all, or that of one.
   void refresh_halves(std::string_view parameter = {});
 
-  /// The variables that it filled, in the order of the start-up program: the same in every process.
+  /// The variables that it filled, by name.
   std::vector<Variable> initialised() const;
 
   const ir::Program& recorded() const { return *recorded_; }

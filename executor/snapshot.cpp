@@ -85,7 +85,9 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
   snapshot.program = session.recorded().name;
   snapshot.program_hash = program_hash(session.recorded());
   snapshot.options = std::move(options);
-  for (const Variable& v : session.variables().all()) {
+  std::vector<Variable> variables = session.variables().all();
+  std::ranges::sort(variables, {}, &Variable::name);
+  for (const Variable& v : variables) {
     if (v.kind != VariableKind::scratch) {
       snapshot.variables.push_back({v.name, v.kind, value(v)});
     }

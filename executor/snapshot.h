@@ -36,7 +36,7 @@ struct Snapshot {
 /// The XXH3 hash of the recorded program's text, without `train` and source lines.
 uint64_t program_hash(const ir::Program& recorded);
 
-/// The values are those that `value` gives.
+/// Asks `value` for the values, in the order of their names.
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
                        const std::function<Tensor(const Variable&)>& value);
 

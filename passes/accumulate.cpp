@@ -4,6 +4,7 @@
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/bucket.h"
+#include "passes/memory_plan.h"
 #include "passes/outputs_add_up.h"
 #include "passes/passes.h"
 #include "passes/recipe.h"
@@ -54,7 +55,8 @@ class Accumulation {
   /// all_reduce's buckets, which can then be where the sums are.
   void lay_out() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
-      place(recipe_.parameters()[i] + ".grad", recipe_.gradient(i));
+      const Value gradient = recipe_.gradient(i);
+      place(recipe_.parameters()[i] + ".grad", bucket_bytes(gradient.type()));
     }
     if (check_finite_) place("train.part", recipe_.directive().operands.at(0));
     for (const auto& [name, value] : summands(graph_)) place(name + ".part", value);
@@ -62,9 +64,10 @@ class Accumulation {
       if (is_store(*op)) place(op->symbol + ".part", op->operands.at(0));
     }
   }
-  void place(const std::string& name, Value v) {
+  void place(const std::string& name, Value v) { place(name, aligned(v.type().bytes_at(1))); }
+  void place(const std::string& name, int64_t bytes) {
     offsets_[name] = end_;
-    end_ += bucket_bytes(v.type());
+    end_ += bytes;
   }
 
   /// To what processes add up on the way; what is then written follows from the others' samples.

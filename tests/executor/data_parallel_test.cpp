@@ -284,10 +284,9 @@ Batch share_of_batch(const World& world) {
 
 const std::vector<std::string> kTrained = {"fc0.w", "fc0.b", "fc1.w", "fc1.b"};
 
-/// All of a snapshot's floats, by name.
-std::vector<double> floats_of(Snapshot snapshot) {
+/// All of a snapshot's floats.
+std::vector<double> floats_of(const Snapshot& snapshot) {
   std::vector<double> all;
-  std::ranges::sort(snapshot.variables, {}, &Kept::name);
   for (const Kept& kept : snapshot.variables) {
     if (!is_float(kept.value.dtype())) continue;
     for (int64_t i = 0; i < kept.value.numel(); ++i) all.push_back(kept.value.at(i));

@@ -82,6 +82,8 @@ Setting setting_of(const std::string& text) {
     if (key == "amp") s.options.amp = {.dtype = dtype_named(value).value()};
     if (key == "slice") s.options.slice = slice_named(value);
     if (key == "world") s.options.world = std::stoll(value);
+    if (key == "rank") s.options.rank = std::stoll(value);
+    if (key == "zero") s.options.shard_optimizer = value == "1";
     if (key == "bucket")
       s.options.buckets = {.first_bytes = std::stoll(value), .bytes = std::stoll(value)};
     if (key == "sync_bn") s.options.sync_bn = value == "yes";
