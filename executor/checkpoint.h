@@ -89,6 +89,8 @@ class Checkpoints {
   /// and another UserError when a parameter is nan or infinite: what came before a divergence is
   /// kept.
   std::string save(Executor& executor, const TrainingState& state, bool best = false);
+  /// The same, of a snapshot that all ranks have taken part in.
+  std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
   /// Makes `best` link to the checkpoint at `path`, as save() does: for one that was resumed, whose
   /// process may have been ended before it could.

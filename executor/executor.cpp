@@ -273,6 +273,18 @@ class Executor::Impl {
     return all;
   }
 
+  void scatter(const Snapshot* from) {
+    std::vector<Variable> variables = session().variables().all();
+    std::ranges::sort(variables, {}, &Variable::name);
+    for (const Variable& v : variables) {
+      if (!v.part) continue;
+      Tensor whole(v.type.dtype, v.part->whole);
+      if (from != nullptr) whole = from->find(v.name)->value.cast(v.type.dtype).copy();
+      communicator_->broadcast(whole.data(), whole.bytes(), 0);
+      session_.assign(v, v.part->own_of(whole));
+    }
+  }
+
   void agree(const std::string& what, const std::string& value) {
     if (communicator_)
       fluid::agree(*communicator_, options_.world, what, XXH3_64bits(value.data(), value.size()));
@@ -419,6 +431,7 @@ Executor::Executor(Executor&&) noexcept = default;
 
 void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
 void Executor::broadcast() { impl_->broadcast(); }
+void Executor::scatter(const Snapshot* from) { impl_->scatter(from); }
 void Executor::broadcast_recorded() { impl_->broadcast_recorded(); }
 std::string Executor::share(const std::string& text) { return impl_->share(text); }
 void Executor::lead(const std::function<void()>& work) { impl_->lead(work); }

@@ -44,7 +44,7 @@ struct ExecutorOptions {
   std::chrono::milliseconds comm_timeout{60'000};    ///< after it a rank that is late is given up
   std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
   Buckets buckets = {};                              ///< of gradients on their way
-  bool sync_bn = false;    ///< batch_norm takes the statistics of the samples of all ranks
+  bool sync_bn = false;  ///< batch_norm takes the statistics of the samples of all ranks
   /// 1: each process keeps and updates its part of the optimizer's state alone, then gives the
   /// others the parameters (ZeRO-1). parameter("fc0.w.m") is that part then, a vector, and
   /// snapshot() a call of all ranks.
@@ -106,6 +106,9 @@ class Executor {
   /// The same of the variables alone that recorded stores write, as running statistics: the others
   /// are the same on all ranks once training has begun.
   void broadcast_recorded();
+  /// With zero = 1, after restore() on rank 0 and broadcast(): gives every process its parts of the
+  /// optimizer's state in `from`, which is null on all but rank 0. A call of all ranks.
+  void scatter(const Snapshot* from);
   /// Rank 0's `text`, on every rank. A call of all ranks.
   std::string share(const std::string& text);
   /// Does `work` on rank 0, as saving, for which the others wait up to first_timeout. A call of all

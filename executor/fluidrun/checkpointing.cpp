@@ -112,6 +112,7 @@ void Checkpointing::restore(Executor& executor,
     }
   }
   executor.broadcast();
+  executor.scatter(from_ ? &from_->snapshot : nullptr);
 }
 
 void Checkpointing::pass_over(const std::string& parameters) const {
@@ -131,7 +132,8 @@ void Checkpointing::save(Executor& executor, const TrainingState& state, bool be
   const std::pair now(state.steps, state.epochs);
   due_ = false;
   if (now == last_) return;
-  executor.lead([&] { checkpoints_->save(executor, state, best); });
+  const Snapshot snapshot = executor.snapshot();
+  executor.lead([&] { checkpoints_->save(snapshot, state, best); });
   last_ = now;
   written_ = Clock::now();
 }
