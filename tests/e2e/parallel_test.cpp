@@ -54,8 +54,8 @@ TEST_F(Parallel, TrainsAsOneProcess) {
 
 TEST_F(Parallel, GoesOnFromACheckpointWithOtherRanks) {
   const std::string flags = "--dtype f64 --checkpoint-dir ck --resume --log-json log.json ";
-  ASSERT_EQ(run(launch(2, flags + "--batch 6 --max-steps 4")).code, 0);
-  const Result more = run(launch(3, flags + "--batch 4 --epochs 2"));
+  ASSERT_EQ(run(launch(2, flags + "--zero 1 --batch 6 --max-steps 4")).code, 0);
+  const Result more = run(launch(3, flags + "--zero 1 --batch 4 --epochs 2"));
   EXPECT_EQ(more.code, 0) << more.output;
   EXPECT_NE(more.output.find("world 3 (was 2)"), std::string::npos) << more.output;
   ASSERT_EQ(run(train("--dtype f64 --batch 12 --epochs 2 --log-json one.json")).code, 0);
