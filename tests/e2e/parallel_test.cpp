@@ -53,6 +53,7 @@ TEST_F(Parallel, TrainsAsOneProcess) {
 }
 
 TEST_F(Parallel, GoesOnFromACheckpointWithOtherRanks) {
+  run_command("sed -i s/sgd/adam/ " + dir_.file("line.fir"));
   const std::string flags = "--dtype f64 --checkpoint-dir ck --resume --log-json log.json ";
   ASSERT_EQ(run(launch(2, flags + "--zero 1 --batch 6 --max-steps 4")).code, 0);
   const Result more = run(launch(3, flags + "--zero 1 --batch 4 --epochs 2"));
