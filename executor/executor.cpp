@@ -1,7 +1,6 @@
 #include "executor/executor.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "executor/comm/agree.h"
 #include "executor/cpu/cpu_device.h"
 #include "executor/session.h"
+#include "executor/session_options.h"
 #include "frontend/files/safetensors.h"
 #include "ir/print.h"
 #include "ops/optim/plateau.h"
@@ -38,23 +38,6 @@ std::vector<std::string> feed_names(const ir::Program& program) {
     if (source_kind(*op) == SourceKind::feed) names.push_back(op->symbol);
   }
   return names;
-}
-
-Options base_options(const ExecutorOptions& options) {
-  Options o;
-  o.dtype = options.dtype;
-  o.amp = options.amp;
-  o.weighted = options.micro_batches > 1 || options.world.size > 1;
-  o.world = options.world.size;
-  o.rank = options.world.rank;
-  o.shard_optimizer = options.zero > 0 && options.world.size > 1;
-  o.buckets = options.buckets;
-  o.sync_bn = options.sync_bn;
-  o.check_finite = options.check_finite;
-  o.fuse = options.fuse;
-  o.libraries = options.libraries;
-  o.guard_plan = options.verify_plan;
-  return o;
 }
 
 void check_loss_scale(const LossScale& s) {
@@ -124,11 +107,6 @@ ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoi
   return options;
 }
 
-int64_t memory_limit(const ExecutorOptions& options) {
-  if (options.memory_limit > 0) return options.memory_limit;
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
-
 std::string_view name_of(Mode mode) {
   return mode == Mode::train ? "run" : mode == Mode::eval ? "eval" : "predict";
 }
@@ -146,10 +124,7 @@ class Executor::Impl {
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
         session_(program.ir().clone(), device_of(place, options_, communicator_.get()),
-                 {.seed = options_.seed,
-                  .passes = base_options(options_),
-                  .micro_batches = options_.micro_batches,
-                  .memory_limit = memory_limit(options_)}) {
+                 session_options(options_)) {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
@@ -372,7 +347,7 @@ class Executor::Impl {
   Mode actual(Mode mode) const { return mode == Mode::train && !trains_ ? Mode::eval : mode; }
 
   Options pass_options(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
-    Options o = base_options(options_);
+    Options o = session_options(options_).passes;
     o.mode = mode;
     o.batch = batch;
     o.feeds = feeds;

@@ -11,6 +11,7 @@ class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
+        trial_(options.trial),
         target_(describe_host(threads_)),
         compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {
     if (options.communicator != nullptr) exchanges_.emplace(*options.communicator);
@@ -22,9 +23,11 @@ class CpuDevice : public Device {
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {
     const LibraryThreads guard(threads_);
-    return std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
-                                           compiler_, threads_,
-                                           exchanges_ ? &*exchanges_ : nullptr);
+    auto built = std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
+                                                 compiler_, threads_,
+                                                 exchanges_ ? &*exchanges_ : nullptr);
+    if (trial_) built->show_sums();
+    return built;
   }
 
   CompileReport report() const override {
@@ -34,6 +37,7 @@ class CpuDevice : public Device {
 
  private:
   int threads_;
+  bool trial_;
   CpuTarget target_;
   Compiler compiler_;
   std::optional<CollectiveQueue> exchanges_;

@@ -11,6 +11,7 @@ struct CpuDeviceOptions {
   int threads = 0;                       ///< 0: as many as OpenMP would use
   std::string cache_dir;                 ///< of compiled kernels; empty: none
   Communicator* communicator = nullptr;  ///< with the other processes; null: there are none
+  bool trial = false;  ///< the communicator reaches nobody: who watches a run sees its sums too
 };
 
 std::unique_ptr<Device> cpu_device(const CpuDeviceOptions& options);

@@ -131,6 +131,10 @@ void CpuExecutable::mark_sums() {
   }
 }
 
+void CpuExecutable::show_sums() {
+  for (Step& step : steps_) step.of_sums = false;
+}
+
 void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
   std::vector<kir::Kernel> kernels;
   std::vector<size_t> generated;

@@ -50,6 +50,8 @@ class CpuExecutable : public Executable {
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots) override;
   void watch(Watch watch) override { watch_ = std::move(watch); }
+  /// Lets whoever watches see sums, and what is made of them: nobody else waits for these.
+  void show_sums();
 
  private:
   void add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler);

@@ -8,8 +8,10 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/place.h"
+#include "executor/session_options.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ops/source_kind.h"
@@ -25,6 +27,7 @@ struct PlanFlags {
   std::string program, target, memory, mode = "train";
   int64_t batch = 1, micro_batches = 1;
   bool kernels = false;
+  PlanWorldFlags world;
   PlaceFlags place;
 };
 
@@ -81,18 +84,27 @@ int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
   return good;
 }
 
+/// As `train` runs in one of the processes.
+ExecutorOptions run_options(const PlanFlags& flags) {
+  ExecutorOptions options = executor_options(flags.place);
+  options.micro_batches = flags.micro_batches;
+  options.world.size = static_cast<int>(flags.world.world.value_or(1));
+  options.buckets = buckets_of(flags.world.buckets);
+  options.zero = flags.world.buckets.zero;
+  return options;
+}
+
 int run(const PlanFlags& flags) {
   place_named(flags.place.place);
   const Program program = open_program(flags.program);
   const CpuTarget target(flags.target.empty()
                              ? describe_host(threads_of(flags.place))
                              : target_from_json(read_file(flags.target), flags.target));
-  Options options;
+  const ExecutorOptions how = run_options(flags);
+  Options options = session_options(how).passes;
   options.mode = mode_named(flags.mode);
-  options.dtype = dtype_of(flags.place);
-  options.amp = amp_of(flags.place.amp);
+  check_plan_world(flags.world, program, options.mode, !flags.target.empty());
   const bool trains = options.mode == Mode::train;
-  options.weighted = trains && flags.micro_batches > 1;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const StepPlanner planner(program, target, options, trains ? flags.micro_batches : 1);
   const PlannedStep step = planner.at(flags.batch);
@@ -120,6 +132,7 @@ int run(const PlanFlags& flags) {
     fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }
   print_kernels(*peak.program, flags.kernels);
+  print_world(flags.world, program, how, step, flags.batch);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
 }
@@ -141,6 +154,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--target", flags->target, "a machine described by `devices --json`");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
   command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");
+  add_plan_world_flags(*command, flags->world);
   add_place_flags(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

@@ -7,6 +7,31 @@
 
 namespace fluid {
 
+void add_bucket_flags(CLI::App& command, BucketFlags& flags) {
+  command.add_option("--first-bucket", flags.first, "bytes of the first gradients sent")
+      ->capture_default_str();
+  command.add_option("--bucket", flags.others, "bytes of gradients sent together")
+      ->capture_default_str();
+  command.add_option("--reduce-dtype", flags.dtype, "send gradients as bf16 or f16");
+  command
+      .add_option("--zero", flags.zero,
+                  "1: each process keeps and updates a part of the optimizer's state (ZeRO-1)")
+      ->check(CLI::IsMember({0, 1}))
+      ->capture_default_str();
+}
+
+Buckets buckets_of(const BucketFlags& flags) {
+  Buckets buckets;
+  buckets.first_bytes = parse_bytes(flags.first);
+  buckets.bytes = parse_bytes(flags.others);
+  if (flags.dtype.empty()) return buckets;
+  buckets.dtype = dtype_named(flags.dtype);
+  if (!buckets.dtype || !is_half(*buckets.dtype)) {
+    throw UserError("--reduce-dtype is bf16 or f16, not '" + flags.dtype + "'");
+  }
+  return buckets;
+}
+
 void add_world_flags(CLI::App& command, WorldFlags& flags) {
   command.add_option("--comm-timeout", flags.timeout, "seconds that another process may be late")
       ->check(must_be_positive)
@@ -16,16 +41,7 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
                   "the same until the first step: others may still read and compile")
       ->check(must_be_positive)
       ->capture_default_str();
-  command.add_option("--first-bucket", flags.first_bucket, "bytes of the first gradients sent")
-      ->capture_default_str();
-  command.add_option("--bucket", flags.bucket, "bytes of gradients sent together")
-      ->capture_default_str();
-  command
-      .add_option("--zero", flags.zero,
-                  "1: each process keeps and updates a part of the optimizer's state (ZeRO-1)")
-      ->check(CLI::IsMember({0, 1}))
-      ->capture_default_str();
-  command.add_option("--reduce-dtype", flags.dtype, "send gradients as bf16 or f16");
+  add_bucket_flags(command, flags.buckets);
   command.add_flag("--sync-bn", flags.sync_bn,
                    "batch norm by the samples of all processes, not of each its own");
 }
@@ -33,19 +49,13 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
   options.world = world;
   options.sync_bn = flags.sync_bn;
-  options.zero = flags.zero;
+  options.zero = flags.buckets.zero;
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
   options.comm_timeout = milliseconds(flags.timeout);
   options.first_timeout = milliseconds(flags.first_timeout);
-  options.buckets.first_bytes = parse_bytes(flags.first_bucket);
-  options.buckets.bytes = parse_bytes(flags.bucket);
-  if (flags.dtype.empty()) return;
-  options.buckets.dtype = dtype_named(flags.dtype);
-  if (!options.buckets.dtype || !is_half(*options.buckets.dtype)) {
-    throw UserError("--reduce-dtype is bf16 or f16, not '" + flags.dtype + "'");
-  }
+  options.buckets = buckets_of(flags.buckets);
 }
 
 }  // namespace fluid

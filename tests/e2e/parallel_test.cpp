@@ -52,6 +52,23 @@ TEST_F(Parallel, TrainsAsOneProcess) {
   }
 }
 
+TEST_F(Parallel, TakesTheMemoryThatIsPlanned) {
+  const auto arena_of = [](const std::string& said) {
+    const size_t at = said.find_first_not_of(' ', said.find("arena") + 5);
+    return said.substr(at, said.find_first_of(";\n", at) - at);
+  };
+  for (const std::string slices : {"", " --micro-batches 3"}) {
+    // As many samples in every step, so that no smaller one has a plan of its own.
+    const Result trained =
+        run("launch --nproc 2 -- train line.fir --batch 32 --cache-dir cache "
+            "--data synthetic-linear?limit=64" +
+            slices);
+    ASSERT_EQ(trained.code, 0) << trained.output;
+    const std::string planned = "plan line.fir --batch 32 --world 2" + slices;
+    EXPECT_EQ(arena_of(trained.output), arena_of(run(planned).output)) << trained.output;
+  }
+}
+
 TEST_F(Parallel, GoesOnFromACheckpointWithOtherRanks) {
   run_command("sed -i s/sgd/adam/ " + dir_.file("line.fir"));
   const std::string flags = "--dtype f64 --checkpoint-dir ck --resume --log-json log.json ";

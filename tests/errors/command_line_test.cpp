@@ -89,6 +89,32 @@ TEST_F(CommandLine, IsRefusedForALossScaleThatCannotMove) {
   for (const Case& c : cases) refuse(train + c.arguments, c.message);
 }
 
+TEST_F(CommandLine, IsRefusedForProcessesThatNobodyCanPlanFor) {
+  std::ofstream(dir_.file("fixed.fir")) << "program @fixed {\n"
+                                           "  %x = data \"x\" : f32[?, 2]\n"
+                                           "  output \"x\" = %x\n"
+                                           "}\n";
+  const Case cases[] = {
+      {"line.fir --world 0", "--world: must be a positive integer, not 0"},
+      {"line.fir --world 99999999", "--world: Value 99999999 not in range 1 to 1048576"},
+      {"line.fir --bandwidth 1", "--bandwidth: needs --world"},
+      {"line.fir --world 2 --bandwidth 0", "--bandwidth: must be a positive number, not 0"},
+      {"line.fir --world 2 --bandwidth inf", "--bandwidth: must be a positive number, not inf"},
+      {"line.fir --world 2 --latency 5", "--latency: needs --bandwidth"},
+      {"line.fir --world 2 --bandwidth 1 --latency -1",
+       "--latency: must be a number of at least 0, not -1"},
+      {"line.fir --world 2 --bandwidth 1 --target absent.json", "cannot read 'absent.json'"},
+      {"line.fir --world 2 --pipeline eval", "--world: only training is done by several processes"},
+      {"fixed.fir --world 2", "--world: program 'fixed' minimizes nothing"},
+      {"line.fir --world 2 --bucket many", "'many' is no size in bytes"},
+      {"line.fir --world 2 --reduce-dtype f32", "--reduce-dtype is bf16 or f16, not 'f32'"},
+  };
+  for (const Case& c : cases) refuse(std::string("plan ") + c.arguments, c.message);
+  ASSERT_EQ(run("devices --json > t.json").code, 0);
+  refuse("plan line.fir --world 2 --bandwidth 1 --target t.json",
+         "--bandwidth times the step on this machine: leave --target out");
+}
+
 TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
   const std::string train = "train line.fir --data synthetic-linear?n=50 ";
   const Case cases[] = {

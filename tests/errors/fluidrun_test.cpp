@@ -374,5 +374,27 @@ TEST_F(Fluidrun, PlansTheMemoryOfMicroBatchesAsTheyTakeIt) {
   EXPECT_NE(arena_of(run("plan line.fir --batch 64").output), planned);
 }
 
+TEST_F(Fluidrun, PlansWhatProcessesSendAndHowTheyScale) {
+  const Result sent = run("plan line.fir --world 4 --batch 8");
+  EXPECT_EQ(sent.code, 0) << sent.output;
+  // The gradient of w, then the loss in f64: its sum is a share of the whole batch's mean.
+  EXPECT_NE(sent.output.find("4 processes with 8 samples each reduce 16 B a step, in 2 messages"),
+            std::string::npos)
+      << sent.output;
+  EXPECT_EQ(sent.output.find("measured"), std::string::npos) << sent.output;
+  EXPECT_NE(run("plan line.fir --world 4 --reduce-dtype bf16").output.find("reduce 12 B a step"),
+            std::string::npos);
+
+  const Result timed = run("plan line.fir --world 4 --batch 8 --bandwidth 1e-6 --latency 1e5");
+  EXPECT_EQ(timed.code, 0) << timed.output;
+  // 6 messages of 100 ms and of a quarter of 8 bytes, at 1 byte a ms; and that twice.
+  EXPECT_NE(timed.output.find("  communication 1224.000 ms"), std::string::npos) << timed.output;
+  EXPECT_NE(timed.output.find("efficiency 0.0 %"), std::string::npos) << timed.output;
+  const Result alone = run("plan line.fir --world 1 --bandwidth 1");
+  EXPECT_EQ(alone.code, 0) << alone.output;
+  EXPECT_NE(alone.output.find("communication 0.000 ms, 100.0 % of it"), std::string::npos)
+      << alone.output;
+}
+
 }  // namespace
 }  // namespace fluid

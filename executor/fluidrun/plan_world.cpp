@@ -1,0 +1,132 @@
+#include "executor/fluidrun/plan_world.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "executor/bytes_text.h"
+#include "executor/fluidrun/common.h"
+#include "executor/measured_step.h"
+#include "ir/error.h"
+#include "ir/number.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr double kLatency = 50;  // microseconds: TCP within a rack
+
+std::string must_not_be_negative(const std::string& text) {
+  const bool zero = number_in<double>(text) == 0.0;
+  return zero || must_be_positive(text).empty() ? ""
+                                                : "must be a number of at least 0, not " + text;
+}
+
+struct Exchanged {
+  const ir::Op* op = nullptr;
+  size_t position = 0;  ///< ops of its part that come before it
+  size_t ops = 0;       ///< of its part
+};
+
+/// In the order in which they are sent.
+std::vector<Exchanged> exchanges_of(const PlannedStep& step) {
+  std::vector<Exchanged> all;
+  for (const PlannedPart& part : step.parts) {
+    const auto& ops = part.program->main().ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (is_exchange(*ops[i])) all.push_back({ops[i].get(), i, ops.size()});
+    }
+  }
+  return all;
+}
+
+void print_messages(const std::vector<Exchanged>& exchanges, const Timeline* times) {
+  if (exchanges.empty()) return;
+  fmt::print("  {:>7} {:>8} {:>12} {:>16}", "message", "tensors", "size", "complete after");
+  if (times != nullptr) fmt::print(" {:>13} {:>13}", "sent from", "to");
+  fmt::print("\n");
+  for (size_t i = 0; i < exchanges.size(); ++i) {
+    const Exchanged& e = exchanges[i];
+    const auto bytes = static_cast<double>(message_of(*e.op).bytes);
+    fmt::print("  {:>7} {:>8} {:>12}", i, e.op->operands.size(), bytes_text(bytes));
+    if (times == nullptr) {
+      fmt::print(" {:>16}\n", fmt::format("op {} of {}", e.position, e.ops));
+      continue;
+    }
+    const MessageTimes& t = times->messages.at(i);
+    fmt::print(" {:>13.3f} ms {:>10.3f} ms {:>10.3f} ms\n", t.complete, t.begin, t.end);
+  }
+}
+
+/// Samples a second of `world` processes whose step takes `ms`.
+double samples_per_second(int64_t world, int64_t batch, double ms) {
+  return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
+}
+
+}  // namespace
+
+void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags) {
+  command
+      .add_option("--world", flags.world,
+                  "processes that train together, of --batch samples each: say what they send")
+      ->check(must_be_count)
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  command
+      .add_option("--bandwidth", flags.bandwidth,
+                  "GB/s that each of them sends: time the step on this machine, and say how well "
+                  "they will overlap and scale")
+      ->check(must_be_positive);
+  command
+      .add_option("--latency", flags.latency,
+                  fmt::format("microseconds of a message; {} if not said", kLatency))
+      ->check(must_not_be_negative);
+  add_bucket_flags(command, flags.buckets);
+}
+
+void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode,
+                      bool other_target) {
+  if (flags.latency && !flags.bandwidth) throw UserError("--latency: needs --bandwidth");
+  if (flags.bandwidth && !flags.world) throw UserError("--bandwidth: needs --world");
+  if (flags.bandwidth && other_target) {
+    throw UserError("--bandwidth times the step on this machine: leave --target out");
+  }
+  if (!flags.world) return;
+  if (mode != Mode::train) throw UserError("--world: only training is done by several processes");
+  if (find_directive(program.ir().main()) == nullptr) {
+    throw UserError("--world: program '" + program.ir().name + "' minimizes nothing");
+  }
+}
+
+void print_world(const PlanWorldFlags& flags, const Program& program,
+                 const ExecutorOptions& options, const PlannedStep& step, int64_t batch) {
+  if (!flags.world) return;
+  const int64_t world = *flags.world;
+  const std::vector<Exchanged> exchanges = exchanges_of(step);
+  double bytes = 0;
+  for (const Exchanged& e : exchanges) bytes += static_cast<double>(message_of(*e.op).bytes);
+  fmt::print("{} processes with {} samples each reduce {} a step, in {} messages\n", world, batch,
+             bytes_text(bytes), exchanges.size());
+  if (!flags.bandwidth) return print_messages(exchanges, nullptr);
+
+  const Link link{.world = world,
+                  .bytes_per_ms = *flags.bandwidth * 1e6,
+                  .latency_ms = flags.latency.value_or(kLatency) / 1e3};
+  ExecutorOptions alone = options;
+  alone.world = {};
+  const auto steps = measure_steps(program, {alone, options}, batch);
+  const double one = timeline(steps[0].calls, {}).step;
+  const Timeline t = timeline(steps[1].calls, link);
+  check(t.messages.size() == exchanges.size(), "a step sends other messages than planned");
+  print_messages(exchanges, &t);
+  fmt::print("measured here, medians of {} steps: {:.3f} ms, and {:.3f} ms as one process alone\n",
+             steps[1].runs, t.computing, one);
+  fmt::print("predicted at {:g} GB/s and {:g} us a message: {:.3f} ms a step\n", *flags.bandwidth,
+             1e3 * link.latency_ms, t.step);
+  fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
+             t.communicating, 100 * t.overlap(), t.exposed());
+  fmt::print("  {:.0f} samples/s, one process {:.0f}: efficiency {:.1f} %\n",
+             samples_per_second(world, batch, t.step), samples_per_second(1, batch, one),
+             100 * one / t.step);
+}
+
+}  // namespace fluid

@@ -1,0 +1,203 @@
+#include "executor/measured_step.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "executor/cpu/cpu_device.h"
+#include "executor/session_options.h"
+#include "ir/stopwatch.h"
+#include "ops/comm/exchange_kind.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kWarmUp = 2, kFewest = 5, kMost = 100;  // steps
+constexpr double kEnoughMs = 1000;
+
+Tensor trial_input(const Feed& feed, int64_t samples) {
+  const std::vector<int64_t> shape = extents(feed.type.shape, samples);
+  if (!is_float(feed.recorded)) return {feed.recorded, shape};  // a class or an index that exists
+  Tensor noise(f32, shape);
+  std::mt19937 random(1);
+  for (float& x : noise.as<float>()) x = static_cast<float>(random()) / 4294967296.0F;
+  return noise.cast(feed.recorded);
+}
+
+Batch trial_batch(const PreparedStep& step, int64_t world) {
+  Batch batch;
+  batch.size = step.options().batch;
+  batch.whole = batch.size * world;
+  for (const Feed& feed : step.feeds()) {
+    batch.columns.emplace_back(feed.name, trial_input(feed, batch.size));
+  }
+  return batch;
+}
+
+/// What a program sends to the others, and who waits for it.
+class Messages {
+ public:
+  /// Takes the ops in the order in which they run.
+  TimedCall call_of(const ir::Op& op) {
+    TimedCall call;
+    for (const Value& v : op.operands) {
+      const auto number = numbers_.find(root_of(v).op());
+      if (number != numbers_.end()) call.awaits = std::max(call.awaits, number->second);
+    }
+    if (is_exchange(op)) {
+      call.sent = message_of(op);
+      numbers_[&op] = ++count_;
+    }
+    return call;
+  }
+
+ private:
+  size_t count_ = 0;
+  std::map<const ir::Op*, size_t> numbers_;
+};
+
+double median(std::vector<double>& times) {
+  const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
+/// Times the calls of a step, run by run.
+class CallClock {
+ public:
+  explicit CallClock(const PreparedStep& step) : step_(step) {
+    for (const PreparedStep::Run& run : step_.runs()) {
+      run.part->executable->watch([this](const ir::Op& op, void* const*, bool done) {
+        if (done) {
+          end(op);
+        } else {
+          begin_ = Stopwatch();
+        }
+        return true;
+      });
+    }
+  }
+  ~CallClock() {
+    for (const PreparedStep::Run& run : step_.runs()) run.part->executable->watch(nullptr);
+  }
+  CallClock(const CallClock&) = delete;
+
+  /// Notes a run that has just ended and took `ms` in all.
+  void close_run(double ms) {
+    for (size_t i = 0; i < at_; ++i) ms -= times_[i].back();
+    between_.push_back(ms);
+    at_ = 0;
+  }
+  void forget() {
+    for (std::vector<double>& times : times_) times.clear();
+    between_.clear();
+  }
+
+  MeasuredStep result() {
+    MeasuredStep measured{.calls = {{.ms = median(between_)}},
+                          .runs = static_cast<int64_t>(between_.size())};
+    Messages messages;
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      measured.calls.push_back(messages.call_of(*ops_[i]));
+      measured.calls.back().ms = median(times_[i]);
+    }
+    return measured;
+  }
+
+ private:
+  void end(const ir::Op& op) {
+    const double ms = begin_.ms();
+    if (at_ == ops_.size()) {
+      ops_.push_back(&op);
+      times_.emplace_back();
+    }
+    check(ops_[at_] == &op, "a step ran other kernels than before");
+    times_[at_++].push_back(ms);
+  }
+
+  const PreparedStep& step_;
+  Stopwatch begin_;
+  size_t at_ = 0;                           ///< calls of this run
+  std::vector<const ir::Op*> ops_;          ///< as they are called
+  std::vector<std::vector<double>> times_;  ///< of each, ms
+  std::vector<double> between_;             ///< what is left of each run
+};
+
+/// A step in a session of its own.
+class Trial {
+ public:
+  Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how,
+        int64_t batch)
+      : nobody_(make_communicator({}, options.comm_timeout)),
+        session_(program.ir().clone(),
+                 cpu_device({.threads = options.threads,
+                             .cache_dir = options.cache_dir,
+                             .communicator = options.world.size > 1 ? nobody_.get() : nullptr,
+                             .trial = true}),
+                 how),
+        step_(prepared(how.passes, batch)),
+        input_(trial_batch(step_, options.world.size)),
+        clock_(step_) {}
+
+  double run() {
+    const Stopwatch watch;
+    session_.run(step_, input_);
+    const double ms = watch.ms();
+    clock_.close_run(ms);
+    return ms;
+  }
+  CallClock& clock() { return clock_; }
+  int64_t bytes() const { return session_.arena().size(); }
+
+ private:
+  PreparedStep& prepared(Options options, int64_t batch) {
+    options.batch = batch;
+    PreparedStep& step = session_.prepare(options);
+    session_.initialise();
+    return step;
+  }
+
+  std::unique_ptr<Communicator> nobody_;  ///< who takes what is sent, and does nothing with it
+  Session session_;
+  PreparedStep& step_;
+  Batch input_;
+  CallClock clock_;
+};
+
+}  // namespace
+
+Message message_of(const ir::Op& exchange) {
+  Message message;
+  for (const Value& v : exchange.operands) message.bytes += v.type().bytes_at(1);
+  if (exchange_kind(exchange) != ExchangeKind::sum) message.rounds = 1;
+  return message;
+}
+
+std::vector<MeasuredStep> measure_steps(const Program& program,
+                                        const std::vector<ExecutorOptions>& options,
+                                        int64_t batch) {
+  std::vector<std::unique_ptr<Trial>> trials;
+  int64_t taken = 0;
+  for (const ExecutorOptions& o : options) {
+    SessionOptions how = session_options(o);
+    how.memory_limit -= taken;
+    trials.push_back(std::make_unique<Trial>(program, o, how, batch));
+    taken += trials.back()->bytes();
+  }
+  const auto run_all = [&] {
+    double ms = 0;
+    for (const auto& trial : trials) ms += trial->run();
+    return ms;
+  };
+  for (int64_t i = 0; i < kWarmUp; ++i) run_all();
+  for (const auto& trial : trials) trial->clock().forget();
+  const double enough = kEnoughMs * static_cast<double>(trials.size());
+  double spent = 0;
+  for (int64_t i = 0; i < kFewest || (i < kMost && spent < enough); ++i) spent += run_all();
+  std::vector<MeasuredStep> measured;
+  for (const auto& trial : trials) measured.push_back(trial->clock().result());
+  return measured;
+}
+
+}  // namespace fluid

@@ -1,0 +1,39 @@
+#include "executor/session_options.h"
+
+#include <unistd.h>
+
+namespace fluid {
+namespace {
+
+Options pass_options(const ExecutorOptions& options) {
+  Options o;
+  o.dtype = options.dtype;
+  o.amp = options.amp;
+  o.weighted = options.micro_batches > 1 || options.world.size > 1;
+  o.world = options.world.size;
+  o.rank = options.world.rank;
+  o.shard_optimizer = options.zero > 0 && options.world.size > 1;
+  o.buckets = options.buckets;
+  o.sync_bn = options.sync_bn;
+  o.check_finite = options.check_finite;
+  o.fuse = options.fuse;
+  o.libraries = options.libraries;
+  o.guard_plan = options.verify_plan;
+  return o;
+}
+
+int64_t memory_limit(const ExecutorOptions& options) {
+  if (options.memory_limit > 0) return options.memory_limit;
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+SessionOptions session_options(const ExecutorOptions& options) {
+  return {.seed = options.seed,
+          .passes = pass_options(options),
+          .micro_batches = options.micro_batches,
+          .memory_limit = memory_limit(options)};
+}
+
+}  // namespace fluid

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "executor/executor.h"
+#include "executor/session.h"
+
+namespace fluid {
+
+/// What a session is told of the options that users give: what a step is compiled with, and what
+/// `fluidrun plan` must plan it with.
+SessionOptions session_options(const ExecutorOptions& options);
+
+}  // namespace fluid

@@ -1,0 +1,81 @@
+// Steps of calls and messages, worked out by hand.
+
+#include "executor/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr Link kTwo{.world = 2, .bytes_per_ms = 100};  // an all-reduce of b bytes: b / 100 ms
+
+TEST(Timeline, OfOneMessageGoesRoundTheRing) {
+  EXPECT_DOUBLE_EQ(message_ms({.bytes = 100}, kTwo), 1);
+  EXPECT_DOUBLE_EQ(message_ms({.bytes = 100, .rounds = 1}, kTwo), 0.5);
+  // 2 (N - 1) messages of b / N bytes.
+  const Link four{.world = 4, .bytes_per_ms = 100, .latency_ms = 0.25};
+  EXPECT_DOUBLE_EQ(message_ms({.bytes = 800}, four), 6 * (0.25 + 2));
+  EXPECT_DOUBLE_EQ(message_ms({.bytes = 800}, {.world = 1, .latency_ms = 1}), 0);
+}
+
+TEST(Timeline, OfOneProcessIsWhatItComputes) {
+  const TimedCall calls[] = {{.ms = 2}, {.ms = 3}};
+  const Timeline t = timeline(calls, {});
+  EXPECT_EQ(t.step, 5);
+  EXPECT_EQ(t.computing, 5);
+  EXPECT_EQ(t.exposed(), 0);
+  EXPECT_EQ(t.overlap(), 1);
+  EXPECT_TRUE(t.messages.empty());
+}
+
+TEST(Timeline, HidesAMessageBehindWhatDoesNotWaitForIt) {
+  const TimedCall calls[] = {
+      {.ms = 2}, {.sent = Message{.bytes = 300}}, {.ms = 4}, {.ms = 1, .awaits = 1}};
+  const Timeline t = timeline(calls, kTwo);
+  ASSERT_EQ(t.messages.size(), 1U);
+  EXPECT_DOUBLE_EQ(t.messages[0].complete, 2);
+  EXPECT_DOUBLE_EQ(t.messages[0].begin, 2);
+  EXPECT_DOUBLE_EQ(t.messages[0].end, 5);
+  EXPECT_DOUBLE_EQ(t.step, 7);
+  EXPECT_DOUBLE_EQ(t.communicating, 3);
+  EXPECT_DOUBLE_EQ(t.exposed(), 0);
+  EXPECT_DOUBLE_EQ(t.overlap(), 1);
+}
+
+TEST(Timeline, SendsOneMessageAfterTheOther) {
+  const TimedCall calls[] = {{.ms = 1},
+                             {.sent = Message{.bytes = 400}},
+                             {.ms = 1},
+                             {.sent = Message{.bytes = 200}},
+                             {.ms = 2, .awaits = 1},
+                             {.ms = 1, .awaits = 2}};
+  const Timeline t = timeline(calls, kTwo);
+  ASSERT_EQ(t.messages.size(), 2U);
+  // The first is under way from 1 to 5, so that the second, complete at 2, waits until then.
+  EXPECT_DOUBLE_EQ(t.messages[0].end, 5);
+  EXPECT_DOUBLE_EQ(t.messages[1].complete, 2);
+  EXPECT_DOUBLE_EQ(t.messages[1].begin, 5);
+  EXPECT_DOUBLE_EQ(t.messages[1].end, 7);
+  // Computing waits from 2 to 5; what it does until 7 needs the first message alone.
+  EXPECT_DOUBLE_EQ(t.step, 8);
+  EXPECT_DOUBLE_EQ(t.computing, 5);
+  EXPECT_DOUBLE_EQ(t.communicating, 6);
+  EXPECT_DOUBLE_EQ(t.exposed(), 3);
+  EXPECT_DOUBLE_EQ(t.overlap(), 0.5);
+}
+
+TEST(Timeline, EndsWhenTheLastMessageIsThere) {
+  const TimedCall calls[] = {{.ms = 1}, {.sent = Message{.bytes = 100}}};
+  EXPECT_DOUBLE_EQ(timeline(calls, kTwo).step, 2);
+  EXPECT_DOUBLE_EQ(timeline(calls, kTwo).overlap(), 0);
+}
+
+TEST(Timeline, KnowsOnlyMessagesThatWereSent) {
+  const TimedCall calls[] = {{.ms = 1, .awaits = 1}, {.sent = Message{.bytes = 100}}};
+  EXPECT_THROW(timeline(calls, kTwo), InternalError);
+}
+
+}  // namespace
+}  // namespace fluid
