@@ -269,13 +269,37 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
+/// The order of the lowest peak; of those with exchanges that need about as little the one that
+/// starts them first.
+Order choice(const Problem& p, const std::vector<Order>& orders) {
+  constexpr double kAbout = 1.05;
+  std::vector<Order> overlapping;
+  std::vector<int64_t> peaks, starts;
+  for (const Order& order : orders) {
+    overlapping.push_back(overlapped(p, order));
+    peaks.push_back(p.peak(overlapping.back()));
+    starts.push_back(0);
+    for (size_t at = 0; at < overlapping.back().size(); ++at) {
+      if (is_exchange(p.op(overlapping.back()[at]))) starts.back() += static_cast<int64_t>(at);
+    }
+  }
+  const double lowest = static_cast<double>(std::ranges::min(peaks));
+  size_t best = 0;
+  const auto rank = [&](size_t i) {
+    const bool about = !p.exchanges().empty() && static_cast<double>(peaks[i]) <= kAbout * lowest;
+    return about ? std::tuple(int64_t{0}, starts[i]) : std::tuple(peaks[i], int64_t{0});
+  };
+  for (size_t i = 1; i < orders.size(); ++i) {
+    if (rank(i) < rank(best)) best = i;
+  }
+  return overlapping[best];
+}
+
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   const Problem problem(graph, options.batch);
   const std::vector<Order> orders = candidates(problem);
-  const Order best = overlapped(problem, *std::ranges::min_element(orders, {}, [&](const Order& o) {
-                                  return problem.peak(o);
-                                }));
+  const Order best = choice(problem, orders);
   if (std::ranges::is_sorted(best)) return false;
   std::vector<std::unique_ptr<ir::Op>> ops;
   for (int i : best) ops.push_back(std::move(graph.ops[static_cast<size_t>(i)]));
