@@ -269,30 +269,35 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// The order of the lowest peak; of those with exchanges that need about as little the one that
-/// starts them first.
+/// The order of the lowest peak. Exchanges that start early keep gradients beside activations: of
+/// the orders that take no more for that than it comes to, the one that starts them first.
 Order choice(const Problem& p, const std::vector<Order>& orders) {
-  constexpr double kAbout = 1.05;
-  std::vector<Order> overlapping;
+  constexpr double kMargin = 1.5;  // of the bytes exchanged
+  int64_t exchanged = 0;
+  for (const int exchange : p.exchanges()) {
+    for (const Value v : p.op(exchange).operands) exchanged += v.type().bytes_at(1);
+  }
+  std::vector<Order> all;
   std::vector<int64_t> peaks, starts;
   for (const Order& order : orders) {
-    overlapping.push_back(overlapped(p, order));
-    peaks.push_back(p.peak(overlapping.back()));
+    const Order& last = all.emplace_back(overlapped(p, order));
+    peaks.push_back(p.peak(last));
     starts.push_back(0);
-    for (size_t at = 0; at < overlapping.back().size(); ++at) {
-      if (is_exchange(p.op(overlapping.back()[at]))) starts.back() += static_cast<int64_t>(at);
+    for (size_t at = 0; at < last.size(); ++at) {
+      if (is_exchange(p.op(last[at]))) starts.back() += static_cast<int64_t>(at);
     }
   }
-  const double lowest = static_cast<double>(std::ranges::min(peaks));
-  size_t best = 0;
+  const int64_t lowest = std::ranges::min(peaks);
+  const int64_t most = lowest + static_cast<int64_t>(kMargin * static_cast<double>(exchanged));
   const auto rank = [&](size_t i) {
-    const bool about = !p.exchanges().empty() && static_cast<double>(peaks[i]) <= kAbout * lowest;
-    return about ? std::tuple(int64_t{0}, starts[i]) : std::tuple(peaks[i], int64_t{0});
+    return exchanged > 0 && peaks[i] <= most ? std::tuple(lowest, starts[i])
+                                             : std::tuple(peaks[i], int64_t{0});
   };
-  for (size_t i = 1; i < orders.size(); ++i) {
+  size_t best = 0;
+  for (size_t i = 1; i < all.size(); ++i) {
     if (rank(i) < rank(best)) best = i;
   }
-  return overlapping[best];
+  return all[best];
 }
 
 bool run(ir::Program& program, const Options& options, const Target&) {

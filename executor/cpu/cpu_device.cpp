@@ -23,9 +23,9 @@ class CpuDevice : public Device {
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {
     const LibraryThreads guard(threads_);
-    auto built = std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
-                                                 compiler_, threads_,
-                                                 exchanges_ ? &*exchanges_ : nullptr);
+    auto built =
+        std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(), compiler_,
+                                        threads_, exchanges_ ? &*exchanges_ : nullptr);
     if (trial_) built->show_sums();
     return built;
   }

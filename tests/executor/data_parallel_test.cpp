@@ -214,6 +214,11 @@ TEST(DataParallel, RanksThatShareTheOptimizersStateDoToo) {
   }
 }
 
+TEST(DataParallel, StateIsSharedOrNot) {
+  expect_user_error([] { Executor(parallel_program(), cpu(), {.zero = 2}); },
+                    "zero = 2: 1 shards the optimizer's state, 0 nothing");
+}
+
 TEST(DataParallel, ASharedStateFollowsInHalf) {
   const Program net = parallel_program();
   ExecutorOptions options{.amp = AmpOptions{.level = AmpLevel::o2}};

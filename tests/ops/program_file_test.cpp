@@ -151,6 +151,11 @@ TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
                  ":3: train: needs a seed, and one gradient for each of its parameters");
   expect_refused(R"(program @p {
   %x = data "x" : f32[]
+  train(%x) {optimizer = "sgd", lr = 0.1, cuts = [0, 1]}
+})",
+                 ":3: train: needs cuts and a bucket for each of its parameters, or for none");
+  expect_refused(R"(program @p {
+  %x = data "x" : f32[]
   train(%x) {optimizer = "sgd", lr = 0.1, schedule_steps = 3}
 })",
                  ":3: train: has settings of a schedule, but no attribute 'schedule'");
