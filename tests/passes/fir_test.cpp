@@ -86,6 +86,7 @@ Setting setting_of(const std::string& text) {
     if (key == "zero") s.options.shard_optimizer = value == "1";
     if (key == "bucket")
       s.options.buckets = {.first_bytes = std::stoll(value), .bytes = std::stoll(value)};
+    if (key == "reduce") s.options.buckets.dtype = dtype_named(value);
     if (key == "sync_bn") s.options.sync_bn = value == "yes";
     if (key == "weighted") s.options.weighted = value == "yes";
     if (key == "loss_scale") s.options.amp->loss_scale.initial = std::stod(value);
