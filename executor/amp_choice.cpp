@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "codegen/backend.h"
@@ -58,8 +60,8 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
 /// All that the figures depend on.
 std::string question(const Program& program, const ExecutorOptions& o) {
   const TargetDescription host = describe_host(o.threads);
-  return fmt::format("amp {} {} {} {} {} {} {} {}\n{}\n{}\n{}", o.batch, o.micro_batches,
-                     fluid::name_of(o.amp->dtype), static_cast<int>(o.amp->level),
+  return fmt::format("amp {} {} {} {} {} {} {} {} {}\n{}\n{}\n{}", o.batch, o.micro_batches,
+                     o.memory_limit, fluid::name_of(o.amp->dtype), static_cast<int>(o.amp->level),
                      fmt::join(o.amp->in_f32, ","), fmt::join(o.amp->in_half, ","), o.libraries,
                      o.fuse, emit::code_version(), to_json(host), ir::print(program.ir()));
 }
@@ -86,6 +88,10 @@ std::string AmpChoice::text() const {
   const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   const StepCost& taken = half ? in_half : in_f32;
   const StepCost& left = half ? in_f32 : in_half;
+  if (std::isinf(left.ms)) {
+    return fmt::format("{}, as {} does not fit", name_of(half ? dtype : f32),
+                       name_of(half ? f32 : dtype));
+  }
   return fmt::format("{}: {:.3g} ms a step against {:.3g} ms in {}, arena {} against {}{}",
                      name_of(half ? dtype : f32), taken.ms, left.ms, name_of(half ? f32 : dtype),
                      size(taken.bytes), size(left.bytes), kept ? " (measured before)" : "");
@@ -106,11 +112,21 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   const std::string key = "k" + ObjectCache::key_of(question(program, options));
   if (const auto kept = kept_choice(cache.find(key), half)) return *kept;
   AmpChoice choice{.half = false, .dtype = half, .in_f32 = {}, .in_half = {}};
-  choice.in_half = cost_of(program, place, options);
+  std::string too_large;
+  const auto cost = [&] {
+    try {
+      return cost_of(program, place, options);
+    } catch (const UserError& e) {
+      if (!too_large.empty()) throw;
+      too_large = e.what();
+      return StepCost{.ms = std::numeric_limits<double>::infinity(), .bytes = 0};
+    }
+  };
+  choice.in_half = cost();
   options.amp = {};
-  choice.in_f32 = cost_of(program, place, options);
+  choice.in_f32 = cost();
   choice.half = half_is_better(choice.in_f32, choice.in_half);
-  cache.put(key, record_of(choice));
+  if (too_large.empty()) cache.put(key, record_of(choice));
   return choice;
 }
 

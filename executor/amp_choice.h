@@ -32,12 +32,12 @@ struct AmpChoice {
 };
 
 /// The faster, where the two differ by more than 5 %; else the smaller, where they differ by as
-/// much; else f32.
+/// much; else f32. What does not fit takes infinitely long.
 bool half_is_better(const StepCost& in_f32, const StepCost& in_half);
 
 /// Times steps of `options.batch` samples in f32 and in `options.amp`, on executors and data of
 /// their own, or takes what such a measurement came to: it is kept in `options.cache_dir`, for this
-/// program, these options, this CPU and these libraries. Throws what an Executor throws.
+/// program, these options, this CPU and these libraries. Throws what an Executor throws in both.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
 
 }  // namespace fluid

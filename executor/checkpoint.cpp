@@ -118,10 +118,6 @@ Checkpoints::~Checkpoints() {
 
 bool Checkpoints::empty() const { return names_in(directory_).empty(); }
 
-std::string Checkpoints::save(Executor& executor, const TrainingState& state, bool best) {
-  return save(executor.snapshot(), state, best);
-}
-
 std::string Checkpoints::save(const Snapshot& snapshot, const TrainingState& state, bool best) {
   check_finite(snapshot, directory_);
   try {

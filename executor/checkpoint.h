@@ -85,11 +85,9 @@ class Checkpoints {
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
 
-  /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the system refuses,
-  /// and another UserError when a parameter is nan or infinite: what came before a divergence is
-  /// kept.
-  std::string save(Executor& executor, const TrainingState& state, bool best = false);
-  /// The same, of a snapshot that all ranks have taken part in.
+  /// Writes a checkpoint of `snapshot` and returns its path. Throws CheckpointNotWritten when the
+  /// system refuses, and another UserError when a parameter is nan or infinite: what came before a
+  /// divergence is kept.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
   /// Makes `best` link to the checkpoint at `path`, as save() does: for one that was resumed, whose

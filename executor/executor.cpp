@@ -86,6 +86,9 @@ std::string amp_text(const std::optional<AmpOptions>& amp) {
 /// What rank 0 chooses, where the options leave it open.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     Communicator* communicator) {
+  if (communicator != nullptr) {
+    agree(*communicator, options.world, "choice of precision", options.choose_amp ? 1 : 0);
+  }
   if (!options.choose_amp) return std::nullopt;
   if (!options.amp) options.amp = AmpOptions();
   check_amp(options);
@@ -155,7 +158,6 @@ class Executor::Impl {
             "Batch::first and Batch::whole, as a Reader with rank and world does",
             batch.size));
       }
-      if (!started_) start();
     }
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
@@ -163,6 +165,7 @@ class Executor::Impl {
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
+    if (mode == Mode::train && communicator_ && !started_) start();
     return session_.run(*step, batch);
   }
 
@@ -171,7 +174,8 @@ class Executor::Impl {
     PreparedStep* step = find(Mode::train, batch);
     check(step != nullptr, "first_nonfinite() without a step before it");
     const std::string here = session_.first_nonfinite(*step, batch);
-    return communicator_ ? first_said(*communicator_, options_.world, here) : here;
+    if (!communicator_) return here;
+    return waiting_long([&] { return first_said(*communicator_, options_.world, here); });
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
@@ -227,15 +231,30 @@ class Executor::Impl {
   }
 
   void lead(const std::function<void()>& work) {
-    if (options_.world.rank == 0) work();
-    if (!communicator_) return;
-    communicator_->set_timeout(options_.first_timeout);
-    communicator_->barrier();
-    if (started_) communicator_->set_timeout(options_.comm_timeout);
+    std::string failure;
+    std::exception_ptr thrown;
+    try {
+      if (options_.world.rank == 0) work();
+    } catch (const std::exception& e) {
+      failure = e.what();
+      thrown = std::current_exception();
+    }
+    failure = waiting_long([&] { return share(failure); });
+    if (thrown) std::rethrow_exception(thrown);
+    if (!failure.empty()) throw UserError("rank 0: " + failure);
   }
 
-  /// A variable's value; of one that the processes share, all of it: then a call of all ranks.
-  Tensor whole(const Variable& v) {
+  /// Does `work` together with ranks that may be as late as in the first step.
+  std::string waiting_long(const std::function<std::string()>& work) {
+    if (communicator_) communicator_->set_timeout(options_.first_timeout);
+    std::string result = work();
+    if (communicator_ && started_) communicator_->set_timeout(options_.comm_timeout);
+    return result;
+  }
+
+  /// A variable's value; of one that the processes share, all of it, on rank 0 alone: then a call
+  /// of all ranks.
+  std::optional<Tensor> whole(const Variable& v) {
     const Tensor own = session_.view(v);
     if (!v.part) return own;
     Tensor all(own.dtype(), v.part->whole);
@@ -245,7 +264,7 @@ class Executor::Impl {
       if (rank == options_.world.rank) std::memcpy(part, own.data(), static_cast<size_t>(bytes));
       communicator_->broadcast(part, bytes, rank);
     }
-    return all;
+    return options_.world.rank == 0 ? std::optional(all) : std::nullopt;
   }
 
   void scatter(const Snapshot* from) {
@@ -309,6 +328,9 @@ class Executor::Impl {
 
   /// The ranks may come to their first step at quite different times.
   void start() {
+    if (options_.zero > 0 && !session_.has_step_for(Mode::train)) {
+      throw UserError("prepare() a training step before broadcast(): its state is shared");
+    }
     started_ = true;
     agree("program", ir::print(session_.recorded()));
     std::string options;

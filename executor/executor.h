@@ -112,7 +112,7 @@ class Executor {
   /// Rank 0's `text`, on every rank. A call of all ranks.
   std::string share(const std::string& text);
   /// Does `work` on rank 0, as saving, for which the others wait up to first_timeout. A call of all
-  /// ranks.
+  /// ranks; what `work` throws, the others throw as a UserError.
   void lead(const std::function<void()>& work);
   /// Makes sure that every process was given the same `value` of `what`: a call of all ranks.
   /// Throws the same UserError on each, which names those that differ from rank 0, when some do.
@@ -146,7 +146,8 @@ class Executor {
   /// and no other dtype.
   void set_parameter(std::string_view name, const Tensor& value);
 
-  /// All that training goes on from, for a checkpoint, whole also where processes share it. The
+  /// All that training goes on from, for a checkpoint, whole also where processes share it: then on
+  /// rank 0, and without what is shared on the others. The
   /// values may be views, valid until the next step runs or is prepared.
   Snapshot snapshot();
   /// Goes on from `from`, which `where` names in messages, and returns the options that change

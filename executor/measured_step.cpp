@@ -7,7 +7,7 @@
 #include "executor/cpu/cpu_device.h"
 #include "executor/session_options.h"
 #include "ir/stopwatch.h"
-#include "ops/comm/exchange_kind.h"
+#include "ops/comm/exchange.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

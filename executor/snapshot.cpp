@@ -80,7 +80,7 @@ uint64_t program_hash(const ir::Program& recorded) {
 }
 
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
-                       const std::function<Tensor(const Variable&)>& value) {
+                       const std::function<std::optional<Tensor>(const Variable&)>& value) {
   Snapshot snapshot;
   snapshot.program = session.recorded().name;
   snapshot.program_hash = program_hash(session.recorded());
@@ -88,9 +88,8 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
   std::vector<Variable> variables = session.variables().all();
   std::ranges::sort(variables, {}, &Variable::name);
   for (const Variable& v : variables) {
-    if (v.kind != VariableKind::scratch) {
-      snapshot.variables.push_back({v.name, v.kind, value(v)});
-    }
+    if (v.kind == VariableKind::scratch) continue;
+    if (auto known = value(v)) snapshot.variables.push_back({v.name, v.kind, std::move(*known)});
   }
   return snapshot;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,9 @@ struct Snapshot {
 /// The XXH3 hash of the recorded program's text, without `train` and source lines.
 uint64_t program_hash(const ir::Program& recorded);
 
-/// Asks `value` for the values, in the order of their names.
+/// Asks `value` for the values, in the order of their names, and leaves out those it has none of.
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
-                       const std::function<Tensor(const Variable&)>& value);
+                       const std::function<std::optional<Tensor>(const Variable&)>& value);
 
 /// Sets the variables that a training step has from `from`, whose path or other name is `where` in
 /// messages. Floats are converted. A control variable that is missing there keeps its value; one

@@ -45,6 +45,7 @@ void Variables::add(const std::string& name, const Type& type, std::optional<Var
     check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
                                    type.str() + " in two programs of a session");
     if (kind) known->kind = *kind;
+    if (part) known->part = std::move(part);
     return;
   }
   variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_, std::move(part)});

@@ -77,7 +77,7 @@ class Reduction {
       const int64_t elements = recipe_.gradient(bucket[k]).shape().numel().size;
       std::vector<int64_t>& cuts = cuts_[bucket[k]];
       for (int64_t rank = 0; rank < options_.world; ++rank) {
-        const int64_t begin = share_of(starts.back(), options_.world, rank).begin;
+        const int64_t begin = bucket_share(starts.back(), options_.world, rank).begin;
         cuts.push_back(std::clamp<int64_t>(begin - starts[k], 0, elements));
       }
       cuts.push_back(elements);

@@ -20,7 +20,7 @@ inline int64_t bucket_bytes(const Type& type) {
 }
 
 /// Consecutive elements.
-struct Share {
+struct BucketShare {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t size() const { return end - begin; }
@@ -28,7 +28,7 @@ struct Share {
 
 /// What process `rank` of `world` keeps of a bucket of `elements`: as even as can be, but in whole
 /// lines, so that the last ones may have less, or nothing.
-inline Share share_of(int64_t elements, int64_t world, int64_t rank) {
+inline BucketShare bucket_share(int64_t elements, int64_t world, int64_t rank) {
   const int64_t lines = (elements + kBucketLine - 1) / kBucketLine;
   const int64_t each = (lines + world - 1) / world * kBucketLine;
   return {std::min(rank * each, elements), std::min((rank + 1) * each, elements)};

@@ -105,14 +105,14 @@ class Expansion {
   /// This process's part of what belongs to parameter `index`: a vector, where others have parts.
   Value own(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
-    const Share part = recipe_.part(index);
+    const BucketShare part = recipe_.part(index);
     const Value flat = reshape(whole, Shape{whole.shape().numel().size}, train_.loc);
     return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
   }
 
   /// `part` where it is in the whole.
   Value in_place_of(Value whole, size_t index, Value part) const {
-    const Share range = recipe_.part(index);
+    const BucketShare range = recipe_.part(index);
     const int64_t elements = whole.shape().numel().size;
     const Value flat =
         pad(part, {.low = {range.begin}, .high = {elements - range.end}}, train_.loc);

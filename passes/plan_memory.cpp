@@ -132,7 +132,7 @@ class Planner {
       if (in_place) {
         buffer_[root] = fixed(range, position_.at(root.op()), end);
         if (const auto before = variables_.find(op->symbol); before != variables_.end()) {
-          overwritten_by_[buffer_.at(before->second)] = root.op();
+          carried_on_.insert(buffer_.at(before->second));
         }
       } else {
         fixed(range, position_.at(op.get()), end);
@@ -267,6 +267,7 @@ class Planner {
       const Value root = root_of(op.operands.at(static_cast<size_t>(pair.in)));
       auto it = buffer_.find(root);
       if (in_bucket_.contains(root)) continue;
+      if (it != buffer_.end() && carried_on_.contains(it->second)) continue;
       if (it == buffer_.end() || buffers_[it->second].last != at) continue;
       if (buffers_[it->second].bytes != reserved(bytes)) continue;
       auto taken = overwritten_by_.find(it->second);
@@ -309,6 +310,7 @@ class Planner {
   std::vector<Buffer> buffers_;
   std::map<Value, size_t> buffer_;
   std::map<Value, int64_t> in_bucket_;  ///< offset there of what an exchange reads and gives
+  std::set<size_t> carried_on_;         ///< buffers that what is carried next will lie in
   std::set<Value> bucket_over_;         ///< what is carried and lies below a bucket
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;

@@ -58,7 +58,7 @@ std::vector<int64_t> Recipe::cuts(size_t i) const {
   return {first, first + static_cast<ptrdiff_t>(each)};
 }
 
-Share Recipe::part(size_t i) const {
+BucketShare Recipe::part(size_t i) const {
   const std::vector<int64_t> cuts = this->cuts(i);
   const auto rank = static_cast<size_t>(directive_.attrs.get<int64_t>(kRank));
   return {cuts[rank], cuts[rank + 1]};

@@ -43,7 +43,7 @@ class Recipe {
   /// Where each process's part of parameter `i` begins, and the number of its elements.
   std::vector<int64_t> cuts(size_t i) const;
   /// This process's part.
-  Share part(size_t i) const;
+  BucketShare part(size_t i) const;
   int64_t bucket(size_t i) const;
   /// What is added up over this process's parts of the gradients, added up over all processes.
   Values over_processes(const Values& sums) const;

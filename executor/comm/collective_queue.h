@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
-#include "ops/comm/exchange_kind.h"
+#include "ops/comm/exchange.h"
 
 namespace fluid {
 

@@ -20,8 +20,8 @@ class Communicator {
   /// world size and the element's index alone: all ranks get the same bits, at every run. Halves
   /// are added in f32 and rounded after each addition. `dtype` is a float.
   virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
-  /// As all_reduce, but each rank gets its share alone (share_of in passes/bucket.h); the shares of
-  /// others are 0 then.
+  /// As all_reduce, but each rank gets its share alone (bucket_share in passes/bucket.h); the
+  /// shares of others are 0 then.
   virtual void reduce_scatter(void* data, int64_t count, DType dtype) = 0;
   /// Gives every rank what each has in its share of `count` elements.
   virtual void all_gather(void* data, int64_t count, DType dtype) = 0;

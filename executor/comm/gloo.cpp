@@ -154,7 +154,7 @@ class GlooCommunicator final : public Communicator {
       return static_cast<std::byte*>(data) + element * size_of(dtype);
     };
     for (int rank = 0; rank < world_.size; ++rank) {
-      const Share share = share_of(count, world_.size, rank);
+      const BucketShare share = bucket_share(count, world_.size, rank);
       if (share.size() == 0) continue;
       run("reduce-scatter", [&] {
         ::gloo::ReduceOptions options(context_);
@@ -173,7 +173,7 @@ class GlooCommunicator final : public Communicator {
     std::vector<size_t> bytes;
     for (int rank = 0; rank < world_.size; ++rank) {
       bytes.push_back(
-          static_cast<size_t>(share_of(count, world_.size, rank).size() * size_of(dtype)));
+          static_cast<size_t>(bucket_share(count, world_.size, rank).size() * size_of(dtype)));
     }
     run("all-gather", [&] {
       ::gloo::AllgathervOptions options(context_);

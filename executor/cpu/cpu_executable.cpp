@@ -5,7 +5,7 @@
 #include <set>
 
 #include "executor/cpu/parallel.h"
-#include "ops/comm/exchange_kind.h"
+#include "ops/comm/exchange.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 

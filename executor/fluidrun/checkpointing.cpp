@@ -128,12 +128,20 @@ bool Checkpointing::wants(int64_t steps, bool asked) const {
          (leads_ && minutes_ > 0 && since.count() >= minutes_);
 }
 
-void Checkpointing::save(Executor& executor, const TrainingState& state, bool best) {
+void Checkpointing::save(Executor& executor, const TrainingState& state, bool best,
+                         const std::function<void(const UserError&)>& not_written) {
   const std::pair now(state.steps, state.epochs);
   due_ = false;
   if (now == last_) return;
   const Snapshot snapshot = executor.snapshot();
-  executor.lead([&] { checkpoints_->save(snapshot, state, best); });
+  executor.lead([&] {
+    try {
+      checkpoints_->save(snapshot, state, best);
+    } catch (const CheckpointNotWritten& e) {
+      not_written(e);
+      throw;
+    }
+  });
   last_ = now;
   written_ = Clock::now();
 }

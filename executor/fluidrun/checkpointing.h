@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,8 +55,10 @@ class Checkpointing {
   void set_due() { due_ = on(); }
   bool due() const { return due_; }
   bool due_at_epoch() const { return on() && (each_epoch_ || due_); }
-  /// Unless this very state has one already: a call of all ranks.
-  void save(Executor& executor, const TrainingState& state, bool best);
+  /// Unless this very state has one already: a call of all ranks. Where the system refuses,
+  /// `not_written` sees it first.
+  void save(Executor& executor, const TrainingState& state, bool best,
+            const std::function<void(const UserError&)>& not_written);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -185,12 +185,8 @@ class Training {
   }
 
   void checkpoint(bool best = false) {
-    try {
-      checkpointing_.save(executor_, state(), best);
-    } catch (const CheckpointNotWritten& e) {
-      save_in_spite_of(e);
-      throw;
-    }
+    checkpointing_.save(executor_, state(), best,
+                        [this](const UserError& e) { save_in_spite_of(e); });
   }
 
   /// Whether the data of an epoch, which may have begun before a checkpoint, has come to its end.

@@ -1,4 +1,4 @@
-#include "ops/op_def.h"
+#include "ops/comm/exchange.h"
 
 namespace fluid {
 
@@ -13,15 +13,7 @@ OpDef all_gather_op() {
                   .variadic = true}},
       .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
       .outputs = {{"y", "one of each operand, whole, of its type"}},
-      .infer =
-          [](const InferCtx& c) {
-            for (const Type& type : c.ins()) {
-              c.require(
-                  is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
-                  "expects floats of one dtype and known size, got " + type.str());
-            }
-            return c.ins();
-          },
+      .infer = infer_exchange,
       .grad = NoGrad{},
       .effects = Collective{},
       .amp = {Amp::kFollow},

@@ -1,3 +1,4 @@
+#include "ops/comm/exchange.h"
 #include "ops/record.h"
 
 namespace fluid {
@@ -32,15 +33,7 @@ OpDef all_reduce_op() {
                   .variadic = true}},
       .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
       .outputs = {{"sum", "one of each operand, of its type"}},
-      .infer =
-          [](const InferCtx& c) {
-            for (const Type& type : c.ins()) {
-              c.require(
-                  is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
-                  "expects floats of one dtype and known size, got " + type.str());
-            }
-            return c.ins();
-          },
+      .infer = infer_exchange,
       .grad = GradFn(all_reduce_grad),
       .effects = Collective{},
       .amp = {Amp::kFollow},

@@ -132,6 +132,16 @@ TEST(Amp, IsChosenByTimingSteps) {
   expect_refused({.choose_amp = true}, "choose_amp times training steps: it needs a batch");
 }
 
+TEST(Amp, TakesThePrecisionThatFits) {
+  const Executor exe(mnist_fluid_program(), cpu(),
+                     {.batch = 128, .choose_amp = true, .memory_limit = int64_t{8} << 20});
+  EXPECT_TRUE(exe.amp().has_value());
+  EXPECT_EQ(exe.amp_choice()->text(), "bf16, as f32 does not fit");
+  EXPECT_THROW(Executor(mnist_fluid_program(), cpu(),
+                        {.batch = 128, .choose_amp = true, .memory_limit = 1 << 20}),
+               UserError);
+}
+
 TEST(Amp, RefusesALossScaleThatCannotMove) {
   for (const LossScale& scale :
        {LossScale{.initial = 0.5}, LossScale{.initial = 0x1p25}, LossScale{.growth = 0.5},

@@ -66,7 +66,7 @@ struct TrainingRun {
   }
   std::string save(Checkpoints& to, bool best = false) {
     state.position = reader.position();
-    return to.save(exe, state, best);
+    return to.save(exe.snapshot(), state, best);
   }
   /// The options that differ.
   std::string go_on(const std::string& directory) {

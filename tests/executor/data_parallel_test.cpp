@@ -321,10 +321,46 @@ TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
                                              const auto bytes = exe.memory().state;
                                              return text_of({{static_cast<double>(bytes)}, mine});
                                            }).results();
+  for (const std::string& result : results) EXPECT_LT(seen_in(result).figures.at(0), state);
+  expect_near(seen_in(results[0]).parameters, after, 1e-9);
+  EXPECT_LT(seen_in(results[1]).parameters.size(), after.size());
+}
+
+TEST(DataParallel, ASharedStateIsKnownWhateverIsPreparedFirst) {
+  const std::vector<std::string> results =
+      Ranks(2, [](const World& world) {
+        Executor exe(parallel_program(), cpu(),
+                     {.threads = 1, .world = world, .zero = 1, .any_batch = true});
+        expect_user_error([&] { exe.broadcast(); },
+                          "prepare() a training step before broadcast(): its state is shared");
+        exe.run(share_of_batch(world));
+        return std::to_string(exe.snapshot().variables.size());
+      }).results();
+  EXPECT_GT(std::stoi(results[0]), std::stoi(results[1])) << results[0] << " " << results[1];
+}
+
+TEST(DataParallel, AllRanksLearnThatRankZeroFailed) {
+  const std::vector<std::string> results =
+      Ranks(2, [](const World& world) {
+        Executor exe(parallel_program(), cpu(), {.batch = 6, .threads = 1, .world = world});
+        exe.lead([] { throw UserError("the disk is full"); });
+        return std::string();
+      }).results();
+  EXPECT_EQ(results[0], "UserError: the disk is full");
+  EXPECT_EQ(results[1], "UserError: rank 0: the disk is full");
+}
+
+TEST(DataParallel, AllRanksLetThePrecisionBeChosenOrNone) {
+  const std::vector<std::string> results =
+      Ranks(2, [](const World& world) {
+        Executor(parallel_program(), cpu(),
+                 {.batch = 6, .threads = 1, .choose_amp = world.rank == 0, .world = world});
+        return std::string();
+      }).results();
   for (const std::string& result : results) {
-    const Seen seen = seen_in(result);
-    EXPECT_LT(seen.figures.at(0), state);
-    expect_near(seen.parameters, after, 1e-9);
+    EXPECT_EQ(
+        result,
+        "UserError: rank 1 has another choice of precision than rank 0: start all ranks alike");
   }
 }
 

@@ -97,7 +97,7 @@ TEST(Gloo, ScattersSumsAndGathersThem) {
             std::vector<double> sum = numbers<double>(world.rank, count), part = sum;
             all->all_reduce(sum.data(), count, f64);
             all->reduce_scatter(part.data(), count, f64);
-            const Share own = share_of(count, world.size, world.rank);
+            const BucketShare own = bucket_share(count, world.size, world.rank);
             for (int64_t i = 0; i < count; ++i) {
               const bool mine = own.begin <= i && i < own.end;
               const auto at = static_cast<size_t>(i);

@@ -66,7 +66,7 @@ TEST(PlateauSchedule, GoesOnFromACheckpoint) {
     Executor exe(net, cpu(), {.batch = 1});
     for (const double loss : {1.0, 2.0, 2.0, 0.5, 0.6}) exe.reduce_on_plateau(loss);
     Checkpoints checkpoints(path);
-    checkpoints.save(exe, {.steps = 5});
+    checkpoints.save(exe.snapshot(), {.steps = 5});
   }
   Executor exe(net, cpu(), {.batch = 1});
   const Checkpoint from = *newest_checkpoint(path);

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ir/graph.h"
+#include "ops/op_def.h"
 
 namespace fluid {
 
@@ -13,5 +13,8 @@ enum class ExchangeKind : uint8_t {
   gather,   ///< all_gather
 };
 ExchangeKind exchange_kind(const ir::Op& op);
+
+/// The results of an Exchange op: its operands', which are floats of one dtype and known size.
+std::vector<Type> infer_exchange(const InferCtx& c);
 
 }  // namespace fluid
