@@ -22,27 +22,14 @@ Values all_reduce_grad(const GradCtx& c) {
 }  // namespace
 
 OpDef all_reduce_op() {
-  return OpDef{
-      .name = "all_reduce",
-      .doc =
-          "The sums of tensors over all processes, where they lie: one bucket of them in one "
-          "message. Every process runs the buckets in the order of their numbers: those of forward "
-          "are negative, and the gradients of number n are exchanged as number -1 - n.",
-      .inputs = {{.name = "x",
-                  .doc = "floats of one dtype, without a batch extent",
-                  .variadic = true}},
-      .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
-      .outputs = {{"sum", "one of each operand, of its type"}},
-      .infer = infer_exchange,
-      .grad = GradFn(all_reduce_grad),
-      .effects = Collective{},
-      .amp = {Amp::kFollow},
-      .cost = [](const CostCtx&) { return Cost{}; },
-      .in_place = {{.out = 0, .in = 0}},
-      .lower = Exchange{},
-      .kernels = {},
-      .version = 1,
-  };
+  OpDef op = exchange_op(
+      "all_reduce",
+      "The sums of tensors over all processes, where they lie: one bucket of them in one "
+      "message. Every process runs the buckets in the order of their numbers: those of forward "
+      "are negative, and the gradients of number n are exchanged as number -1 - n.",
+      {"sum", "one of each operand, of its type"});
+  op.grad = GradFn(all_reduce_grad);
+  return op;
 }
 
 }  // namespace fluid

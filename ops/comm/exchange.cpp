@@ -9,12 +9,37 @@ ExchangeKind exchange_kind(const ir::Op& op) {
   return ExchangeKind::sum;
 }
 
+namespace {
+
 std::vector<Type> infer_exchange(const InferCtx& c) {
   for (const Type& type : c.ins()) {
     c.require(is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
               "expects floats of one dtype and known size, got " + type.str());
   }
   return c.ins();
+}
+
+}  // namespace
+
+OpDef exchange_op(const std::string& name, const std::string& doc, const PortDef& result) {
+  return OpDef{
+      .name = name,
+      .doc = doc,
+      .inputs = {{.name = "x",
+                  .doc = "floats of one dtype, without a batch extent",
+                  .variadic = true}},
+      .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
+      .outputs = {result},
+      .infer = infer_exchange,
+      .grad = NoGrad{},
+      .effects = Collective{},
+      .amp = {Amp::kFollow},
+      .cost = [](const CostCtx&) { return Cost{}; },
+      .in_place = {{.out = 0, .in = 0}},
+      .lower = Exchange{},
+      .kernels = {},
+      .version = 1,
+  };
 }
 
 }  // namespace fluid

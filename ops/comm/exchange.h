@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "ops/op_def.h"
 
@@ -14,7 +15,8 @@ enum class ExchangeKind : uint8_t {
 };
 ExchangeKind exchange_kind(const ir::Op& op);
 
-/// The results of an Exchange op: its operands', which are floats of one dtype and known size.
-std::vector<Type> infer_exchange(const InferCtx& c);
+/// An op that exchanges a bucket of floats of one dtype and known size, and gives `result` of each.
+/// It has no gradient unless it is given one.
+OpDef exchange_op(const std::string& name, const std::string& doc, const PortDef& result);
 
 }  // namespace fluid
