@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/source_kind.h"
 #include "passes/exchange.h"
 
 namespace fluid {
@@ -12,10 +13,10 @@ constexpr double kLaunch = 20e3;          // a kernel's launch and join
 constexpr double kSerial = 32;            // the finish has one thread and few lanes
 constexpr double kFunction = 12;          // exp and the like
 constexpr int64_t kTiny = 8;              // multiply-adds an element that are no contraction
-constexpr double kSmallUpdate = 1 << 20;  // bytes of a parameter that is updated along with others
+constexpr double kSmall = 1 << 20;        // bytes of a value that is computed along with others
 constexpr size_t kMostOps = 256;          // of one kernel
 constexpr size_t kMostSideBySide =
-    64;  // results of updates in one kernel; more only cost compile time
+    64;  // results side by side in one kernel; more only cost compile time
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
   double n = 1;
@@ -182,7 +183,8 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
 void Fusion::run() {
   merge_with_producers();
   merge_siblings();
-  merge_updates();
+  gather([&](const ir::Op& op) { return is_derived(op); });
+  gather([](const ir::Op& op) { return op.role == ir::Role::optimize; });
 }
 
 void Fusion::merge_with_producers() {
@@ -217,28 +219,41 @@ bool Fusion::may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b)
       });
     });
   };
-  const auto small = [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; };
+  const auto small = [&](const Value& v) { return bytes(v, options_.batch) <= kSmall; };
   const auto source = [](const Value& v) {
     return std::holds_alternative<Source>(*def_of(*v.op()).lower);
   };
   return reads(a, source) || reads(b, source) || (reads(a, small) && reads(b, small));
 }
 
-/// Updates of small variables go side by side in one launch.
-void Fusion::merge_updates() {
-  std::vector<FusionGroup*> updates;
+/// Whether the op is in a group of maps of parameters alone: casts in mixed precision, which
+/// library kernels read.
+bool Fusion::is_derived(const ir::Op& op) const {
+  const FusionGroup& group = *group_of(&op);
+  const auto good = [&](const Value& v) {
+    return group_of(v.op()) == &group || source_kind(*v.op()) == SourceKind::parameter;
+  };
+  return std::ranges::all_of(group.ops, [&](const ir::Op* o) {
+    return o->role != ir::Role::optimize && !o->operands.empty() &&
+           std::holds_alternative<Map>(*def_of(*o).lower) && std::ranges::all_of(o->operands, good);
+  });
+}
+
+/// Groups of ops of a kind go side by side in one launch, where their results are small.
+void Fusion::gather(const std::function<bool(const ir::Op&)>& is_kind) {
+  std::vector<FusionGroup*> sweeps;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
-    if (!group->fusible || op->role != ir::Role::optimize) continue;
-    if (std::ranges::find(updates, group) != updates.end()) continue;
+    if (!group->fusible || !is_kind(*op)) continue;
+    if (std::ranges::find(sweeps, group) != sweeps.end()) continue;
     const bool small = std::ranges::all_of(
-        group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmallUpdate; });
+        group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmall; });
     if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
-    const bool merged = std::ranges::any_of(updates, [&](FusionGroup* other) {
+    const bool merged = std::ranges::any_of(sweeps, [&](FusionGroup* other) {
       return fits(*other, *group, true) && may_wait_for_each_other(*other, *group) &&
              merge(other, group, true);
     });
-    if (!merged) updates.push_back(group);
+    if (!merged) sweeps.push_back(group);
   }
 }
 

@@ -2,6 +2,7 @@
 
 // How the fusion pass decides: groups of ops, which may merge, and what that is worth.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -56,7 +57,8 @@ class Fusion {
   void merge_with_producers();
   void merge_siblings();
   bool may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b) const;
-  void merge_updates();
+  bool is_derived(const ir::Op& op) const;
+  void gather(const std::function<bool(const ir::Op&)>& is_kind);
 
   const ir::Graph& graph_;
   const Options& options_;
