@@ -13,121 +13,165 @@
 #include "codegen/object_cache.h"
 #include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
+#include "executor/cpu/library.h"
 #include "executor/executor.h"
-#include "executor/prepared_step.h"
+#include "executor/trial_steps.h"
 #include "ir/print.h"
-#include "ir/stopwatch.h"
-#include "ops/source_kind.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
 
 constexpr double kMargin = 0.95;
-constexpr int kWarmUp = 2, kLeast = 5, kMost = 40;  // steps
-constexpr double kLongEnough = 500;                 // ms
+constexpr double kLongEnough = 500;                         // ms
+constexpr std::string_view kNames[] = {"f32", "o1", "o2"};  // of precisions
+constexpr std::string_view kO2 = "o2 ";
 
-/// Feeds as a reader would give them: floats in [0, 1), integers of the first class.
-Batch made_up(const Program& program, int64_t samples) {
-  Batch batch{.size = samples, .columns = {}};
-  for (const auto& op : program.ir().main().ops) {
-    if (source_kind(*op) != SourceKind::feed) continue;
-    const Type& type = op->results[0].type;
-    Tensor t(f32, extents(type.shape, samples));
-    std::ranges::fill(t.as<float>(), 0.0F);
-    for (size_t i = 0; is_float(type.dtype) && i < t.as<float>().size(); ++i) {
-      t.as<float>()[i] = static_cast<float>(i * 37 % 101) / 101;
-    }
-    batch.columns.emplace_back(op->symbol, t.cast(type.dtype));
-  }
-  return batch;
+using Precisions = std::vector<Precision>;
+
+size_t index_of(Precision p) { return static_cast<size_t>(p); }
+
+template <class Cost>
+Precisions least(const Precisions& among, const Cost& cost) {
+  const double lowest = cost(*std::ranges::min_element(among, {}, cost));
+  Precisions near;
+  std::ranges::copy_if(among, std::back_inserter(near),
+                       [&](Precision p) { return kMargin * cost(p) <= lowest; });
+  return near;
 }
+
+/// Who is left after each of the questions by which a precision is chosen.
+struct Elimination {
+  Precisions fit, fast, small;
+
+  explicit Elimination(const StepCosts& costs) {
+    for (const Precision p : {Precision::f32, Precision::o1, Precision::o2}) {
+      if (!std::isinf(costs[index_of(p)].ms)) fit.push_back(p);
+    }
+    check(!fit.empty(), "a choice of precisions none of which fits");
+    fast = least(fit, [&](Precision p) { return costs[index_of(p)].ms; });
+    small = least(fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].bytes); });
+  }
+
+  std::string_view reason() const {
+    if (fit.size() == 1) return "which alone fits";
+    if (fast.size() == 1) return "the fastest";
+    return small.size() == 1 ? "the smallest of those as fast"
+                             : "the plainest of those as fast and as small";
+  }
+};
 
 StepCost cost_of(const Program& program, Place place, const ExecutorOptions& options) {
   Executor executor(program, place, options);
-  const Batch batch = made_up(program, options.batch);
-  for (int i = 0; i < kWarmUp; ++i) executor.run(batch);
-  std::vector<double> times;
-  const Stopwatch all;
-  while (times.size() < kLeast || (times.size() < kMost && all.ms() < kLongEnough)) {
-    const Stopwatch step;
-    executor.run(batch);
-    times.push_back(step.ms());
-  }
-  std::ranges::sort(times);
-  return {times[times.size() / 2], executor.memory().total};
+  const Batch batch = trial_batch(program, options.batch);
+  const std::vector<double> times = time_steps([&] { executor.run(batch); }, kLongEnough);
+  return {median(times), executor.memory().total};
 }
 
 /// All that the figures depend on.
-std::string question(const Program& program, const ExecutorOptions& o) {
-  const TargetDescription host = describe_host(o.threads);
-  return fmt::format("amp {} {} {} {} {} {} {} {} {}\n{}\n{}\n{}", o.batch, o.micro_batches,
-                     o.memory_limit, fluid::name_of(o.amp->dtype), static_cast<int>(o.amp->level),
-                     fmt::join(o.amp->in_f32, ","), fmt::join(o.amp->in_half, ","), o.libraries,
-                     o.fuse, emit::code_version(), to_json(host), ir::print(program.ir()));
+std::string key_of(const Program& program, const ExecutorOptions& o) {
+  const std::unique_ptr<ir::Program> recorded = without_lines(program.ir());
+  if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
+  const AmpOptions amp = o.amp.value_or(AmpOptions());
+  return "k" + ObjectCache::key_of(fmt::format(
+                   "amp {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
+                   o.memory_limit, fluid::name_of(amp.dtype), fmt::join(amp.in_f32, ","),
+                   fmt::join(amp.in_half, ","), o.libraries, o.fuse, emit::code_version(),
+                   library_version(), to_json(describe_host(o.threads)), ir::print(*recorded)));
 }
 
-std::string record_of(const AmpChoice& c) {
-  return nlohmann::ordered_json{{"f32", {c.in_f32.ms, c.in_f32.bytes}},
-                                {"half", {c.in_half.ms, c.in_half.bytes}},
-                                {"choice", c.half ? name_of(c.dtype) : name_of(f32)}}
-      .dump();
+ObjectCache cache_of(const ExecutorOptions& options) {
+  return {options.cache_dir, CompilerOptions().cache_limit};
 }
 
-std::optional<AmpChoice> kept_choice(const std::optional<std::string>& record, DType half) {
-  const auto json = nlohmann::json::parse(record.value_or(""), nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto cost = [&](const char* name) {
-    return StepCost{json.at(name).at(0).get<double>(), json.at(name).at(1).get<int64_t>()};
-  };
-  return AmpChoice{json.at("choice") != name_of(f32), half, cost("f32"), cost("half"), true};
+std::string record_of(const AmpChoice& choice) {
+  nlohmann::ordered_json record = {{"choice", kNames[index_of(choice.precision)]}};
+  for (size_t i = 0; i < choice.costs.size(); ++i) {
+    record[std::string(kNames[i])] = {choice.costs[i].ms, choice.costs[i].bytes};
+  }
+  return record.dump();
 }
 
 }  // namespace
 
 std::string AmpChoice::text() const {
-  const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  const StepCost& taken = half ? in_half : in_f32;
-  const StepCost& left = half ? in_f32 : in_half;
-  if (std::isinf(left.ms)) {
-    return fmt::format("{}, as {} does not fit", name_of(half ? dtype : f32),
-                       name_of(half ? f32 : dtype));
+  std::vector<std::string> figures;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const std::string size = bytes_text(static_cast<double>(costs[i].bytes));
+    figures.push_back(std::isinf(costs[i].ms)
+                          ? fmt::format("{} does not fit", kNames[i])
+                          : fmt::format("{} {:.3g} ms{} in {}", kNames[i], costs[i].ms,
+                                        i == 0 ? " a step" : "", size));
   }
-  return fmt::format("{}: {:.3g} ms a step against {:.3g} ms in {}, arena {} against {}{}",
-                     name_of(half ? dtype : f32), taken.ms, left.ms, name_of(half ? f32 : dtype),
-                     size(taken.bytes), size(left.bytes), kept ? " (measured before)" : "");
+  const std::string half =
+      precision == Precision::f32 ? "" : fmt::format("{} ", fluid::name_of(dtype));
+  return fmt::format("{}{}, {}: {}{}", half, kNames[index_of(precision)],
+                     Elimination(costs).reason(), fmt::join(figures, ", "),
+                     kept ? " (measured before)" : "");
 }
 
-bool half_is_better(const StepCost& in_f32, const StepCost& in_half) {
-  if (in_half.ms < kMargin * in_f32.ms) return true;
-  if (in_f32.ms < kMargin * in_half.ms) return false;
-  return static_cast<double>(in_half.bytes) < kMargin * static_cast<double>(in_f32.bytes);
+Precision best_of(const StepCosts& costs) { return Elimination(costs).small.front(); }
+
+std::optional<AmpChoice> kept_amp_choice(const Program& program, const ExecutorOptions& options) {
+  const auto text = cache_of(options).find(key_of(program, options));
+  if (!text) return std::nullopt;
+  const auto record = nlohmann::json::parse(*text);
+  AmpChoice choice{.dtype = options.amp.value_or(AmpOptions()).dtype, .kept = true};
+  for (size_t i = 0; i < choice.costs.size(); ++i) {
+    const auto& cost = record.at(std::string(kNames[i]));
+    choice.costs[i] = {cost.at(0).get<double>(), cost.at(1).get<int64_t>()};
+    if (record.at("choice") == kNames[i]) choice.precision = static_cast<Precision>(i);
+  }
+  return choice;
 }
 
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& given) {
+  if (const auto kept = kept_amp_choice(program, given)) return *kept;
   ExecutorOptions options = given;
   options.choose_amp = options.verify_plan = options.check_finite = false;
   options.world = {};
-  const DType half = options.amp->dtype;
-  const ObjectCache cache(options.cache_dir, CompilerOptions().cache_limit);
-  const std::string key = "k" + ObjectCache::key_of(question(program, options));
-  if (const auto kept = kept_choice(cache.find(key), half)) return *kept;
-  AmpChoice choice{.half = false, .dtype = half, .in_f32 = {}, .in_half = {}};
-  std::string too_large;
-  const auto cost = [&] {
+  AmpChoice choice{.dtype = given.amp.value_or(AmpOptions()).dtype};
+  size_t fit = 0;
+  for (size_t i = 0; i < choice.costs.size(); ++i) {
+    choice.precision = static_cast<Precision>(i);
+    options.amp = amp_of(choice, given.amp);
     try {
-      return cost_of(program, place, options);
-    } catch (const UserError& e) {
-      if (!too_large.empty()) throw;
-      too_large = e.what();
-      return StepCost{.ms = std::numeric_limits<double>::infinity(), .bytes = 0};
+      choice.costs[i] = cost_of(program, place, options);
+      ++fit;
+    } catch (const UserError&) {
+      if (i + 1 == choice.costs.size() && fit == 0) throw;
+      choice.costs[i] = {.ms = std::numeric_limits<double>::infinity(), .bytes = 0};
     }
-  };
-  choice.in_half = cost();
-  options.amp = {};
-  choice.in_f32 = cost();
-  choice.half = half_is_better(choice.in_f32, choice.in_half);
-  if (too_large.empty()) cache.put(key, record_of(choice));
+  }
+  choice.precision = best_of(choice.costs);
+  if (fit == choice.costs.size()) {
+    cache_of(given).put(key_of(program, given), record_of(choice));
+  }
   return choice;
+}
+
+std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried) {
+  if (choice.precision == Precision::f32) return std::nullopt;
+  AmpOptions amp = tried.value_or(AmpOptions());
+  amp.level = choice.precision == Precision::o2 ? AmpLevel::o2 : AmpLevel::o1;
+  return amp;
+}
+
+std::string amp_text(const std::optional<AmpOptions>& amp) {
+  if (!amp) return "off";
+  const LossScale& s = amp->loss_scale;
+  std::string text = fmt::format("{}{}", amp->keeps_halves() ? kO2 : "", name_of(amp->dtype));
+  for (const std::string& name : amp->in_f32) text += fmt::format(", {} in f32", name);
+  for (const std::string& name : amp->in_half) text += fmt::format(", {} in half", name);
+  if (!amp->scales_loss()) return text;
+  if (!s.dynamic) return fmt::format("{} with a loss scale of {}", text, s.initial);
+  return fmt::format("{} with a loss scale from {} x {} / {} every {} in [{}, {}]", text, s.initial,
+                     s.growth, s.backoff, s.interval, s.floor, s.ceiling);
+}
+
+Precision precision_in(std::string_view amp_text) {
+  if (amp_text == "off") return Precision::f32;
+  return amp_text.starts_with(kO2) ? Precision::o2 : Precision::o1;
 }
 
 }  // namespace fluid

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "executor/place.h"
 #include "frontend/program.h"
@@ -15,29 +16,45 @@ struct ExecutorOptions;
 
 /// What a training step costs.
 struct StepCost {
-  double ms = 0;      ///< the median of some steps
+  double ms = 0;      ///< the median of some steps; infinite for one that does not fit
   int64_t bytes = 0;  ///< of the arena
   bool operator==(const StepCost&) const = default;
 };
 
-/// Whether to train in mixed precision: a choice by timing, kept with its figures.
-struct AmpChoice {
-  bool half = false;
-  DType dtype = DType::bf16;  ///< the half precision that was tried
-  StepCost in_f32, in_half;
-  bool kept = false;  ///< from an earlier measurement
+/// What there is to choose from.
+enum class Precision : uint8_t { f32, o1, o2 };
+using StepCosts = std::array<StepCost, 3>;  ///< by Precision
 
-  /// "bf16: 12.1 ms a step against 20.3 ms in f32, arena 20.10 MiB against 30.20 MiB".
+/// In which precision to train: a choice by timing, kept with its figures.
+struct AmpChoice {
+  Precision precision = Precision::f32;
+  DType dtype = DType::bf16;  ///< the half precision that was tried
+  StepCosts costs = {};       ///< zeros where the choice comes without its figures
+  bool kept = false;          ///< from an earlier measurement
+
+  bool measured() const { return costs.front().ms > 0; }
+  /// "bf16 o1, the fastest: f32 20.3 ms a step in 30.20 MiB, o1 12.1 ms in 20.10 MiB, ...".
   std::string text() const;
 };
 
-/// The faster, where the two differ by more than 5 %; else the smaller, where they differ by as
-/// much; else f32. What does not fit takes infinitely long.
-bool half_is_better(const StepCost& in_f32, const StepCost& in_half);
+/// The fastest; of those within 5 % of it the smallest; of those within 5 % of that the first.
+Precision best_of(const StepCosts& costs);
 
-/// Times steps of `options.batch` samples in f32 and in `options.amp`, on executors and data of
-/// their own, or takes what such a measurement came to: it is kept in `options.cache_dir`, for this
-/// program, these options, this CPU and these libraries. Throws what an Executor throws in both.
+/// Times steps of `options.batch` samples in f32 and in `options.amp`, at either level, on
+/// executors and data of their own, or takes what such a measurement came to: it is kept in
+/// `options.cache_dir`, for this program, these options, this CPU and these libraries. Throws what
+/// an Executor throws when no precision fits.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
+
+/// What choose_amp() has come to before; nothing when it would measure.
+std::optional<AmpChoice> kept_amp_choice(const Program& program, const ExecutorOptions& options);
+
+/// The mixed precision of a choice, in all else as `tried`.
+std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried);
+
+/// A precision as checkpoints and messages say it: "off", "bf16", "o2 f16 with a loss scale ...".
+std::string amp_text(const std::optional<AmpOptions>& amp);
+/// Which precision such a text is of.
+Precision precision_in(std::string_view amp_text);
 
 }  // namespace fluid

@@ -70,19 +70,6 @@ void check_amp(const ExecutorOptions& options) {
   check_loss_scale(amp.loss_scale);
 }
 
-std::string amp_text(const std::optional<AmpOptions>& amp) {
-  if (!amp) return "off";
-  const LossScale& s = amp->loss_scale;
-  std::string text(name_of(amp->dtype));
-  if (amp->keeps_halves()) text += ", o2";
-  for (const std::string& name : amp->in_f32) text += fmt::format(", {} in f32", name);
-  for (const std::string& name : amp->in_half) text += fmt::format(", {} in half", name);
-  if (!amp->scales_loss()) return text;
-  if (!s.dynamic) return fmt::format("{} with a loss scale of {}", text, s.initial);
-  return fmt::format("{} with a loss scale from {} x {} / {} every {} in [{}, {}]", text, s.initial,
-                     s.growth, s.backoff, s.interval, s.floor, s.ceiling);
-}
-
 /// What rank 0 chooses, where the options leave it open.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     Communicator* communicator) {
@@ -94,7 +81,7 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
   check_amp(options);
   AmpChoice choice;
   if (options.chosen_amp) {
-    choice.half = *options.chosen_amp;
+    choice.precision = *options.chosen_amp;
   } else if (options.world.rank == 0) {
     if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
     choice = choose_amp(program, place, options);
@@ -104,9 +91,7 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
 }
 
 ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
-  if (!choice) return options;
-  if (!options.amp) options.amp = AmpOptions();
-  if (!choice->half) options.amp.reset();
+  if (choice) options.amp = amp_of(*choice, options.amp);
   return options;
 }
 

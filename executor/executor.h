@@ -29,10 +29,10 @@ struct ExecutorOptions {
   int threads = 0;                  ///< 0: as many as OpenMP would use
   std::optional<DType> dtype = {};  ///< f64: the whole program in f64
   std::optional<AmpOptions> amp = {};  ///< mixed precision
-  /// Whether `amp`, bf16 where it is absent, is better than f32 is found by timing steps of `batch`
-  /// samples: rank 0 does it for all.
+  /// Whether `amp`, bf16 where it is absent, is better than f32, and at which level, is found by
+  /// timing steps of `batch` samples: rank 0 does it for all.
   bool choose_amp = false;
-  std::optional<bool> chosen_amp = {};  ///< what rank 0 chose in an earlier run, which holds
+  std::optional<Precision> chosen_amp = {};  ///< what rank 0 chose in an earlier run, which holds
   /// Slices that a training step cuts its batch into, one after the other through the same memory:
   /// activations are those of a slice, gradients add up, and the optimizer comes once. Fewer where
   /// the batch has fewer samples.

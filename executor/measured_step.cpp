@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 
 #include "executor/cpu/cpu_device.h"
 #include "executor/session_options.h"
+#include "executor/trial_steps.h"
 #include "ir/stopwatch.h"
 #include "ops/comm/exchange.h"
 #include "passes/rewrite.h"
@@ -13,27 +13,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWarmUp = 2, kFewest = 5, kMost = 100;  // steps
 constexpr double kEnoughMs = 1000;
-
-Tensor trial_input(const Feed& feed, int64_t samples) {
-  const std::vector<int64_t> shape = extents(feed.type.shape, samples);
-  if (!is_float(feed.recorded)) return {feed.recorded, shape};  // a class or an index that exists
-  Tensor noise(f32, shape);
-  std::mt19937 random(1);
-  for (float& x : noise.as<float>()) x = static_cast<float>(random()) / 4294967296.0F;
-  return noise.cast(feed.recorded);
-}
-
-Batch trial_batch(const PreparedStep& step, int64_t world) {
-  Batch batch;
-  batch.size = step.options().batch;
-  batch.whole = batch.size * world;
-  for (const Feed& feed : step.feeds()) {
-    batch.columns.emplace_back(feed.name, trial_input(feed, batch.size));
-  }
-  return batch;
-}
 
 /// What a program sends to the others, and who waits for it.
 class Messages {
@@ -57,11 +37,8 @@ class Messages {
   std::map<const ir::Op*, size_t> numbers_;
 };
 
-double median(std::vector<double>& times) {
-  const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-  std::ranges::nth_element(times, middle);
-  return *middle;
-}
+/// Of all steps but the first, which warm up.
+double middle(std::span<const double> times) { return median(times.subspan(kWarmUpSteps)); }
 
 /// Times the calls of a step, run by run.
 class CallClock {
@@ -89,18 +66,14 @@ class CallClock {
     between_.push_back(ms);
     at_ = 0;
   }
-  void forget() {
-    for (std::vector<double>& times : times_) times.clear();
-    between_.clear();
-  }
 
   MeasuredStep result() {
-    MeasuredStep measured{.calls = {{.ms = median(between_)}},
-                          .runs = static_cast<int64_t>(between_.size())};
+    MeasuredStep measured{.calls = {{.ms = middle(between_)}},
+                          .runs = static_cast<int64_t>(between_.size() - kWarmUpSteps)};
     Messages messages;
     for (size_t i = 0; i < ops_.size(); ++i) {
       measured.calls.push_back(messages.call_of(*ops_[i]));
-      measured.calls.back().ms = median(times_[i]);
+      measured.calls.back().ms = middle(times_[i]);
     }
     return measured;
   }
@@ -137,17 +110,17 @@ class Trial {
                              .trial = true}),
                  how),
         step_(prepared(how.passes, batch)),
-        input_(trial_batch(step_, options.world.size)),
-        clock_(step_) {}
+        input_(trial_batch(program, batch)),
+        clock_(step_) {
+    input_.whole = batch * options.world.size;
+  }
 
-  double run() {
+  void run() {
     const Stopwatch watch;
     session_.run(step_, input_);
-    const double ms = watch.ms();
-    clock_.close_run(ms);
-    return ms;
+    clock_.close_run(watch.ms());
   }
-  CallClock& clock() { return clock_; }
+  MeasuredStep result() { return clock_.result(); }
   int64_t bytes() const { return session_.arena().size(); }
 
  private:
@@ -186,17 +159,11 @@ std::vector<MeasuredStep> measure_steps(const Program& program,
     taken += trials.back()->bytes();
   }
   const auto run_all = [&] {
-    double ms = 0;
-    for (const auto& trial : trials) ms += trial->run();
-    return ms;
+    for (const auto& trial : trials) trial->run();
   };
-  for (int64_t i = 0; i < kWarmUp; ++i) run_all();
-  for (const auto& trial : trials) trial->clock().forget();
-  const double enough = kEnoughMs * static_cast<double>(trials.size());
-  double spent = 0;
-  for (int64_t i = 0; i < kFewest || (i < kMost && spent < enough); ++i) spent += run_all();
+  time_steps(run_all, kEnoughMs * static_cast<double>(trials.size()));
   std::vector<MeasuredStep> measured;
-  for (const auto& trial : trials) measured.push_back(trial->clock().result());
+  for (const auto& trial : trials) measured.push_back(trial->result());
   return measured;
 }
 

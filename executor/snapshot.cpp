@@ -68,13 +68,18 @@ const Kept* Snapshot::find(std::string_view name) const {
   return kept == variables.end() ? nullptr : &*kept;
 }
 
-uint64_t program_hash(const ir::Program& recorded) {
-  const std::unique_ptr<ir::Program> copy = recorded.clone();
-  const ir::Op* train = find_directive(copy->main());
-  copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
+std::unique_ptr<ir::Program> without_lines(const ir::Program& recorded) {
+  std::unique_ptr<ir::Program> copy = recorded.clone();
   for (const auto& graph : copy->graphs) {
     for (const auto& op : graph->ops) op->loc = {};
   }
+  return copy;
+}
+
+uint64_t program_hash(const ir::Program& recorded) {
+  const std::unique_ptr<ir::Program> copy = without_lines(recorded);
+  const ir::Op* train = find_directive(copy->main());
+  copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
   const std::string text = ir::print(*copy);
   return XXH3_64bits(text.data(), text.size());
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct Snapshot {
 
   const Kept* find(std::string_view name) const;  ///< null when absent
 };
+
+/// A copy that does not know where it was recorded.
+std::unique_ptr<ir::Program> without_lines(const ir::Program& recorded);
 
 /// The XXH3 hash of the recorded program's text, without `train` and source lines.
 uint64_t program_hash(const ir::Program& recorded);

@@ -39,6 +39,8 @@ std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                         .vector_lanes = cpu.vector_bits / 32});
 }
 
+std::string library_version() { return onednn_version(); }
+
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   const ir::Graph* graph = fused.graph()->program().find(fused.attrs.get<GraphRef>("body").name);
   check(graph != nullptr, "fused op without its body");
@@ -62,6 +64,8 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
 std::vector<Claim> library_claims(const ir::Op&, const Chain&, const TargetDescription&, double) {
   return {};
 }
+
+std::string library_version() { return ""; }
 
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t) {
   throw InternalError("this build has no library for a fused op of kernel '" +

@@ -3,6 +3,7 @@
 // Library kernels on the CPU, whatever libraries the build has.
 
 #include <functional>
+#include <string>
 
 #include "executor/cpu/cpu_target.h"
 
@@ -11,6 +12,9 @@ namespace fluid {
 /// What the libraries offer for `op` and `epilogue` on `cpu`; nothing where the build has none.
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second);
+
+/// The libraries' names and versions; empty where the build has none.
+std::string library_version();
 
 using LibraryCall = std::function<void()>;
 /// Makes calls. The first argument holds the addresses of operands and results, the second the

@@ -3,6 +3,7 @@
 // oneDNN's convolutions and matrix products as kernels of the CPU. No oneDNN type appears here.
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct OnednnRates {
 /// A claim of layouts that a Layout cannot say is left out. Types are concrete. Depends on the
 /// machine's instruction set and on the threads of the OpenMP pool, not on a clock.
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates);
+
+/// "oneDNN 2.6.3": the library that is loaded.
+std::string onednn_version();
 
 /// A kernel bound to memory.
 class OnednnCall {

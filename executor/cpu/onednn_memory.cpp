@@ -1,9 +1,12 @@
 #include "executor/cpu/onednn_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
+#include "executor/cpu/onednn.h"
 #include "ir/error.h"
 
 #if DNNL_VERSION_MAJOR != 2
@@ -114,6 +117,11 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   std::ranges::stable_sort(layout.order, std::greater(), stride_and_blocks);
   if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
   return {};
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* v = dnnl::version();
+  return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
 }
 
 }  // namespace fluid

@@ -78,8 +78,8 @@ void refuse_details(const AmpFlags& flags) {
 void add_amp_flags(CLI::App& command, AmpFlags& flags) {
   command.add_option("--amp", flags.level,
                      "o1: mixed precision, casts around ops that gain from half precision; o2: "
-                     "besides, parameters are kept in half and in f32; auto: o1 or f32, whichever "
-                     "takes less time or memory here, which train and bench measure once");
+                     "besides, parameters are kept in half and in f32; auto: whichever of off, o1 "
+                     "and o2 takes least time or memory here, which train and bench measure once");
   command.add_option("--amp-dtype", flags.dtype,
                      "half precision of --amp: bf16, the default, or f16");
   command.add_option("--amp-f32", flags.f32,

@@ -86,12 +86,26 @@ int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
 
 /// As `train` runs in one of the processes.
 ExecutorOptions run_options(const PlanFlags& flags) {
-  ExecutorOptions options = executor_options(flags.place);
+  ExecutorOptions options = training_options(flags.place, 0, flags.batch);
+  options.batch = flags.batch;
   options.micro_batches = flags.micro_batches;
   options.world.size = static_cast<int>(flags.world.world.value_or(1));
   options.buckets = buckets_of(flags.world.buckets);
   options.zero = flags.world.buckets.zero;
   return options;
+}
+
+/// The precision that was found best for these steps, here, if it was measured.
+std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& program,
+                                     const ExecutorOptions& options) {
+  std::optional<AmpChoice> choice;
+  if (flags.target.empty() && !options.dtype) choice = kept_amp_choice(program, options);
+  if (options.choose_amp && !choice) {
+    throw UserError(
+        "--amp auto: no measurement is kept of this program and batch on this machine: train or "
+        "bench with it first, or say o1, o2 or off");
+  }
+  return choice;
 }
 
 int run(const PlanFlags& flags) {
@@ -100,7 +114,9 @@ int run(const PlanFlags& flags) {
   const CpuTarget target(flags.target.empty()
                              ? describe_host(threads_of(flags.place))
                              : target_from_json(read_file(flags.target), flags.target));
-  const ExecutorOptions how = run_options(flags);
+  ExecutorOptions how = run_options(flags);
+  const std::optional<AmpChoice> choice = kept_choice(flags, program, how);
+  if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
   Options options = session_options(how).passes;
   options.mode = mode_named(flags.mode);
   check_plan_world(flags.world, program, options.mode, !flags.target.empty());
@@ -131,6 +147,7 @@ int run(const PlanFlags& flags) {
   if (options.amp && trains) {
     fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }
+  if (choice && trains) fmt::print("--amp auto takes {}\n", choice->text());
   print_kernels(*peak.program, flags.kernels);
   print_world(flags.world, program, how, step, flags.batch);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);

@@ -48,7 +48,7 @@ void describe(const PreparedTraining& t) {
                                : fmt::format("{} on each of {} ranks", batch, t.world.size),
              report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
   describe_memory(t);
-  if (const auto& choice = t.executor.amp_choice(); choice && choice->in_f32.ms > 0) {
+  if (const auto& choice = t.executor.amp_choice(); choice && choice->measured()) {
     fmt::print(stderr, "--amp auto takes {}\n", choice->text());
   }
   const auto& amp = t.executor.amp();

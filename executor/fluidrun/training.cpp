@@ -132,7 +132,7 @@ class Training {
   ExecutorOptions options() const {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, reader_.batch_sizes().front());
-    if (const auto amp = checkpointing_.option("amp")) options.chosen_amp = *amp != "off";
+    if (const auto amp = checkpointing_.option("amp")) options.chosen_amp = precision_in(*amp);
     set_world(options, flags_.world, world_);
     options.verify_plan = flags_.verify_plan;
     options.check_finite = flags_.check_finite;

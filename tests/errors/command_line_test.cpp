@@ -37,6 +37,9 @@ TEST_F(CommandLine, IsRefused) {
       {"train line.fir --data synthetic-linear --amp o1 --amp-half men",
        "'men' is neither an op nor a layer of the program (did you mean 'mean'?)"},
       {"summary line.fir --amp o1 --amp-f32 men", "'men' is neither an op nor a layer"},
+      {"plan line.fir --amp auto",
+       "--amp auto: no measurement is kept of this program and batch on this machine: train or "
+       "bench with it first, or say o1, o2 or off"},
       {"eval line.fir --data synthetic-linear --amp auto",
        "--amp auto: train and bench time steps to choose; say o1, o2 or off here"},
       {"train line.fir --data synthetic-linear --amp o1 --loss-scale 8",

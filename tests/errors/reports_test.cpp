@@ -109,23 +109,29 @@ TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
   ASSERT_EQ(first.code, 0) << first.output;
   const size_t begin = first.output.find("\n--amp auto takes ") + 1;
   const std::string said = first.output.substr(begin, first.output.find('\n', begin) - begin);
-  EXPECT_NE(said.find(" ms a step against "), std::string::npos) << first.output;
-  EXPECT_NE(said.find(" KiB against "), std::string::npos) << said;
+  EXPECT_NE(said.find(": f32 "), std::string::npos) << first.output;
+  EXPECT_NE(said.find(" ms a step in "), std::string::npos) << said;
+  EXPECT_NE(said.find(" KiB, o2 "), std::string::npos) << said;
   const std::string again = run(train + "again.safetensors" + kData).output;
   EXPECT_NE(again.find(said + " (measured before)\n"), std::string::npos) << again;
   EXPECT_EQ(run(train + "other.safetensors --amp-dtype f16" + kData).output.find("(measured"),
             std::string::npos);
   // What is timed leaves no trace in what is trained.
-  const bool half = said.starts_with("--amp auto takes bf16");
-  ASSERT_EQ(run("train line.fir --batch 10 --save said.safetensors --amp " +
-                std::string(half ? "o1" : "off") + kData)
-                .code,
+  const std::string level = said.starts_with("--amp auto takes f32")        ? "off"
+                            : said.starts_with("--amp auto takes bf16 o1,") ? "o1"
+                                                                            : "o2";
+  ASSERT_EQ(run("train line.fir --batch 10 --save said.safetensors --amp " + level + kData).code,
             0);
   for (const char* name : {"first.safetensors", "again.safetensors"}) {
     EXPECT_EQ(read_file(dir_.file(name)), read_file(dir_.file("said.safetensors"))) << name;
   }
   const std::string bench = "bench line.fir --batch 10 --steps 2 --amp auto" + kData;
   EXPECT_NE(run(bench).output.find(said + " (measured before)\n"), std::string::npos);
+  for (const std::string how : {"auto", "off", "o1"}) {
+    const Result plan = run("plan line.fir --batch 10 --amp " + how);
+    EXPECT_NE(plan.output.find(said + " (measured before)\n"), std::string::npos) << plan.output;
+  }
+  EXPECT_EQ(run("plan line.fir --batch 11").output.find("--amp auto"), std::string::npos);
 }
 
 TEST_F(Reports, ANanLossEndsTheTraining) {

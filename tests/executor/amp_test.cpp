@@ -6,11 +6,13 @@
 #include <optional>
 #include <sstream>
 
+#include "executor/amp_choice.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/no_amp.h"
 #include "ops/operators.h"
 #include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
 namespace fluid {
@@ -115,28 +117,81 @@ TEST(Amp, RefusesOtherDtypes) {
 }
 
 TEST(Amp, AChoiceGoesByTimeThenByMemory) {
-  EXPECT_TRUE(half_is_better({10, 1000}, {9, 2000}));
-  EXPECT_FALSE(half_is_better({9, 2000}, {10, 1000}));
-  EXPECT_TRUE(half_is_better({10, 1000}, {10.1, 800}));
-  EXPECT_FALSE(half_is_better({10, 1000}, {9.9, 999}));
+  const StepCost never{.ms = HUGE_VAL, .bytes = 0};
+  const struct {
+    StepCosts costs;
+    Precision best;
+    std::string text;
+  } cases[] = {
+      {{{{10, 1000}, {9, 2000}, {12, 500}}}, Precision::o1, "bf16 o1, the fastest: "},
+      {{{{9, 2000}, {10, 1000}, {10, 1000}}}, Precision::f32, "f32, the fastest: "},
+      {{{{10, 1000}, {10.1, 800}, {9.9, 700}}},
+       Precision::o2,
+       "bf16 o2, the smallest of those as fast: "},
+      {{{{10, 1000}, {9.9, 999}, {10.1, 980}}},
+       Precision::f32,
+       "f32, the plainest of those as fast and as small: "},
+      {{{{20, 1000}, {9.9, 999}, {10.1, 980}}},
+       Precision::o1,
+       "bf16 o1, the plainest of those as fast and as small: "},
+      {{{never, {9, 1000}, {12, 500}}}, Precision::o1, "bf16 o1, the fastest: f32 does not fit, "},
+      {{{never, {9, 1024}, never}},
+       Precision::o1,
+       "bf16 o1, which alone fits: f32 does not fit, o1 9 ms in 1.00 KiB, o2 does not fit"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(best_of(c.costs), c.best) << c.text;
+    const AmpChoice choice{.precision = c.best, .costs = c.costs};
+    EXPECT_TRUE(choice.text().starts_with(c.text)) << choice.text();
+  }
 }
 
 TEST(Amp, IsChosenByTimingSteps) {
   const Program net = mnist_fluid_program();
   const Executor exe(net, cpu(), {.batch = 4, .choose_amp = true});
   const AmpChoice& choice = exe.amp_choice().value();
-  EXPECT_EQ(exe.amp().has_value(), choice.half);
-  EXPECT_EQ(choice.half, half_is_better(choice.in_f32, choice.in_half));
-  EXPECT_GT(choice.in_f32.ms, 0);
+  EXPECT_EQ(choice.precision, precision_in(amp_text(exe.amp())));
+  EXPECT_EQ(choice.precision, best_of(choice.costs));
+  for (const StepCost& cost : choice.costs) EXPECT_GT(cost.ms, 0);
   EXPECT_FALSE(choice.kept);
   expect_refused({.choose_amp = true}, "choose_amp times training steps: it needs a batch");
+}
+
+TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
+  const TempDir dir;
+  const Program net = mnist_fluid_program();
+  const ExecutorOptions asked{.batch = 2, .cache_dir = dir.path()};
+  EXPECT_FALSE(kept_amp_choice(net, asked));
+  const AmpChoice chosen = choose_amp(net, cpu(), asked);
+  const std::optional<AmpChoice> kept = kept_amp_choice(net, asked);
+  ASSERT_TRUE(kept);
+  EXPECT_TRUE(kept->kept);
+  EXPECT_EQ(kept->precision, chosen.precision);
+  EXPECT_EQ(kept->text(), chosen.text() + " (measured before)");
+  ExecutorOptions other = asked;
+  other.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o2};
+  EXPECT_TRUE(kept_amp_choice(net, other)) << "both levels are tried";
+  other.amp->dtype = f16;
+  EXPECT_FALSE(kept_amp_choice(net, other));
+  other = asked;
+  other.batch = 3;
+  EXPECT_FALSE(kept_amp_choice(net, other));
+}
+
+TEST(Amp, APrecisionIsReadFromItsText) {
+  const AmpOptions o2{.dtype = f16, .level = AmpLevel::o2, .in_f32 = {"o2"}};
+  const AmpOptions o1{.dtype = f16, .in_f32 = {"o2"}};
+  EXPECT_EQ(precision_in(amp_text(std::nullopt)), Precision::f32);
+  EXPECT_EQ(precision_in(amp_text(o1)), Precision::o1);
+  EXPECT_EQ(precision_in(amp_text(o2)), Precision::o2);
 }
 
 TEST(Amp, TakesThePrecisionThatFits) {
   const Executor exe(mnist_fluid_program(), cpu(),
                      {.batch = 128, .choose_amp = true, .memory_limit = int64_t{8} << 20});
   EXPECT_TRUE(exe.amp().has_value());
-  EXPECT_EQ(exe.amp_choice()->text(), "bf16, as f32 does not fit");
+  EXPECT_NE(exe.amp_choice()->text().find(": f32 does not fit, o1 "), std::string::npos)
+      << exe.amp_choice()->text();
   EXPECT_THROW(Executor(mnist_fluid_program(), cpu(),
                         {.batch = 128, .choose_amp = true, .memory_limit = 1 << 20}),
                UserError);
