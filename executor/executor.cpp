@@ -136,13 +136,12 @@ class Executor::Impl {
   }
 
   Outputs run(Mode mode, const Batch& batch) {
-    if (mode == Mode::train && communicator_) {
-      if (batch.whole < batch.size || batch.whole == 0) {
-        throw UserError(fmt::format(
-            "run() got a batch of {} samples that does not say of how many on all ranks: set "
-            "Batch::first and Batch::whole, as a Reader with rank and world does",
-            batch.size));
-      }
+    const bool together = mode == Mode::train && communicator_;
+    if (together && (batch.whole < batch.size || batch.whole == 0)) {
+      throw UserError(fmt::format(
+          "run() got a batch of {} samples that does not say of how many on all ranks: set "
+          "Batch::first and Batch::whole, as a Reader with rank and world does",
+          batch.size));
     }
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
@@ -150,7 +149,7 @@ class Executor::Impl {
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    if (mode == Mode::train && communicator_ && !started_) start();
+    if (together && !started_) start();
     return session_.run(*step, batch);
   }
 

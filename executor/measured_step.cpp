@@ -8,6 +8,7 @@
 #include "executor/trial_steps.h"
 #include "ir/stopwatch.h"
 #include "ops/comm/exchange.h"
+#include "passes/exchange.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -141,8 +142,7 @@ class Trial {
 }  // namespace
 
 Message message_of(const ir::Op& exchange) {
-  Message message;
-  for (const Value& v : exchange.operands) message.bytes += v.type().bytes_at(1);
+  Message message{.bytes = exchanged_bytes(exchange)};
   if (exchange_kind(exchange) != ExchangeKind::sum) message.rounds = 1;
   return message;
 }

@@ -20,6 +20,12 @@ Values record_exchange(ir::Graph& graph, std::string_view op, const Values& buck
   return record(graph, op, bucket, {{"bucket", number}}, loc);
 }
 
+int64_t exchanged_bytes(const ir::Op& exchange) {
+  int64_t bytes = 0;
+  for (const Value& v : exchange.operands) bytes += v.type().bytes_at(1);  // no batch is in it
+  return bytes;
+}
+
 std::vector<ir::Op*> exchanges(const ir::Graph& graph) {
   std::vector<ir::Op*> found;
   for (const auto& op : graph.ops) {

@@ -274,9 +274,7 @@ Order overlapped(const Problem& p, const Order& order) {
 Order choice(const Problem& p, const std::vector<Order>& orders) {
   constexpr double kMargin = 1.5;  // of the bytes exchanged
   int64_t exchanged = 0;
-  for (const int exchange : p.exchanges()) {
-    for (const Value v : p.op(exchange).operands) exchanged += v.type().bytes_at(1);
-  }
+  for (const int exchange : p.exchanges()) exchanged += exchanged_bytes(p.op(exchange));
   std::vector<Order> all;
   std::vector<int64_t> peaks, starts;
   for (const Order& order : orders) {
