@@ -130,6 +130,7 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   ExecutorOptions options = given;
   options.choose_amp = options.verify_plan = options.check_finite = false;
   options.world = {};
+  options.profile = {};
   AmpChoice choice{.dtype = given.amp.value_or(AmpOptions()).dtype};
   size_t fit = 0;
   for (size_t i = 0; i < choice.costs.size(); ++i) {

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "executor/compile_report.h"
+#include "executor/profile/limits.h"
+#include "executor/profile/step_times.h"
 #include "executor/variables.h"
 #include "passes/memory_plan.h"
 #include "passes/options.h"
@@ -45,8 +47,11 @@ class Executable {
   virtual ~Executable() = default;
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
-  /// DeviceError says whether variables were written by then; the next run starts anew.
-  virtual Status run(Slots slots) = 0;
+  /// DeviceError says whether variables were written by then; the next run starts anew. Where
+  /// `times` is not null, `times->calls` has an entry for each of calls(), which is filled.
+  virtual Status run(Slots slots, RunTimes* times) = 0;
+  /// The ops of the list, in the order in which they are called.
+  virtual std::vector<const ir::Op*> calls() const = 0;
   /// Who sees the next runs; null: nobody. A run that is seen stays within this process: sums over
   /// processes are left out, and all that is made of them.
   virtual void watch(Watch watch) = 0;
@@ -63,6 +68,8 @@ class Device {
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,
                                             const MemoryPlan& plan, const Options& options) = 0;
   virtual CompileReport report() const = 0;
+  /// What it can do at most; may measure for a moment.
+  virtual Limits limits() const = 0;
 };
 
 }  // namespace fluid

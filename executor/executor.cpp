@@ -117,6 +117,10 @@ class Executor::Impl {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
     check_amp(options_);
+    if (options_.profile && (options_.profile->warm_up < 0 || options_.profile->steps < 1)) {
+      throw UserError(fmt::format("a profile of {} steps after {} others", options_.profile->steps,
+                                  options_.profile->warm_up));
+    }
     if (options_.micro_batches < 1) {
       throw UserError(fmt::format("a step of {} micro-batches", options_.micro_batches));
     }
@@ -527,6 +531,9 @@ std::optional<double> Executor::learning_rate() const {
   Session& session = impl_->session();
   return session.view(session.variables().named(kLearningRate)).item();
 }
+
+Profile Executor::profile() const { return impl_->session().profile(); }
+Limits Executor::limits() const { return impl_->session().device().limits(); }
 
 MemoryUse Executor::memory() const {
   Session& session = impl_->session();

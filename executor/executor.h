@@ -15,6 +15,7 @@
 #include "executor/compile_report.h"
 #include "executor/outputs.h"
 #include "executor/place.h"
+#include "executor/profile/profile.h"
 #include "executor/snapshot.h"
 #include "executor/world.h"
 #include "frontend/program.h"
@@ -56,6 +57,7 @@ struct ExecutorOptions {
   bool libraries = true;       ///< let library kernels take the ops they are better at
   bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
   std::string cache_dir = {};  ///< of compiled kernels; empty: none
+  std::optional<ProfileOptions> profile = {};  ///< the steps whose times profile() gives
   /// Bytes the arena may take; 0: as much as the machine has. Where a step makes it grow, the old
   /// arena is there besides until the variables have moved and no output tensor from it is kept.
   int64_t memory_limit = 0;
@@ -179,6 +181,11 @@ class Executor {
 
   /// Of the last update, when the recipe has a schedule.
   std::optional<double> learning_rate() const;
+
+  /// What was recorded so far of the steps that the option `profile` asks for.
+  Profile profile() const;
+  /// What the place can do at most: a fifth of a second to measure memory.
+  Limits limits() const;
 
   MemoryUse memory() const;
   CompileReport compile_report() const;

@@ -133,7 +133,7 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
     std::memcpy(memory.slots[0] + plan.values.at(op->result()).offset, given.data(),
                 static_cast<size_t>(given.bytes()));
   }
-  executable->run({});
+  executable->run({}, nullptr);
   for (size_t i = 0; i < program.main().outputs.size(); ++i) {
     const Value v = program.main().outputs[i].value;
     const auto [op, result] = body.source_of(i);

@@ -103,6 +103,12 @@ void PreparedStep::gather(size_t run, std::byte* slot) const {
   }
 }
 
+void PreparedStep::record(const ProfileOptions& options) {
+  std::vector<size_t> calls;
+  for (const Run& run : runs_) calls.push_back(run.part->executable->calls().size());
+  recorder_.emplace(options, calls);
+}
+
 const std::vector<Output>& PreparedStep::read(size_t slot) {
   for (const MetricView& metric : metrics_[slot]) {
     Output& output = bound_[slot][metric.output];

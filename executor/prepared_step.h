@@ -9,6 +9,7 @@
 #include "executor/device.h"
 #include "executor/feeds.h"
 #include "executor/outputs.h"
+#include "executor/profile/step_recorder.h"
 #include "executor/slices.h"
 #include "ir/graph.h"
 
@@ -56,6 +57,10 @@ class PreparedStep {
   /// The outputs in a slot after the last run, with the figures of metrics read.
   const std::vector<Output>& read(size_t slot);
 
+  /// Takes memory for the times of some steps.
+  void record(const ProfileOptions& options);
+  std::optional<StepRecorder>& recorder() { return recorder_; }
+
  private:
   /// An output with a row or more a sample: the slices' parts of it are put together.
   struct Gathered {
@@ -74,6 +79,7 @@ class PreparedStep {
   std::vector<Gathered> gathered_;
   std::array<std::vector<Output>, 2> bound_;
   std::array<std::vector<MetricView>, 2> metrics_;
+  std::optional<StepRecorder> recorder_;
 };
 
 /// Bytes of the outputs with a row a sample that `part`, a slice's program, has, for a whole batch:

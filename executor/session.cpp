@@ -114,6 +114,7 @@ PreparedStep& Session::prepare(const Options& options) {
     runs.push_back({slice, part_of(slice, options, compiled)});
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
+  if (options_.profile && options.mode != Mode::init) step->record(*options_.profile);
   Variables variables = variables_;
   for (const auto& part : compiled)
     add_variables(*part->program, *recorded_, options_.passes.rank, variables);
@@ -250,23 +251,55 @@ void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
   *weight_ = static_cast<double>(slice.samples) / static_cast<double>(batch.whole_size());
 }
 
-Status Session::run_slice(const PreparedStep& step, size_t number, const Batch& batch) {
+Status Session::run_slice(const PreparedStep& step, size_t number, const Batch& batch,
+                          RunTimes* times) {
   const PreparedStep::Run& run = step.runs()[number];
+  if (times != nullptr) times->feeds.begin = clock_ns();
   copy_feeds(step, run, batch);
+  if (times != nullptr) times->feeds.end = clock_ns();
   place_part(run.slice, batch);
-  return run.part->executable->run(slots_);
+  return run.part->executable->run(slots_, times);
 }
 
 Outputs Session::run(PreparedStep& step, const Batch& batch) {
   const auto slot = static_cast<size_t>(slots_.outputs);
+  StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
+  if (times != nullptr) times->step.begin = clock_ns();
   if (options_.passes.check_finite && step.options().mode == Mode::train) before_ = controls();
   for (size_t i = 0; i < step.runs().size(); ++i) {
-    const Status status = run_slice(step, i, batch);
+    const Status status = run_slice(step, i, batch, times == nullptr ? nullptr : &times->runs[i]);
     if (!status.good()) throw refusal(status, batch);
     step.gather(i, memory().slots[slot]);
   }
   slots_.outputs ^= 1;
-  return Outputs(&step.read(slot));
+  const Outputs outputs(&step.read(slot));
+  if (times != nullptr) {
+    times->step.end = clock_ns();
+    step.recorder()->keep();
+  }
+  return outputs;
+}
+
+Profile Session::profile() const {
+  Profile profile{.program = recorded_->name,
+                  .rank = options_.passes.rank,
+                  .threads = device_->threads(),
+                  .warm_up = options_.profile ? options_.profile->warm_up : 0,
+                  .steps = {}};
+  for (const auto& step : steps_) {
+    if (!step->recorder() || step->recorder()->times().empty()) continue;
+    ProfiledStep profiled{.mode = step->options().mode, .batch = step->options().batch};
+    const auto times = step->recorder()->times();
+    profiled.times.assign(times.begin(), times.end());
+    for (const PreparedStep::Run& run : step->runs()) {
+      std::vector<CallInfo>& calls = profiled.runs.emplace_back();
+      for (const ir::Op* op : run.part->executable->calls()) {
+        calls.push_back(call_info(*op, run.slice.samples));
+      }
+    }
+    profile.steps.push_back(std::move(profiled));
+  }
+  return profile;
 }
 
 void Session::assign(const Variable& variable, const Tensor& value) {

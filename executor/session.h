@@ -12,6 +12,7 @@
 #include "executor/device.h"
 #include "executor/nonfinite.h"
 #include "executor/prepared_step.h"
+#include "executor/profile/profile.h"
 #include "ir/graph.h"
 #include "passes/options.h"
 
@@ -31,6 +32,7 @@ struct SessionOptions {
   Options passes = {};        ///< what all steps have in common
   int64_t micro_batches = 1;  ///< slices that the batch of a training step is cut into
   int64_t memory_limit = 0;   ///< bytes of the arena
+  std::optional<ProfileOptions> profile = {};
 };
 
 /// The variables of a program on a device, its compiled steps, and the one arena they live in:
@@ -59,6 +61,9 @@ class Session {
   /// Where the training step that was last run, and not applied, met its first number that is not
   /// finite; "" when it met none. Needs Options::check_finite.
   std::string first_nonfinite(PreparedStep& step, const Batch& batch);
+
+  /// The times of the steps that were recorded.
+  Profile profile() const;
 
   /// Makes the half copies of parameters from them: all, or that of one.
   void refresh_halves(std::string_view parameter = {});
@@ -98,7 +103,7 @@ class Session {
   using Controls = std::map<std::string, Tensor>;
   Controls controls();
   void restore(const Controls& controls);
-  Status run_slice(const PreparedStep& step, size_t number, const Batch& batch);
+  Status run_slice(const PreparedStep& step, size_t number, const Batch& batch, RunTimes* times);
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,
                     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);
   std::string bad_source(const PreparedStep& step, const Batch& batch);

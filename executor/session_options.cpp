@@ -33,7 +33,8 @@ SessionOptions session_options(const ExecutorOptions& options) {
   return {.seed = options.seed,
           .passes = pass_options(options),
           .micro_batches = options.micro_batches,
-          .memory_limit = memory_limit(options)};
+          .memory_limit = memory_limit(options),
+          .profile = options.profile};
 }
 
 }  // namespace fluid

@@ -67,7 +67,7 @@ void Session::watch_slices(
     executable.watch([&](const ir::Op& op, void* const* buffers, bool done) {
       return goes_on = see(i, op, buffers, done);
     });
-    run_slice(step, i, batch);
+    run_slice(step, i, batch, nullptr);
     executable.watch(nullptr);
   }
   restore(after);

@@ -24,10 +24,11 @@ void CollectiveQueue::reserve(size_t count) {
   started_.reserve(count);
 }
 
-void CollectiveQueue::start(ExchangeKind kind, void* data, int64_t count, DType dtype) {
+void CollectiveQueue::start(ExchangeKind kind, void* data, int64_t count, DType dtype,
+                            TimeSpan* times) {
   {
     const std::lock_guard lock(mutex_);
-    started_.push_back({kind, data, count, dtype});
+    started_.push_back({kind, data, count, dtype, times});
   }
   changed_.notify_all();
 }
@@ -61,7 +62,7 @@ void CollectiveQueue::abandon() {
 }
 
 void CollectiveQueue::run(const Exchanged& exchanged) {
-  const auto& [kind, data, count, dtype] = exchanged;
+  const auto& [kind, data, count, dtype, times] = exchanged;
   switch (kind) {
     case ExchangeKind::sum:
       return communicator_.all_reduce(data, count, dtype);
@@ -81,11 +82,13 @@ void CollectiveQueue::work() {
     busy_ = true;
     lock.unlock();
     std::exception_ptr failure;
+    if (next.times != nullptr) next.times->begin = clock_ns();
     try {
       run(next);
     } catch (...) {  // wait() throws it
       failure = std::current_exception();
     }
+    if (next.times != nullptr) next.times->end = clock_ns();
     lock.lock();
     busy_ = false;
     failure_ = failure;

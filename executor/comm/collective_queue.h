@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
+#include "executor/profile/step_times.h"
 #include "ops/comm/exchange.h"
 
 namespace fluid {
@@ -21,8 +22,9 @@ class CollectiveQueue {
 
   /// Makes room for `count` exchanges that are started before the first is waited for.
   void reserve(size_t count);
-  /// Starts to exchange `count` elements, in place. Returns at once.
-  void start(ExchangeKind kind, void* data, int64_t count, DType dtype);
+  /// Starts to exchange `count` elements, in place. Returns at once. When it was done is left in
+  /// `times`, if that is not null, before wait() returns.
+  void start(ExchangeKind kind, void* data, int64_t count, DType dtype, TimeSpan* times = nullptr);
   /// Returns when the first `count` of those started since all were done last are there. Throws
   /// what the communicator threw for one of them.
   void wait(size_t count);
@@ -37,6 +39,7 @@ class CollectiveQueue {
     void* data;
     int64_t count;
     DType dtype;
+    TimeSpan* times;
   };
   void wait(size_t count, std::unique_lock<std::mutex>& lock);
   void work();

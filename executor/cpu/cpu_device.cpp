@@ -1,6 +1,7 @@
 #include "executor/cpu/cpu_device.h"
 
 #include "executor/cpu/cpu_executable.h"
+#include "executor/cpu/cpu_limits.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/parallel.h"
 
@@ -34,6 +35,8 @@ class CpuDevice : public Device {
     const CompileStats stats = compiler_.stats();
     return {0, stats.ms, stats.compiled, stats.from_cache};
   }
+
+  Limits limits() const override { return cpu_limits(describe_host(threads_)); }
 
  private:
   int threads_;

@@ -16,6 +16,29 @@ constexpr double kParallelFlops = 60e3;  // below it, waking the pool costs more
 
 size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
+/// Notes when the calls of a run begin and end.
+class CallClock {
+ public:
+  explicit CallClock(RunTimes& times) : calls_(times.calls) {}
+  void wait_begins(size_t call) const { calls_[call].wait.begin = clock_ns(); }
+  void wait_ends(size_t call) const { calls_[call].wait.end = clock_ns(); }
+  void begins(size_t call) const { calls_[call].call.begin = clock_ns(); }
+  void ends(size_t call) const { calls_[call].call.end = clock_ns(); }
+  TimeSpan* exchange(size_t call) const { return &calls_[call].exchange; }
+
+ private:
+  std::vector<CallTimes>& calls_;
+};
+
+/// Of a run that nobody times: costs nothing.
+struct NoClock {
+  void wait_begins(size_t) const {}
+  void wait_ends(size_t) const {}
+  void begins(size_t) const {}
+  void ends(size_t) const {}
+  TimeSpan* exchange(size_t) const { return nullptr; }
+};
+
 template <class T>
 bool lowers_to(const ir::Op& op) {
   return std::holds_alternative<T>(*def_of(op).lower);
@@ -205,11 +228,11 @@ Status CpuExecutable::error() const {
   return {};
 }
 
-void CpuExecutable::run_step(const Step& step, size_t slots) {
+void CpuExecutable::run_step(const Step& step, size_t slots, TimeSpan* exchange) {
   void* const* buffers = step.buffers[slots].data();
   if (step.exchanged >= 0) {
     return exchanges_->start(step.exchange, buffers[0], step.exchanged,
-                             step.op->operands.front().dtype());
+                             step.op->operands.front().dtype(), exchange);
   }
   if (step.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
@@ -230,13 +253,25 @@ void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
   }
 }
 
-Status CpuExecutable::run(Slots chosen) {
+std::vector<const ir::Op*> CpuExecutable::calls() const {
+  std::vector<const ir::Op*> ops;
+  for (const Step& step : steps_) ops.push_back(step.op);
+  return ops;
+}
+
+Status CpuExecutable::run_timed(size_t slots, RunTimes* times) {
+  return times == nullptr ? run_steps(slots, NoClock()) : run_steps(slots, CallClock(*times));
+}
+
+Status CpuExecutable::run(Slots chosen, RunTimes* times) {
   const LibraryThreads guard(threads_);
-  if (exchanges_ == nullptr) return run_steps(index_of(chosen));
+  if (exchanges_ == nullptr) return run_timed(index_of(chosen), times);
   Status status;
   try {
-    status = run_steps(index_of(chosen));
+    status = run_timed(index_of(chosen), times);
+    if (times != nullptr) times->last_wait.begin = clock_ns();
     if (status.good()) exchanges_->wait_for_all();
+    if (times != nullptr) times->last_wait.end = clock_ns();
   } catch (...) {
     exchanges_->abandon();
     throw;
@@ -245,24 +280,31 @@ Status CpuExecutable::run(Slots chosen) {
   return status;
 }
 
-Status CpuExecutable::run_steps(size_t slots) {
+template <class Clock>
+Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
   std::fill(error_words_.begin(), error_words_.end(), std::array<int64_t, 2>{});
   if (guard_) guard_->start();
   bool updated = false;
-  for (const Step& step : steps_) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     if (watch_ && step.of_sums) {
       if (guard_) guard_->after(step.position, *step.op);
       continue;
     }
-    if (step.awaits > 0) exchanges_->wait(step.awaits);
+    if (step.awaits > 0) {
+      clock.wait_begins(i);
+      exchanges_->wait(step.awaits);
+      clock.wait_ends(i);
+    }
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};
     if (step.updates) {
       if (const Status status = error(); !status.good()) return status;
     }
+    clock.begins(i);
     if (step.library) {
       call_library(step, slots, updated);
     } else {
-      run_step(step, slots);
+      run_step(step, slots, clock.exchange(i));
     }
     updated |= step.updates;
     if (step.kernel.finish != nullptr) {
@@ -272,6 +314,7 @@ Status CpuExecutable::run_steps(size_t slots) {
       }
       step.kernel.finish(step.buffers[slots].data(), batch_, 0, 0);
     }
+    clock.ends(i);
     if (guard_) guard_->after(step.position, *step.op);
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), true)) return {};
   }

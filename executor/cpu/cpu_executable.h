@@ -48,7 +48,8 @@ class CpuExecutable : public Executable {
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* exchanges);
   void bind(const Memory& memory, const Variables& variables) override;
-  Status run(Slots slots) override;
+  Status run(Slots slots, RunTimes* times) override;
+  std::vector<const ir::Op*> calls() const override;
   void watch(Watch watch) override { watch_ = std::move(watch); }
   /// Lets whoever watches see sums, and what is made of them: nobody else waits for these.
   void show_sums();
@@ -62,11 +63,13 @@ class CpuExecutable : public Executable {
   void add_exchange(Step step);
   void await_exchanges();
   void mark_sums();
-  Status run_steps(size_t slots);
+  template <class Clock>
+  Status run_steps(size_t slots, const Clock& clock);
+  Status run_timed(size_t slots, RunTimes* times);
   /// Where the workspace of `op` is, which must have room for `bytes`.
   int64_t workspace(const ir::Op& op, int64_t bytes) const;
   BufferRef ref(const Value& value) const;
-  void run_step(const Step& step, size_t slots);
+  void run_step(const Step& step, size_t slots, TimeSpan* exchange);
   static void call_library(const Step& step, size_t slots, bool updated);
   Status error() const;
 

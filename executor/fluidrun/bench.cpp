@@ -8,6 +8,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/profile_flags.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {
@@ -17,13 +18,15 @@ struct BenchFlags {
   std::string program, data;
   int64_t batch = 0, steps = 50, warmup = 10, repeat = 5;
   PlaceFlags place;
+  ProfileFlags profile;
 };
 
 int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
-  Executor executor(program, place_named(flags.place.place),
-                    training_options(flags.place, 0, reader.batch_sizes().front()));
+  ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
+  set_profile(options, flags.profile);
+  Executor executor(program, place_named(flags.place.place), options);
   if (const auto& choice = executor.amp_choice()) {
     fmt::print(stderr, "--amp auto takes {}\n", choice->text());
   }
@@ -46,6 +49,7 @@ int run(const BenchFlags& flags) {
   const auto batch = static_cast<double>(reader.batch_sizes().front());
   fmt::print("{:.4f} ms/step (median of {} x {} steps, {:.4f} to {:.4f}), {:.0f} samples/s\n",
              median, flags.repeat, flags.steps, times.front(), times.back(), 1e3 * batch / median);
+  report_profile(executor, flags.profile);
   return 0;
 }
 
@@ -69,6 +73,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
+  add_profile_flags(*command, flags->profile);
   command->footer("Example: fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
                   data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });

@@ -8,6 +8,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/profile_flags.h"
 
 namespace fluid {
 namespace {
@@ -17,19 +18,22 @@ struct EvalFlags {
   int64_t batch = 0;
   uint64_t seed = 0;
   PlaceFlags place;
+  ProfileFlags profile;
 };
 
 int run(const EvalFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
-  Executor executor(program, place_named(flags.place.place),
-                    executor_options(flags.place, flags.seed));
+  ExecutorOptions options = executor_options(flags.place, flags.seed);
+  set_profile(options, flags.profile);
+  Executor executor(program, place_named(flags.place.place), options);
   executor.prepare({.eval = reader.batch_sizes()});
   load_parameters(executor, flags.params);
   Figures figures;
   for (const Batch& batch : reader) figures.add(executor.eval(batch), batch.size);
   for (const auto& [name, value] : figures.values()) fmt::print("{} {:.9g}\n", name, value);
   note_initial_parameters(executor, flags.params);
+  report_profile(executor, flags.profile);
   return 0;
 }
 
@@ -47,6 +51,7 @@ void add_eval(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
+  add_profile_flags(*command, flags->profile);
   command->footer(
       "Example: fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n"
       "A metric (accuracy) is exact over all samples. Another output is the mean of the steps, "

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -11,10 +10,10 @@
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/place.h"
+#include "executor/profile/call_info.h"
 #include "executor/session_options.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
-#include "ops/source_kind.h"
 #include "passes/memory_plan.h"
 #include "passes/pass.h"
 
@@ -30,19 +29,6 @@ struct PlanFlags {
   PlanWorldFlags world;
   PlaceFlags place;
 };
-
-/// The names of a body's ops, the first few.
-std::string ops_text(const ir::Graph& body) {
-  constexpr size_t kMost = 4;
-  std::vector<std::string> names;
-  for (const auto& op : body.ops) {
-    if (source_kind(*op) == SourceKind::none) names.push_back(op->name);
-  }
-  const size_t all = names.size();
-  if (all > kMost) names.resize(kMost);
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     all > kMost ? fmt::format(", {} more", all - kMost) : "");
-}
 
 /// Who runs the step, and why libraries have what they have.
 void print_kernels(const ir::Program& program, bool each) {

@@ -9,6 +9,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/elements.h"
+#include "executor/fluidrun/profile_flags.h"
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -22,6 +23,7 @@ struct PredictFlags {
   int64_t batch = 0, draw = 0;
   uint64_t seed = 0;
   PlaceFlags place;
+  ProfileFlags profile;
 };
 
 /// What a sample's row of scores says: the best class, or all numbers of a short row.
@@ -126,8 +128,9 @@ int run(const PredictFlags& flags) {
     collected.emplace_back(named_file(text, "--output"));
   }
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
-  Executor executor(program, place_named(flags.place.place),
-                    executor_options(flags.place, flags.seed));
+  ExecutorOptions options = executor_options(flags.place, flags.seed);
+  set_profile(options, flags.profile);
+  Executor executor(program, place_named(flags.place.place), options);
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
@@ -151,6 +154,7 @@ int run(const PredictFlags& flags) {
   }
   for (Collected& c : collected) c.write();
   note_initial_parameters(executor, flags.params);
+  report_profile(executor, flags.profile);
   return 0;
 }
 
@@ -175,6 +179,7 @@ void add_predict(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
+  add_profile_flags(*command, flags->profile);
   command->footer(
       "Example: fluidrun predict mnist_fluid --params mnist.safetensors --data digits --draw "
       "3\n\n" +

@@ -13,8 +13,8 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
 #include "executor/fluidrun/saved.h"
+#include "executor/op_cost.h"
 #include "ops/source_kind.h"
-#include "ops/table.h"
 #include "passes/passes.h"
 
 namespace fluid {
@@ -38,26 +38,12 @@ struct Count {
   int64_t numbers = 0, bytes = 0;
 };
 
-std::vector<Type> concrete(std::vector<Type> types, int64_t batch) {
-  for (Type& t : types) t.shape = t.shape.at(batch);
-  return types;
-}
-
-double flops_of(const ir::Op& op, int64_t batch) {
-  std::vector<Type> in, out;
-  for (const Value& v : op.operands) in.push_back(v.type());
-  for (const ir::Result& r : op.results) out.push_back(r.type);
-  in = concrete(std::move(in), batch);
-  out = concrete(std::move(out), batch);
-  return (*def_of(op).cost)({in, out, op.attrs}).flops;
-}
-
 /// The layer's name, with the op that computes most of it.
 std::string name_of(const Box& box, int64_t batch) {
   const ir::Op* most = nullptr;
   for (const ir::Op* op : box.ops) {
     if (source_kind(*op) != SourceKind::none) continue;
-    if (most == nullptr || flops_of(*op, batch) > flops_of(*most, batch)) most = op;
+    if (most == nullptr || cost_of(*op, batch).flops > cost_of(*most, batch).flops) most = op;
   }
   return most == nullptr || most->name == box.title ? box.title
                                                     : box.title + " (" + most->name + ")";
@@ -71,7 +57,7 @@ Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
     if (source_kind(*op) == SourceKind::parameter) row.parameters += type.shape.numel_at(batch);
     if (source_kind(*op) != SourceKind::none) continue;
     row.shape = type.shape.at(batch).str();
-    row.flops += flops_of(*op, batch);
+    row.flops += cost_of(*op, batch).flops;
     if (!saved.contains(op->id)) continue;
     for (const ir::Result& r : op->results) row.saved_bytes += r.type.bytes_at(batch);
   }

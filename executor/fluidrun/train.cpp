@@ -44,6 +44,7 @@ void add_train(CLI::App& app, Action& action) {
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
+  add_profile_flags(*command, flags->profile);
   command->footer(
       "Several processes train together where `fluidrun launch`, torchrun or Slurm starts them.\n"
       "Example: fluidrun train mnist_fluid --data digits --val digits --epochs 6 "

@@ -6,6 +6,7 @@
 #include "executor/fluidrun/best_epoch.h"
 #include "executor/fluidrun/checkpointing.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/profile_flags.h"
 #include "executor/fluidrun/world_flags.h"
 
 namespace fluid {
@@ -20,6 +21,7 @@ struct TrainFlags {
   CheckpointFlags checkpoint;
   WorldFlags world;
   PlaceFlags place;
+  ProfileFlags profile;
 };
 
 }  // namespace fluid

@@ -115,6 +115,13 @@ class Training {
       }
     }
     if (checkpointing_.on()) checkpoint();
+    finish();
+    report_profile(executor_, flags_.profile, world_);
+  }
+
+ private:
+  /// Says and saves what came of it.
+  void finish() {
     if (!leads()) return;
     if (stop_asked_) fmt::print(stderr, "stopped after step {}\n", steps_);
     if (const auto& scaling = divergence_->scaling()) {
@@ -125,7 +132,6 @@ class Training {
     describe_best();
   }
 
- private:
   /// Whether this process is the one that says, saves and writes what all come to.
   bool leads() const { return world_.rank == 0; }
 
@@ -134,6 +140,7 @@ class Training {
         training_options(flags_.place, flags_.seed, reader_.batch_sizes().front());
     if (const auto amp = checkpointing_.option("amp")) options.chosen_amp = precision_in(*amp);
     set_world(options, flags_.world, world_);
+    set_profile(options, flags_.profile);
     options.verify_plan = flags_.verify_plan;
     options.check_finite = flags_.check_finite;
     options.micro_batches = flags_.micro_batches;

@@ -1,0 +1,61 @@
+#include "executor/fluidrun/profile_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "executor/fluidrun/common.h"
+#include "ir/atomic_file.h"
+
+namespace fluid {
+namespace {
+
+/// Each rank has a file of its own: trace.json, trace.rank1.json.
+std::string file_of(const std::string& file, const World& world) {
+  if (world.size == 1) return file;
+  const std::filesystem::path path(file);
+  const std::string name =
+      fmt::format("{}.rank{}{}", path.stem().string(), world.rank, path.extension().string());
+  return (path.parent_path() / name).string();
+}
+
+}  // namespace
+
+void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
+  command.add_flag("--profile", flags.file,
+                   "say where the time of steps goes; --profile=FILE.json also writes a trace for "
+                   "Perfetto (ui.perfetto.dev), each rank FILE.rankN.json");
+  command
+      .add_option("--profile-steps", flags.options.steps, "steps of each size that are recorded")
+      ->check(must_be_count)
+      ->capture_default_str();
+  command
+      .add_option("--profile-warmup", flags.options.warm_up, "steps before that are not recorded")
+      ->check(must_be_natural)
+      ->capture_default_str();
+}
+
+void set_profile(ExecutorOptions& options, const ProfileFlags& flags) {
+  if (!flags.asked()) return;
+  options.profile = flags.options;
+  if (flags.traced()) check_writable(file_of(flags.file, options.world));
+}
+
+void report_profile(const Executor& executor, const ProfileFlags& flags, const World& world) {
+  if (!flags.asked()) return;
+  const Profile profile = executor.profile();
+  if (profile.empty()) {
+    fmt::print(stderr, "nothing to profile: no size of batch had more than {} steps\n",
+               flags.options.warm_up);
+    return;
+  }
+  if (flags.traced()) {
+    const std::string file = file_of(flags.file, world);
+    write_file_atomically(file, profile.trace());
+    if (world.rank == 0) fmt::print(stderr, "saved {}\n", file);
+  }
+  if (world.rank == 0) fmt::print("{}", profile.table(executor.limits()));
+}
+
+}  // namespace fluid

@@ -1,0 +1,110 @@
+#include "executor/profile/call_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/measured_step.h"
+#include "executor/op_cost.h"
+#include "ops/source_kind.h"
+#include "ops/table.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+std::vector<const ir::Op*> computed(const ir::Graph& body) {
+  std::vector<const ir::Op*> ops;
+  for (const auto& op : body.ops) {
+    if (source_kind(*op) == SourceKind::none) ops.push_back(op.get());
+  }
+  return ops;
+}
+
+const ir::Graph* body_of(const ir::Op& op) {
+  const Attr* body = op.attrs.find("body");
+  return body == nullptr ? nullptr : op.graph()->program().find(std::get<GraphRef>(*body).name);
+}
+
+std::string layer_of(const ir::Op& op) {
+  if (!op.scope.empty()) return op.scope;
+  const ir::Graph& main = op.graph()->program().main();
+  const ir::Op* parameter = op.param.empty() ? nullptr : variable_named(main, op.param);
+  if (parameter != nullptr && !parameter->scope.empty()) return parameter->scope;
+  return op.loc.known() ? op.loc.str() : op.name;
+}
+
+/// The dtype that decides how fast a machine can be at `op`.
+DType limiting_dtype(const ir::Op& op) {
+  const auto computes_in = [&](DType dtype) {
+    return std::ranges::all_of(op.operands, [&](const Value& v) { return v.dtype() == dtype; });
+  };
+  if (!op.results.empty() && op.results.front().type.dtype == f64) return f64;
+  if (op.operands.empty() || def_of(op).kernels->empty()) return f32;
+  for (const DType half : {bf16, f16}) {
+    if (computes_in(half)) return half;
+  }
+  return f32;
+}
+
+std::string kernel_of(const ir::Op& op) {
+  if (op.attrs.has("kernel")) return op.attrs.get<std::string>("kernel");
+  if (op.attrs.has("body")) return "generated";
+  return is_exchange(op) ? op.name : "copy";
+}
+
+/// Operands and results, each once: what a kernel keeps to itself is no traffic.
+double traffic_of(const ir::Op& op, int64_t batch) {
+  int64_t bytes = 0;
+  for (const Value& v : op.operands) bytes += v.type().bytes_at(batch);
+  for (const ir::Result& r : op.results) bytes += r.type.bytes_at(batch);
+  return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);  // a store writes as much
+}
+
+}  // namespace
+
+std::string ops_text(const ir::Graph& body) {
+  constexpr size_t kMost = 4;
+  std::vector<const ir::Op*> ops = computed(body);
+  const auto is_constant = [](const ir::Op* op) { return op->operands.empty(); };
+  if (!std::ranges::all_of(ops, is_constant)) std::erase_if(ops, is_constant);
+  std::vector<std::pair<std::string, int>> names;
+  for (const ir::Op* op : ops) {
+    const auto same = std::ranges::find(names, op->name, &std::pair<std::string, int>::first);
+    if (same == names.end()) {
+      names.emplace_back(op->name, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    const auto& [name, times] = names[i];
+    text +=
+        fmt::format("{}{}{}", i > 0 ? ", " : "", name, times > 1 ? fmt::format(" x{}", times) : "");
+  }
+  return names.size() > kMost ? fmt::format("{}, {} more", text, names.size() - kMost) : text;
+}
+
+CallInfo call_info(const ir::Op& op, int64_t batch) {
+  const ir::Graph* body = body_of(op);
+  const auto ops = body == nullptr ? std::vector{&op} : computed(*body);
+  const auto flops = [&](const ir::Op* part) { return cost_of(*part, batch).flops; };
+  const ir::Op& main_op = **std::ranges::max_element(ops, {}, flops);
+  CallInfo info{.layer = layer_of(main_op),
+                .ops = body == nullptr ? op.name : ops_text(*body),
+                .kernel = kernel_of(op),
+                .line = main_op.loc.str(),
+                .role = main_op.role,
+                .dtype = limiting_dtype(main_op)};
+  info.exchange = is_exchange(op);
+  info.bytes = info.exchange ? static_cast<double>(message_of(op).bytes) : traffic_of(op, batch);
+  for (const ir::Op* part : ops) info.flops += flops(part);
+  if (op.attrs.has("predicted_ns")) {
+    const auto ns = op.attrs.get<std::vector<int64_t>>("predicted_ns").at(0);
+    info.predicted_ms = static_cast<double>(ns) / 1e6;
+  }
+  return info;
+}
+
+}  // namespace fluid

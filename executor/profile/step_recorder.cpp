@@ -1,0 +1,16 @@
+#include "executor/profile/step_recorder.h"
+
+namespace fluid {
+
+StepRecorder::StepRecorder(const ProfileOptions& options, const std::vector<size_t>& calls)
+    : warm_up_(options.warm_up) {
+  StepTimes step;
+  for (const size_t count : calls) step.runs.push_back({.calls = std::vector<CallTimes>(count)});
+  times_.assign(static_cast<size_t>(options.steps), step);
+}
+
+StepTimes* StepRecorder::next() {
+  return begun_++ < warm_up_ || kept_ == times_.size() ? nullptr : &times_[kept_];
+}
+
+}  // namespace fluid

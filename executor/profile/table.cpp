@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "executor/profile/profile.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kMostRows = 40;  // of calls
+
+/// What calls of one kind take in a step.
+struct Row {
+  std::string key;
+  double ms = 0, calls = 0, flops = 0, bytes = 0;
+  double flops_ms = 0;      ///< that the machine needs for as many operations, at its best
+  double predicted_ms = 0;  ///< of the calls that have a prediction
+  double measured_ms = 0;   ///< of the same calls
+  bool predicted = false;
+
+  void operator+=(const Row& other) {
+    ms += other.ms;
+    calls += other.calls;
+    flops += other.flops;
+    bytes += other.bytes;
+    flops_ms += other.flops_ms;
+    predicted_ms += other.predicted_ms;
+    measured_ms += other.measured_ms;
+    predicted |= other.predicted;
+  }
+};
+
+/// Means over the steps that are looked at, in ms of one.
+struct Parts {
+  double step = 0, feeds = 0, waits = 0, calls = 0;
+  double between() const { return step - feeds - waits - calls; }
+};
+
+/// The half of the steps that took least.
+std::vector<const StepTimes*> fastest(const std::vector<StepTimes>& times) {
+  std::vector<const StepTimes*> steps;
+  for (const StepTimes& t : times) steps.push_back(&t);
+  std::ranges::sort(steps, {}, [](const StepTimes* t) { return t->step.ns(); });
+  steps.resize((steps.size() + 1) / 2);
+  return steps;
+}
+
+using CallKey = std::function<std::string(const CallInfo&)>;
+
+class Table {
+ public:
+  Table(const ProfiledStep& step, const Limits& limits)
+      : step_(step), limits_(limits), steps_(fastest(step.times)) {
+    for (const StepTimes* t : steps_) {
+      parts_.step += mean_ms(t->step);
+      for (const RunTimes& run : t->runs) {
+        parts_.feeds += mean_ms(run.feeds);
+        parts_.waits += mean_ms(run.last_wait);
+        for (const CallTimes& c : run.calls) {
+          parts_.waits += mean_ms(c.wait);
+          parts_.calls += mean_ms(c.call);
+        }
+      }
+    }
+  }
+
+  std::string text(int64_t warm_up) {
+    text_ = fmt::format("{}: {:.3f} ms (mean of the faster {} of {} steps, after {} unrecorded)\n",
+                        step_.name(), parts_.step, steps_.size(), step_.times.size(), warm_up);
+    header("role      kernel                       layer            ops");
+    const auto call = [](const CallInfo& c) {
+      return fmt::format("{:<9} {:<28} {:<16} {}{}", ir::name_of(c.role), c.kernel, c.layer, c.ops,
+                         c.line.empty() || c.line == c.layer ? "" : ", " + c.line);
+    };
+    add_rows(call, kMostRows);
+    for (const auto& [what, ms] : {std::pair{"feeds: copied in", parts_.feeds},
+                                   {"waiting for other processes", parts_.waits},
+                                   {"between calls", parts_.between()}}) {
+      if (ms > 0) add({.key = what, .ms = ms});
+    }
+    add_total();
+    add_exchanges();
+    add_pause();
+    add_sums("layer", [](const CallInfo& c) { return c.layer; });
+    add_sums("kernel", [](const CallInfo& c) { return c.kernel; });
+    add_sums("role", [](const CallInfo& c) { return std::string(ir::name_of(c.role)); });
+    return std::move(text_);
+  }
+
+ private:
+  double mean_ms(const TimeSpan& span) const {
+    return static_cast<double>(span.ns()) / 1e6 / static_cast<double>(steps_.size());
+  }
+
+  /// Calls with equal keys, the longest first.
+  std::vector<Row> rows(const CallKey& key) const {
+    std::vector<Row> rows;
+    for (size_t r = 0; r < step_.runs.size(); ++r) {
+      for (size_t c = 0; c < step_.runs[r].size(); ++c) {
+        Row row = row_of(step_.runs[r][c], r, c);
+        row.key = key(step_.runs[r][c]);
+        const auto same = std::ranges::find(rows, row.key, &Row::key);
+        if (same == rows.end()) {
+          rows.push_back(std::move(row));
+        } else {
+          *same += row;
+        }
+      }
+    }
+    std::ranges::stable_sort(rows, std::greater(), &Row::ms);
+    return rows;
+  }
+
+  Row row_of(const CallInfo& info, size_t run, size_t call) const {
+    Row row{.calls = 1};
+    for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
+    if (info.exchange) return row;  // what is sent, is sent beside
+    row.flops = info.flops;
+    row.bytes = info.bytes;
+    row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
+    row.predicted = info.predicted_ms >= 0;
+    if (row.predicted) {
+      row.predicted_ms = info.predicted_ms;
+      row.measured_ms = row.ms;
+    }
+    return row;
+  }
+
+  void header(const char* what) {
+    text_ += fmt::format("{:>7} {:>9} {:>6} {:>8} {:>4} {:>7} {:>4} {:>9} {:>6}  {}\n", "share",
+                         "ms", "calls", "GFLOP/s", "%", "GB/s", "%", "predicted", "ratio", what);
+  }
+
+  void add(const Row& row) {
+    const auto percent = [](double part) { return fmt::format("{:.0f}", 100 * part); };
+    const double s = row.ms / 1e3;
+    const bool worked = s > 0 && row.calls > 0;
+    const bool computed = worked && row.flops > 0, moved = worked && row.bytes > 0;
+    text_ += fmt::format(
+        "{:>5.1f} % {:>9.3f} {:>6} {:>8} {:>4} {:>7} {:>4} {:>9} {:>6}  {}\n",
+        100 * row.ms / parts_.step, row.ms, row.calls > 0 ? fmt::format("{:g}", row.calls) : "",
+        computed ? fmt::format("{:.1f}", row.flops / s / 1e9) : "",
+        computed ? percent(row.flops_ms / row.ms) : "",
+        moved ? fmt::format("{:.1f}", row.bytes / s / 1e9) : "",
+        moved ? percent(row.bytes / s / limits_.bytes) : "",
+        row.predicted ? fmt::format("{:.3f}", row.predicted_ms) : "",
+        row.predicted ? fmt::format("{:.2f}", row.measured_ms / row.predicted_ms) : "", row.key);
+  }
+
+  void add_rows(const CallKey& key, size_t most) {
+    std::vector<Row> all = rows(key);
+    Row rest{.key = ""};
+    for (size_t i = most; i < all.size(); ++i) rest += all[i];
+    const size_t left = all.size() > most ? all.size() - most : 0;
+    all.resize(all.size() - left);
+    for (const Row& row : all) add(row);
+    if (left == 0) return;
+    rest.key = fmt::format("{} other rows", left);
+    add(rest);
+  }
+
+  void add_total() {
+    Row total;
+    for (const Row& row : rows([](const CallInfo&) { return std::string(); })) total += row;
+    total.key = "total";
+    total.ms = parts_.step;
+    total.predicted = false;
+    add(total);
+  }
+
+  /// What goes on beside the calls.
+  void add_exchanges() {
+    double ms = 0, bytes = 0;
+    int64_t count = 0;
+    for (size_t r = 0; r < step_.runs.size(); ++r) {
+      for (size_t c = 0; c < step_.runs[r].size(); ++c) {
+        if (!step_.runs[r][c].exchange) continue;
+        for (const StepTimes* t : steps_) ms += mean_ms(t->runs[r].calls[c].exchange);
+        bytes += step_.runs[r][c].bytes;
+        ++count;
+      }
+    }
+    if (count == 0) return;
+    text_ += fmt::format("beside: {} exchanges of {:.2f} MB, {:.3f} ms, {:.2f} GB/s\n", count,
+                         bytes / 1e6, ms, bytes / ms / 1e6);
+  }
+
+  /// What happens from a step's end to the next one's begin.
+  void add_pause() {
+    std::vector<double> pauses;
+    for (size_t i = 1; i < step_.times.size(); ++i) {
+      pauses.push_back(
+          static_cast<double>(step_.times[i].step.begin - step_.times[i - 1].step.end));
+    }
+    if (pauses.empty()) return;
+    std::ranges::sort(pauses);
+    text_ +=
+        fmt::format("between two steps: {:.3f} ms (median)\n", pauses[pauses.size() / 2] / 1e6);
+  }
+
+  void add_sums(const char* what, const CallKey& key) {
+    text_ += "\n";
+    header(fmt::format("by {}", what).c_str());
+    add_rows(key, kMostRows);
+  }
+
+  const ProfiledStep& step_;
+  const Limits& limits_;
+  std::vector<const StepTimes*> steps_;
+  Parts parts_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ProfiledStep::name() const {
+  const char* what = mode == Mode::train ? "training" : mode == Mode::eval ? "eval" : "predict";
+  return fmt::format("{} step of {} samples", what, batch);
+}
+
+std::string Profile::table(const Limits& limits) const {
+  std::string text = fmt::format(
+      "profile of {} on {} threads; at most {:.0f} GFLOP/s in f32, {:.0f} in bf16, and {:.1f} GB/s "
+      "from memory\n",
+      program, threads, limits.flops_f32 / 1e9, limits.flops_bf16 / 1e9, limits.bytes / 1e9);
+  for (const ProfiledStep& step : steps) text += "\n" + Table(step, limits).text(warm_up);
+  return text;
+}
+
+}  // namespace fluid

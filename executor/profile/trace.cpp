@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "executor/profile/profile.h"
+
+namespace fluid {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kComputes = 1, kCommunicates = 2;  // threads
+
+/// Collects the events of one process.
+class Trace {
+ public:
+  explicit Trace(const Profile& profile) : rank_(profile.rank) {
+    name("process_name", kComputes, fmt::format("rank {}: {}", rank_, profile.program));
+    name("thread_name", kComputes, fmt::format("steps, on {} threads", profile.threads));
+    for (const ProfiledStep& step : profile.steps) {
+      for (size_t i = 0; i < step.times.size(); ++i) add(step, i);
+    }
+    if (communicates_) name("thread_name", kCommunicates, "communication");
+  }
+  std::string text() const {
+    const Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
+    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+ private:
+  void name(const char* what, int thread, const std::string& name) {
+    events_.push_back(
+        {{"name", what}, {"ph", "M"}, {"pid", rank_}, {"tid", thread}, {"args", {{"name", name}}}});
+  }
+
+  void add(const std::string& name, std::string_view category, int thread, const TimeSpan& span,
+           Json args) {
+    if (span.ns() <= 0) return;
+    events_.push_back({{"name", name},
+                       {"cat", category},
+                       {"ph", "X"},
+                       {"ts", static_cast<double>(span.begin) / 1e3},
+                       {"dur", static_cast<double>(span.ns()) / 1e3},
+                       {"pid", rank_},
+                       {"tid", thread},
+                       {"args", std::move(args)}});
+  }
+
+  void add(const ProfiledStep& step, size_t number) {
+    const StepTimes& times = step.times[number];
+    add(step.name(), "step", kComputes, times.step, {{"recorded step", number}});
+    for (size_t i = 0; i < times.runs.size(); ++i) {
+      const RunTimes& run = times.runs[i];
+      add("copy feeds", "feeds", kComputes, run.feeds, Json::object());
+      for (size_t c = 0; c < run.calls.size(); ++c) add(step.runs[i][c], run.calls[c]);
+      add("wait for processes", "wait", kComputes, run.last_wait, Json::object());
+    }
+  }
+
+  void add(const CallInfo& call, const CallTimes& times) {
+    const std::string_view role = ir::name_of(call.role);
+    Json args = {{"layer", call.layer}, {"kernel", call.kernel}, {"line", call.line}};
+    add("wait for processes", "wait", kComputes, times.wait, args);
+    const TimeSpan& work = call.exchange ? times.exchange : times.call;
+    args["bytes"] = call.bytes;
+    args["GB/s"] = call.bytes / static_cast<double>(work.ns());
+    if (call.flops > 0) {
+      args["flops"] = call.flops;
+      args["GFLOP/s"] = call.flops / static_cast<double>(work.ns());
+    }
+    if (call.predicted_ms >= 0) args["predicted_ms"] = call.predicted_ms;
+    const std::string name = call.layer + ": " + call.ops;
+    communicates_ |= call.exchange;
+    add(name, role, call.exchange ? kCommunicates : kComputes, work, std::move(args));
+  }
+
+  int64_t rank_;
+  bool communicates_ = false;
+  Json events_ = Json::array();
+};
+
+}  // namespace
+
+std::string Profile::trace() const { return Trace(*this).text(); }
+
+}  // namespace fluid
