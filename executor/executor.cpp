@@ -305,12 +305,7 @@ class Executor::Impl {
 
   static std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
     if (options.world.size == 1) return nullptr;
-    if (options.sync_bn && options.micro_batches > 1) {
-      throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
-    }
-    if (options.sync_bn && options.check_finite) {
-      throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
-    }
+    check_shared_statistics(options);
     return make_communicator(options.world, options.first_timeout);
   }
 

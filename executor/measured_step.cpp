@@ -101,8 +101,7 @@ class CallClock {
 /// A step in a session of its own.
 class Trial {
  public:
-  Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how,
-        int64_t batch)
+  Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how)
       : nobody_(make_communicator({}, options.comm_timeout)),
         session_(program.ir().clone(),
                  cpu_device({.threads = options.threads,
@@ -110,10 +109,10 @@ class Trial {
                              .communicator = options.world.size > 1 ? nobody_.get() : nullptr,
                              .trial = true}),
                  how),
-        step_(prepared(how.passes, batch)),
-        input_(trial_batch(program, batch)),
+        step_(prepared(how.passes, options.batch)),
+        input_(trial_batch(program, options.batch)),
         clock_(step_) {
-    input_.whole = batch * options.world.size;
+    input_.whole = options.batch * options.world.size;
   }
 
   void run() {
@@ -148,14 +147,13 @@ Message message_of(const ir::Op& exchange) {
 }
 
 std::vector<MeasuredStep> measure_steps(const Program& program,
-                                        const std::vector<ExecutorOptions>& options,
-                                        int64_t batch) {
+                                        const std::vector<ExecutorOptions>& options) {
   std::vector<std::unique_ptr<Trial>> trials;
   int64_t taken = 0;
   for (const ExecutorOptions& o : options) {
     SessionOptions how = session_options(o);
     how.memory_limit -= taken;
-    trials.push_back(std::make_unique<Trial>(program, o, how, batch));
+    trials.push_back(std::make_unique<Trial>(program, o, how));
     taken += trials.back()->bytes();
   }
   const auto run_all = [&] {

@@ -37,4 +37,14 @@ SessionOptions session_options(const ExecutorOptions& options) {
           .profile = options.profile};
 }
 
+void check_shared_statistics(const ExecutorOptions& options) {
+  if (!options.sync_bn || options.world.size == 1) return;
+  if (options.micro_batches > 1) {
+    throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
+  }
+  if (options.check_finite) {
+    throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
+  }
+}
+
 }  // namespace fluid

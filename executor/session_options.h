@@ -9,4 +9,7 @@ namespace fluid {
 /// `fluidrun plan` must plan it with.
 SessionOptions session_options(const ExecutorOptions& options);
 
+/// Throws UserError for options that do not go with statistics shared by processes.
+void check_shared_statistics(const ExecutorOptions& options);
+
 }  // namespace fluid

@@ -76,8 +76,8 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   options.batch = flags.batch;
   options.micro_batches = flags.micro_batches;
   options.world.size = static_cast<int>(flags.world.world.value_or(1));
-  options.buckets = buckets_of(flags.world.buckets);
-  options.zero = flags.world.buckets.zero;
+  set_exchanges(options, flags.world.exchanges);
+  check_shared_statistics(options);
   return options;
 }
 
@@ -135,7 +135,7 @@ int run(const PlanFlags& flags) {
   }
   if (choice && trains) fmt::print("--amp auto takes {}\n", choice->text());
   print_kernels(*peak.program, flags.kernels);
-  print_world(flags.world, program, how, step, flags.batch);
+  print_world(flags.world, program, how, step);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
 }

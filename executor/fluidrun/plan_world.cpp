@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "executor/bytes_text.h"
 #include "executor/fluidrun/common.h"
 #include "executor/measured_step.h"
+#include "executor/session_options.h"
 #include "ir/error.h"
 #include "ir/number.h"
 #include "passes/rewrite.h"
@@ -26,6 +28,10 @@ struct Exchanged {
   const ir::Op* op = nullptr;
   size_t position = 0;  ///< ops of its part that come before it
   size_t ops = 0;       ///< of its part
+
+  double bytes() const { return static_cast<double>(message_of(*op).bytes); }
+  /// Of gradients or figures; the others are statistics, which forward and backward wait for.
+  bool can_overlap() const { return op->role == ir::Role::comm; }
 };
 
 /// In the order in which they are sent.
@@ -40,15 +46,30 @@ std::vector<Exchanged> exchanges_of(const PlannedStep& step) {
   return all;
 }
 
+void print_statistics(const std::vector<Exchanged>& exchanges, const Timeline* times) {
+  int64_t count = 0;
+  double bytes = 0, ms = 0;
+  for (size_t i = 0; i < exchanges.size(); ++i) {
+    if (exchanges[i].can_overlap()) continue;
+    ++count;
+    bytes += exchanges[i].bytes();
+    if (times != nullptr) ms += times->messages.at(i).end - times->messages.at(i).begin;
+  }
+  if (count == 0) return;
+  fmt::print("  of these {}, {} in all, are statistics, which kernels wait for{}\n", count,
+             bytes_text(bytes), times == nullptr ? "" : fmt::format(": {:.3f} ms", ms));
+}
+
 void print_messages(const std::vector<Exchanged>& exchanges, const Timeline* times) {
   if (exchanges.empty()) return;
+  print_statistics(exchanges, times);
   fmt::print("  {:>7} {:>8} {:>12} {:>16}", "message", "tensors", "size", "complete after");
   if (times != nullptr) fmt::print(" {:>13} {:>13}", "sent from", "to");
   fmt::print("\n");
   for (size_t i = 0; i < exchanges.size(); ++i) {
     const Exchanged& e = exchanges[i];
-    const auto bytes = static_cast<double>(message_of(*e.op).bytes);
-    fmt::print("  {:>7} {:>8} {:>12}", i, e.op->operands.size(), bytes_text(bytes));
+    if (!e.can_overlap()) continue;
+    fmt::print("  {:>7} {:>8} {:>12}", i, e.op->operands.size(), bytes_text(e.bytes()));
     if (times == nullptr) {
       fmt::print(" {:>16}\n", fmt::format("op {} of {}", e.position, e.ops));
       continue;
@@ -61,6 +82,23 @@ void print_messages(const std::vector<Exchanged>& exchanges, const Timeline* tim
 /// Samples a second of `world` processes whose step takes `ms`.
 double samples_per_second(int64_t world, int64_t batch, double ms) {
   return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
+}
+
+/// What the samples of all ranks would take one process, of which a step of a rank's samples takes
+/// `one` ms: drawn through that and a step of twice as many, where those surely fit.
+void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
+                          double one, double ms) {
+  const int world = options.world.size;
+  if (world == 1 || 2 * step.total() > session_options(options).memory_limit) return;
+  const int64_t batch = options.batch;
+  options.world = {};
+  options.batch *= 2;
+  const double twice = timeline(measure_steps(program, {options})[0].calls, {}).step;
+  const double whole = one + (world - 1) * std::max(0.0, twice - one);
+  fmt::print(
+      "  {} samples in one process: about {:.3f} ms, by its steps of {} and {}: strong scaling "
+      "{:.2f} of {}\n",
+      world * batch, whole, batch, options.batch, whole / ms, world);
 }
 
 }  // namespace
@@ -80,7 +118,7 @@ void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags) {
       .add_option("--latency", flags.latency,
                   fmt::format("microseconds of a message; {} if not said", kLatency))
       ->check(must_not_be_negative);
-  add_bucket_flags(command, flags.buckets);
+  add_exchange_flags(command, flags.exchanges);
 }
 
 void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode,
@@ -98,12 +136,12 @@ void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode 
 }
 
 void print_world(const PlanWorldFlags& flags, const Program& program,
-                 const ExecutorOptions& options, const PlannedStep& step, int64_t batch) {
+                 const ExecutorOptions& options, const PlannedStep& step) {
   if (!flags.world) return;
-  const int64_t world = *flags.world;
+  const int64_t world = *flags.world, batch = options.batch;
   const std::vector<Exchanged> exchanges = exchanges_of(step);
   double bytes = 0;
-  for (const Exchanged& e : exchanges) bytes += static_cast<double>(message_of(*e.op).bytes);
+  for (const Exchanged& e : exchanges) bytes += e.bytes();
   fmt::print("{} processes with {} samples each reduce {} a step, in {} messages\n", world, batch,
              bytes_text(bytes), exchanges.size());
   if (!flags.bandwidth) return print_messages(exchanges, nullptr);
@@ -113,13 +151,13 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
                   .latency_ms = flags.latency.value_or(kLatency) / 1e3};
   ExecutorOptions alone = options;
   alone.world = {};
-  const auto steps = measure_steps(program, {alone, options}, batch);
-  const double one = timeline(steps[0].calls, {}).step;
-  const Timeline t = timeline(steps[1].calls, link);
+  const auto steps = measure_steps(program, {options, alone});
+  const Timeline t = timeline(steps[0].calls, link);
+  const double one = timeline(steps[1].calls, {}).step;
   check(t.messages.size() == exchanges.size(), "a step sends other messages than planned");
   print_messages(exchanges, &t);
   fmt::print("measured here, medians of {} steps: {:.3f} ms, and {:.3f} ms as one process alone\n",
-             steps[1].runs, t.computing, one);
+             steps[0].runs, t.computing, one);
   fmt::print("predicted at {:g} GB/s and {:g} us a message: {:.3f} ms a step\n", *flags.bandwidth,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
@@ -127,6 +165,7 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
   fmt::print("  {:.0f} samples/s, one process {:.0f}: efficiency {:.1f} %\n",
              samples_per_second(world, batch, t.step), samples_per_second(1, batch, one),
              100 * one / t.step);
+  print_strong_scaling(program, options, step, one, t.step);
 }
 
 }  // namespace fluid

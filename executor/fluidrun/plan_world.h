@@ -12,7 +12,7 @@ struct PlanWorldFlags {
   std::optional<int64_t> world;
   std::optional<double> bandwidth;  ///< GB/s that a process sends
   std::optional<double> latency;    ///< microseconds of a message
-  BucketFlags buckets;
+  ExchangeFlags exchanges;
 };
 void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags);
 
@@ -20,9 +20,9 @@ void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags);
 void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode,
                       bool other_target);
 
-/// Says what a step as planned for `options.world` sends, and, given a bandwidth, times it on this
-/// machine and says what will become of it.
+/// Says what a step as planned for `options.world` and `options.batch` sends, and, given a
+/// bandwidth, times it on this machine and says what will become of it.
 void print_world(const PlanWorldFlags& flags, const Program& program,
-                 const ExecutorOptions& options, const PlannedStep& step, int64_t batch);
+                 const ExecutorOptions& options, const PlannedStep& step);
 
 }  // namespace fluid

@@ -7,20 +7,9 @@
 
 namespace fluid {
 
-void add_bucket_flags(CLI::App& command, BucketFlags& flags) {
-  command.add_option("--first-bucket", flags.first, "bytes of the first gradients sent")
-      ->capture_default_str();
-  command.add_option("--bucket", flags.others, "bytes of gradients sent together")
-      ->capture_default_str();
-  command.add_option("--reduce-dtype", flags.dtype, "send gradients as bf16 or f16");
-  command
-      .add_option("--zero", flags.zero,
-                  "1: each process keeps and updates a part of the optimizer's state (ZeRO-1)")
-      ->check(CLI::IsMember({0, 1}))
-      ->capture_default_str();
-}
+namespace {
 
-Buckets buckets_of(const BucketFlags& flags) {
+Buckets buckets_of(const ExchangeFlags& flags) {
   Buckets buckets;
   buckets.first_bytes = parse_bytes(flags.first);
   buckets.bytes = parse_bytes(flags.others);
@@ -32,6 +21,29 @@ Buckets buckets_of(const BucketFlags& flags) {
   return buckets;
 }
 
+}  // namespace
+
+void add_exchange_flags(CLI::App& command, ExchangeFlags& flags) {
+  command.add_option("--first-bucket", flags.first, "bytes of the first gradients sent")
+      ->capture_default_str();
+  command.add_option("--bucket", flags.others, "bytes of gradients sent together")
+      ->capture_default_str();
+  command.add_option("--reduce-dtype", flags.dtype, "send gradients as bf16 or f16");
+  command
+      .add_option("--zero", flags.zero,
+                  "1: each process keeps and updates a part of the optimizer's state (ZeRO-1)")
+      ->check(CLI::IsMember({0, 1}))
+      ->capture_default_str();
+  command.add_flag("--sync-bn", flags.sync_bn,
+                   "batch norm by the samples of all processes, not of each its own");
+}
+
+void set_exchanges(ExecutorOptions& options, const ExchangeFlags& flags) {
+  options.buckets = buckets_of(flags);
+  options.zero = flags.zero;
+  options.sync_bn = flags.sync_bn;
+}
+
 void add_world_flags(CLI::App& command, WorldFlags& flags) {
   command.add_option("--comm-timeout", flags.timeout, "seconds that another process may be late")
       ->check(must_be_positive)
@@ -41,21 +53,17 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
                   "the same until the first step: others may still read and compile")
       ->check(must_be_positive)
       ->capture_default_str();
-  add_bucket_flags(command, flags.buckets);
-  command.add_flag("--sync-bn", flags.sync_bn,
-                   "batch norm by the samples of all processes, not of each its own");
+  add_exchange_flags(command, flags.exchanges);
 }
 
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
   options.world = world;
-  options.sync_bn = flags.sync_bn;
-  options.zero = flags.buckets.zero;
+  set_exchanges(options, flags.exchanges);
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
   options.comm_timeout = milliseconds(flags.timeout);
   options.first_timeout = milliseconds(flags.first_timeout);
-  options.buckets = buckets_of(flags.buckets);
 }
 
 }  // namespace fluid

@@ -390,10 +390,47 @@ TEST_F(Fluidrun, PlansWhatProcessesSendAndHowTheyScale) {
   // 6 messages of 100 ms and of a quarter of 8 bytes, at 1 byte a ms; and that twice.
   EXPECT_NE(timed.output.find("  communication 1224.000 ms"), std::string::npos) << timed.output;
   EXPECT_NE(timed.output.find("efficiency 0.0 %"), std::string::npos) << timed.output;
+  EXPECT_NE(timed.output.find("  32 samples in one process: about "), std::string::npos);
+  EXPECT_NE(timed.output.find("by its steps of 8 and 16: strong scaling 0.00 of 4"),
+            std::string::npos)
+      << timed.output;
   const Result alone = run("plan line.fir --world 1 --bandwidth 1");
   EXPECT_EQ(alone.code, 0) << alone.output;
   EXPECT_NE(alone.output.find("communication 0.000 ms, 100.0 % of it"), std::string::npos)
       << alone.output;
+}
+
+TEST_F(Fluidrun, PlansTheMessagesOfSharedStatistics) {
+  std::ofstream(dir_.file("norm.fir")) << R"(program @norm {
+  %x = data "x" : f32[?, 2]
+  %gamma = param "gamma" {init = "ones"} : f32[2]
+  %beta = param "beta" {init = "zeros"} : f32[2]
+  %mean = state "mean" : f32[2]
+  %var = state "var" : f32[2]
+  %w = param "w" {init = "ones"} : f32[2]
+  %h = mul(%x, %w) : f32[?, 2]
+  %y, %m, %v = batch_norm(%h, %gamma, %beta, %mean, %var) {eps = 1e-05} : f32[?, 2], f32[2], f32[2]
+  %q = square(%y) : f32[?, 2]
+  %loss = mean(%q) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.1}
+  output "loss" = %loss
+}
+)";
+  const std::string plan = "plan norm.fir --world 2 --batch 8";
+  EXPECT_EQ(run(plan).output.find("statistics"), std::string::npos);
+  const Result shared = run(plan + " --sync-bn");
+  EXPECT_EQ(shared.code, 0) << shared.output;
+  // The count in f64; two sums of two channels, and their gradients. Then three gradients, the
+  // loss.
+  EXPECT_NE(shared.output.find("reduce 72 B a step, in 7 messages\n  of these 5, 40 B in all, are "
+                               "statistics, which kernels wait for\n"),
+            std::string::npos)
+      << shared.output;
+  const Result timed = run(plan + " --sync-bn --bandwidth 1e-6 --latency 0");
+  EXPECT_NE(timed.output.find("which kernels wait for: 40.000 ms\n"), std::string::npos)
+      << timed.output;
+  refuse(plan + " --sync-bn --micro-batches 2",
+         "sync_bn takes the statistics of whole steps, not of their micro-batches");
 }
 
 }  // namespace

@@ -95,10 +95,12 @@ double measured_ms(const Program& net, const ExecutorOptions& options, Communica
 
 Times times_of(const World& world, Communicator& all, const Link& link) {
   const Program net = layers_program();
-  const ExecutorOptions options{
-      .threads = 1, .world = world, .buckets = {.first_bytes = 1 << 18, .bytes = 1 << 20}};
+  const ExecutorOptions options{.batch = kSamples,
+                                .threads = 1,
+                                .world = world,
+                                .buckets = {.first_bytes = 1 << 18, .bytes = 1 << 20}};
   all.barrier();
-  Times times{.predicted = timeline(measure_steps(net, {options}, kSamples)[0].calls, link)};
+  Times times{.predicted = timeline(measure_steps(net, {options})[0].calls, link)};
   all.barrier();
   times.measured = measured_ms(net, options, all);
   return times;
