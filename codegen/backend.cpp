@@ -80,7 +80,8 @@ Machine gpu_machine(const std::string& arch) {
   for (const GpuArch& known : kGpuArchs) {
     if (known.number <= number && LLVM_VERSION_MAJOR >= known.llvm) best = known.number;
   }
-  return {"nvptx64-nvidia-cuda", "sm_" + std::to_string(best), "", true};
+  // PTX 8.1 allows for more than 4 KiB of arguments: an optimizer's sweep has many.
+  return {"nvptx64-nvidia-cuda", "sm_" + std::to_string(best), best <= 90 ? "+ptx81" : "", true};
 }
 
 std::string code_version() {
@@ -113,9 +114,10 @@ struct Backend::Impl {
     auto module = std::make_unique<llvm::Module>("fluid", context);
     module->setTargetTriple(triple_of(machine.triple));
     module->setDataLayout(target->createDataLayout());
-    for (const NamedKernel& k : kernels) {
-      KernelEmitter(*module, *k.kernel, machine.gpu ? Device::gpu : Device::cpu).run(k.symbol);
-    }
+    const Device device = machine.emulated ? Device::emulated
+                          : machine.gpu    ? Device::gpu
+                                           : Device::cpu;
+    for (const NamedKernel& k : kernels) KernelEmitter(*module, *k.kernel, device).run(k.symbol);
     for (llvm::Function& f : *module) {
       if (f.isDeclaration()) continue;
       f.addFnAttr("target-cpu", machine.cpu);

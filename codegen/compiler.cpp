@@ -53,8 +53,9 @@ struct Compiler::Impl {
 
   explicit Impl(CompilerOptions o)
       : options(std::move(o)), cache(options.cache_dir, options.cache_limit) {
-    machine_text = machine.triple + "\n" + machine.cpu + "\n" + machine.features + "\n" +
-                   emit::code_version() + "\n";
+    machine.emulated = options.emulate_gpu;
+    machine_text = (machine.emulated ? "threads of a GPU\n" : "") + machine.triple + "\n" +
+                   machine.cpu + "\n" + machine.features + "\n" + emit::code_version() + "\n";
   }
 
   /// Objects of the jobs, from the cache or from LLVM, by several threads.
@@ -148,12 +149,6 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kerne
 CompileStats Compiler::stats() const {
   std::lock_guard lock(impl_->mutex);
   return impl_->stats;
-}
-
-std::string emit_ptx(std::span<const kir::Kernel> kernels, const std::string& arch) {
-  std::vector<emit::NamedKernel> named;
-  for (const kir::Kernel& kernel : kernels) named.push_back({&kernel, kernel.name});
-  return Backend(emit::gpu_machine(arch)).compile(named, Backend::Form::assembly);
 }
 
 std::string emit_llvm(const kir::Kernel& kernel) {

@@ -23,6 +23,8 @@ struct CompilerOptions {
   std::string cache_dir;            ///< empty: no cache on disk
   int64_t cache_limit = 512 << 20;  ///< bytes; the oldest entries go first
   int threads = 1;                  ///< compile threads
+  /// The kernels are those of a GPU, to be run thread by thread: see codegen/emulated_thread.h.
+  bool emulate_gpu = false;
 };
 
 struct CompileStats {
@@ -44,9 +46,6 @@ class Compiler {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// PTX text of the kernels for `arch` ("sm_90"): one entry a kernel, grid-stride over blocks.
-std::string emit_ptx(std::span<const kir::Kernel> kernels, const std::string& arch);
 
 /// LLVM IR or assembly of one kernel for the host, after optimisation: for tests and `show`.
 std::string emit_llvm(const kir::Kernel& kernel);

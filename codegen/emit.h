@@ -2,28 +2,33 @@
 
 // The emitter: kernel IR to LLVM IR, one class for the host CPU and for NVIDIA GPUs. A value inside
 // a vector loop is uniform (an LLVM scalar) or varying (an LLVM vector of `lanes` elements); the
-// type of the LLVM value says which. A GPU has one lane, so everything is uniform there.
+// type of the LLVM value says which. Threads of a GPU have few lanes or one: there nothing varies.
 
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "codegen/emit_threads.h"
 #include "codegen/kernel_ir.h"
 #include "codegen/llvm_headers.h"
 
 namespace fluid::emit {
 
-enum class Device : uint8_t { cpu, gpu };
+/// `emulated` is the code of a GPU's threads for the host CPU.
+enum class Device : uint8_t { cpu, gpu, emulated };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 7;
+inline constexpr int kEmitterVersion = 8;
 
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
   /// Adds the functions `symbol` and, when the kernel has a finish, `symbol`_finish.
   /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end), over blocks [begin, end).
-  /// GPU: the buffers by value, then batch, begin, end; threads stride over the blocks of the grid.
+  /// GPU: the buffers by value, then batch; teams stride over the blocks; there is no finish.
+  /// Emulated: as on the CPU, over the thread's share of all blocks; an EmulatedThread comes after
+  /// the buffers.
   void run(const std::string& symbol);
 
  private:
@@ -53,6 +58,7 @@ class KernelEmitter {
   // emit_kernel.cpp: functions and statements
   void function(const std::string& symbol, const kir::Block& body, bool is_finish);
   llvm::Function* declare(const std::string& symbol);
+  void take_buffers(llvm::Value* table);
   void block_loop(const kir::Block& body);
   void block(const kir::Block& statements);
   void emit(const kir::For& loop);
@@ -65,8 +71,8 @@ class KernelEmitter {
   void unrolled(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void vector_body(const kir::For& loop, llvm::Value* base, llvm::Value* mask);
-  template <class Body>
-  void counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const Body& body);
+  void counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
+                    const std::function<void(llvm::Value*)>& body);
   llvm::Value* tail_mask(llvm::Value* remaining);
   llvm::Value* constant_difference(const Expr& end, const Expr& begin);
   llvm::Value* acc_address(const AccBinding& acc, const std::vector<Expr>& index, bool position);
@@ -78,6 +84,17 @@ class KernelEmitter {
                      llvm::Value* best_position);
   void keep(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* allocate(llvm::Type* element, int64_t count);
+
+  // emit_team.cpp: what the threads of a GPU do together
+  void start_team(llvm::Value* self);
+  void team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  void team_vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
+  template <class Body>
+  void one_thread(llvm::Value* condition, const Body& body);
+  /// Combines values, and positions where there are any, of all threads of the team.
+  void combine_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
+  void combine_threads(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
+                       llvm::Value*& position);
 
   // emit_scalar.cpp: expressions
   llvm::Value* expr(const Expr& e);
@@ -91,6 +108,7 @@ class KernelEmitter {
   llvm::Value* cast(llvm::Value* v, DType from, DType to);
   llvm::Value* philox(const Expr& e);
   llvm::Value* lanes_total(const Expr& e);
+  void combine_lanes(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   static bool reads_position(const AccBinding& acc, DType dtype);
   llvm::Value* splat(llvm::Value* v);
   llvm::Value* like(llvm::Value* v, llvm::Value* shape);  // v, splat when `shape` is a vector
@@ -122,7 +140,10 @@ class KernelEmitter {
   llvm::Value* shuffled_load(const Expr& e, const std::vector<int64_t>& steps, llvm::Value* mask);
   llvm::Value* read_by(llvm::Value* mask, const std::vector<std::vector<int>>& readers);
   llvm::Value* gather(const Expr& e, llvm::Value* mask);
+  void store(const kir::StoreTo& s);
   void store_error(const kir::StoreTo& s);
+  /// Of a vector at `offset` that starts where lane 0 is.
+  llvm::Align vector_alignment(DType dtype, const Expr& offset);
   void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
   llvm::Value* widen(llvm::Value* stored, DType dtype);
   llvm::Value* narrow(llvm::Value* value, DType from, DType to);
@@ -140,6 +161,7 @@ class KernelEmitter {
   const kir::Kernel& kernel_;
   const Device device_;
   const int64_t lanes_;
+  const int64_t team_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<llvm::Value*> buffers_;
@@ -153,6 +175,10 @@ class KernelEmitter {
   std::unordered_map<int64_t, LetBinding> lets_;
   std::unordered_map<int64_t, AccBinding> accs_;
   std::optional<VectorLoop> vector_;
+  std::optional<ThreadOps> threads_;       // of a GPU
+  std::unordered_set<const void*> waits_;  // statements after which the team's threads meet
+  bool in_team_loop_ = false;
+  int64_t most_samples_ = 0;  // of a batch on a GPU; 0: unknown
   bool in_first_lane_ = false;
   // Values of the statement under way; nodes are shared between expressions.
   std::unordered_map<const ExprNode*, llvm::Value*> values_, first_lane_values_;

@@ -91,6 +91,11 @@ std::optional<int64_t> KernelEmitter::residue(const Expr& e, int64_t m) {
       return both([](int64_t a, int64_t b) { return a + b; });
     case Scalar::sub:
       return both([](int64_t a, int64_t b) { return a - b; });
+    case Scalar::min:
+    case Scalar::max: {
+      auto a = residue(n.args[0], m), b = residue(n.args[1], m);
+      return a == b ? a : std::nullopt;
+    }
     case Scalar::mul:
       for (const Expr& factor : n.args) {
         if (residue(factor, m) == 0) return 0;
@@ -142,13 +147,16 @@ std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
     return a && b ? std::optional(std::pair(*a, *b)) : std::nullopt;
   };
   auto bounded = [](auto... corner) -> std::optional<Range> {
-    constexpr int64_t kLimit = int64_t{1} << 31;  // beyond it nothing is gained
+    // Beyond 2^31 and what a last vector adds nothing is gained; products must not overflow.
+    constexpr int64_t kLimit = (int64_t{1} << 31) + (int64_t{1} << 24);
     Range r{std::min({corner...}), std::max({corner...})};
     return r.low >= -kLimit && r.high <= kLimit ? std::optional(r) : std::nullopt;
   };
   switch (n.op) {
     case Scalar::constant:
       return bounded(n.ivalue);
+    case Scalar::batch:
+      return most_samples_ > 0 ? std::optional(Range{0, most_samples_}) : std::nullopt;
     case Scalar::var: {
       auto found = var_ranges_.find(n.ivalue);
       return found == var_ranges_.end() ? std::nullopt : std::optional(found->second);

@@ -1,10 +1,9 @@
-#include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <limits>
-
 #include "codegen/emit.h"
+#include "codegen/gpu.h"
+#include "codegen/team_sync.h"
 #include "ir/error.h"
 
 namespace fluid::emit {
@@ -14,6 +13,7 @@ namespace {
 // compare the loop variable with constants become constants.
 constexpr int64_t kStraightLineVectors = 2;
 constexpr int64_t kMostRegisters = 32;  // more accumulators than that live in memory
+constexpr int64_t kResident = 384;      // threads a GPU's processor must hold: 168 registers each
 
 }  // namespace
 
@@ -22,8 +22,12 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
       module_(module),
       kernel_(kernel),
       device_(device),
-      lanes_(device == Device::gpu ? 1 : kir::lanes_of(kernel)),
+      lanes_(device == Device::cpu ? kir::lanes_of(kernel)
+                                   : std::max<int64_t>(kernel.vector_width, 1)),
+      team_(kernel.team),
       b_(context_) {
+  check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
+  if (device != Device::cpu) most_samples_ = most_samples(kernel.buffers);
   llvm::FastMathFlags flags;
   flags.setAllowContract();
   b_.setFastMathFlags(flags);
@@ -62,21 +66,13 @@ void KernelEmitter::function(const std::string& symbol, const kir::Block& body, 
   vars_.clear();
   lets_.clear();
   accs_.clear();
+  if (team_ > 1) waits_ = kir::sync_points(kernel_, body);
   function_ = declare(symbol);
-  if (!is_finish) {
+  if (is_finish) {
+    check(device_ == Device::cpu, "kernel " + kernel_.name + ": a GPU's last pass is a kernel");
+    block(body);
+  } else {
     block_loop(body);
-  } else if (device_ == Device::cpu) {
-    block(body);
-  } else {  // one thread finishes, whatever the launch
-    var_ranges_.clear();
-    auto* once = llvm::BasicBlock::Create(context_, "once", function_);
-    auto* done = llvm::BasicBlock::Create(context_, "done", function_);
-    llvm::Value* first = b_.CreateICmpEQ(begin_, b_.getInt64(0));
-    b_.CreateCondBr(first, once, done);
-    b_.SetInsertPoint(once);
-    block(body);
-    b_.CreateBr(done);
-    b_.SetInsertPoint(done);
   }
   b_.CreateRetVoid();
   std::string message;
@@ -86,61 +82,59 @@ void KernelEmitter::function(const std::string& symbol, const kir::Block& body, 
 
 llvm::Function* KernelEmitter::declare(const std::string& symbol) {
   llvm::Type* i64 = b_.getInt64Ty();
-  std::vector<llvm::Type*> parameters;
-  if (device_ == Device::cpu) {
-    parameters.push_back(b_.getPtrTy());
-  } else {
-    parameters.assign(kernel_.buffers.size(), b_.getPtrTy());
-  }
-  parameters.insert(parameters.end(), 3, i64);
+  const bool by_value = device_ == Device::gpu;
+  std::vector<llvm::Type*> parameters(by_value ? kernel_.buffers.size() : 1, b_.getPtrTy());
+  parameters.insert(parameters.end(), by_value ? 1 : 3, i64);
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), parameters, false);
   auto* fn = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
   fn->setDoesNotThrow();
   fn->addFnAttr("no-trapping-math", "true");
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", fn));
 
-  const auto first_scalar = static_cast<unsigned>(parameters.size() - 3);
+  const auto first_scalar = static_cast<unsigned>(by_value ? kernel_.buffers.size() : 1);
   batch_ = fn->getArg(first_scalar);
-  begin_ = fn->getArg(first_scalar + 1);
-  end_ = fn->getArg(first_scalar + 2);
   buffers_.clear();
-  if (device_ == Device::gpu) {
+  if (by_value) {
     fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    for (unsigned i = 0; i < first_scalar; ++i) buffers_.push_back(fn->getArg(i));
-    auto special = [&](llvm::Intrinsic::ID id) {
-      return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), i64);
-    };
-    llvm::Value* thread =
-        b_.CreateAdd(b_.CreateMul(special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
-                                  special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x)),
-                     special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x));
-    begin_ = b_.CreateAdd(begin_, thread);
+    // Without the second ptxas may spill registers so that more threads fit a processor.
+    const int64_t threads = threads_of(team_);
+    fn->addFnAttr("nvvm.reqntid", std::to_string(threads));
+    fn->addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(kResident / threads, 1)));
+    for (unsigned i = 0; i < first_scalar; ++i) {
+      fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
+      buffers_.push_back(fn->getArg(i));
+    }
+    start_team(nullptr);
     return fn;
   }
   fn->addParamAttr(0, llvm::Attribute::NoUndef);
   fn->addParamAttr(0, llvm::Attribute::ReadOnly);
-  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
-    auto* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), fn->getArg(0), i);
-    auto* pointer = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i].name);
-    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    buffers_.push_back(pointer);
+  take_buffers(fn->getArg(0));
+  if (device_ == Device::emulated) {
+    auto* slot =
+        b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), fn->getArg(0), kernel_.buffers.size());
+    start_team(b_.CreateLoad(b_.getPtrTy(), slot, "thread"));
+  } else {
+    begin_ = fn->getArg(2);
+    end_ = fn->getArg(3);
   }
   return fn;
 }
 
+void KernelEmitter::take_buffers(llvm::Value* table) {
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    auto* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), table, i);
+    auto* pointer = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i].name);
+    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+    buffers_.push_back(pointer);
+  }
+}
+
 void KernelEmitter::block_loop(const kir::Block& body) {
-  llvm::Value* step = b_.getInt64(1);
-  if (device_ == Device::gpu) {
-    auto special = [&](llvm::Intrinsic::ID id) {
-      return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), b_.getInt64Ty());
-    };
-    step = b_.CreateMul(special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x),
-                        special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x));
-  }
-  var_ranges_ = {{kernel_.block_var, {0, std::numeric_limits<int32_t>::max()}}};
-  if (is_constant(kernel_.blocks)) {
-    var_ranges_[kernel_.block_var].high = kernel_.blocks.node().ivalue - 1;
-  }
+  llvm::Value* step = threads_ ? threads_->block_step() : b_.getInt64(1);
+  const auto blocks = range(kernel_.blocks);
+  const int64_t most = blocks ? blocks->high : int64_t{1} << 31;
+  var_ranges_ = {{kernel_.block_var, {0, std::max<int64_t>(most, 1) - 1}}};
   counted_loop(begin_, end_, step, [&](llvm::Value* i) {
     vars_[kernel_.block_var] = i;
     block(body);
@@ -148,9 +142,8 @@ void KernelEmitter::block_loop(const kir::Block& body) {
 }
 
 /// for (i = begin; i < end; i += step) in rotated form, which loop-invariant code motion likes.
-template <class Body>
 void KernelEmitter::counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
-                                 const Body& body) {
+                                 const std::function<void(llvm::Value*)>& body) {
   auto* loop = llvm::BasicBlock::Create(context_, "loop", function_);
   auto* exit = llvm::BasicBlock::Create(context_, "exit", function_);
   auto* entry = b_.GetInsertBlock();
@@ -170,8 +163,13 @@ void KernelEmitter::block(const kir::Block& statements) {
     values_.clear();
     first_lane_values_.clear();
     uniform_.clear();
-    std::visit([&](const auto& statement) { emit(statement); },
-               static_cast<const kir::Stmt::variant&>(s));
+    const void* which = std::visit(
+        [&](const auto& statement) -> const void* {
+          emit(statement);
+          return &statement;
+        },
+        static_cast<const kir::Stmt::variant&>(s));
+    if (waits_.contains(which)) threads_->wait();
   }
 }
 
@@ -187,6 +185,7 @@ void KernelEmitter::emit(const kir::For& loop) {
     var_ranges_.erase(loop.var);
   }
   if (loop.kind == kir::For::Kind::unroll) return unrolled(loop, begin, end);
+  if (loop.kind == kir::For::Kind::vector && team_ > 1) return team_loop(loop, begin, end);
   if (loop.kind == kir::For::Kind::vector && lanes_ > 1) return vector(loop, begin, end);
   serial(loop, begin, end);
 }
@@ -301,7 +300,7 @@ void KernelEmitter::emit(const kir::Acc& acc) {
       b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
     }
   };
-  if (count > kMostRegisters) {  // too many uses would keep LLVM from analysing any
+  if (count > kMostRegisters && device_ == Device::cpu) {  // many uses: LLVM would analyse none
     counted_loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(count)), b_.getInt64(1), reset);
   } else {
     for (int64_t i = 0; i < count; ++i) reset(b_.getInt64(static_cast<uint64_t>(i)));
@@ -381,7 +380,7 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
   const AccBinding& acc = acc_named(statement.acc);
   const Combine kind = acc.decl->combine;
   const DType dtype = acc.decl->dtype;
-  check(acc.varying == (vector_ && lanes_ > 1),
+  check(acc.varying == (vector_ && lanes_ > 1) && (!acc.decl->lanes || team_ == 1 || in_team_loop_),
         "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
   check(statement.value.dtype() == dtype,
         "kernel " + kernel_.name + ": a value of another dtype is accumulated");

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "codegen/emit.h"
+#include "codegen/gpu.h"
 #include "ir/error.h"
 
 namespace fluid::emit {
@@ -199,12 +200,12 @@ llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Va
   llvm::Value* offset = first_lane(n.args[0]);
   if (stride == 1) {
     llvm::Value* place = address(n.ivalue, offset);
+    const llvm::Align align = vector_alignment(dtype, n.args[0]);
     if (!mask || is_true(mask)) {
-      return tag(b_.CreateAlignedLoad(vector_of(lanes_), place, alignment(dtype)), n.ivalue);
+      return tag(b_.CreateAlignedLoad(vector_of(lanes_), place, align), n.ivalue);
     }
     llvm::Value* zeros = llvm::Constant::getNullValue(vector_of(lanes_));
-    return tag(b_.CreateMaskedLoad(vector_of(lanes_), place, alignment(dtype), mask, zeros),
-               n.ivalue);
+    return tag(b_.CreateMaskedLoad(vector_of(lanes_), place, align, mask, zeros), n.ivalue);
   }
   if (stride == -1) {
     llvm::Value* place = address(n.ivalue, b_.CreateSub(offset, b_.getInt64(lanes_ - 1)));
@@ -321,7 +322,12 @@ void KernelEmitter::store_error(const kir::StoreTo& s) {
   b_.SetInsertPoint(done);
 }
 
-void KernelEmitter::emit(const kir::StoreTo& s) {
+llvm::Align KernelEmitter::vector_alignment(DType dtype, const Expr& offset) {
+  if (device_ == Device::cpu || residue(offset, lanes_) != 0) return alignment(dtype);
+  return llvm::Align(std::min<uint64_t>(kGpuAlignment, size_of(dtype) * lanes_));
+}
+
+void KernelEmitter::store(const kir::StoreTo& s) {
   const kir::Buffer& buffer = buffer_named(s.buffer);
   if (buffer.role == kir::Buffer::Role::error) return store_error(s);
   llvm::Value* mask = s.mask ? expr(s.mask) : nullptr;
@@ -361,7 +367,8 @@ void KernelEmitter::emit(const kir::StoreTo& s) {
 
 void KernelEmitter::strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value,
                                   llvm::Value* mask) {
-  const llvm::Align align = alignment(buffer_named(s.buffer).dtype);
+  const DType dtype = buffer_named(s.buffer).dtype;
+  const llvm::Align align = stride == 1 ? vector_alignment(dtype, s.offset) : alignment(dtype);
   llvm::Value* place = address(s.buffer, first_lane(s.offset));
   if (stride > 1) {
     value = spread(value, stride);

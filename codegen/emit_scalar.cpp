@@ -195,7 +195,7 @@ llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b
   auto bounds = range(e.args()[0]);
   auto divisor = range(e.args()[1]);
   if (divisor && divisor->low > 0 && bounds && bounds->low >= 0) {
-    const bool small = std::max(bounds->high, divisor->high) <= INT32_MAX;
+    const bool small = std::max(bounds->high, divisor->high) <= UINT32_MAX;
     llvm::Type* wide = a->getType();
     llvm::Type* type = small ? shaped(b_.getInt32Ty(), a) : wide;
     a = b_.CreateTrunc(a, type);
@@ -325,7 +325,13 @@ llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
     position = b_.CreateLoad(type, acc_address(acc, index, true));
   }
   const bool want_position = reads_position(acc, e.dtype());
-  if (!acc.varying) return want_position ? cast(position, DType::i64, e.dtype()) : value;
+  if (acc.varying) combine_lanes(acc.decl->combine, dtype, value, position);
+  if (acc.decl->lanes && team_ > 1) combine_team(acc.decl->combine, dtype, value, position);
+  return want_position ? cast(position, DType::i64, e.dtype()) : value;
+}
+
+void KernelEmitter::combine_lanes(Combine kind, DType dtype, llvm::Value*& value,
+                                  llvm::Value*& position) {
   auto half = [&](llvm::Value* v, int64_t width, bool upper) {
     std::vector<int> lanes;
     for (int64_t i = 0; i < width; ++i) lanes.push_back(static_cast<int>(upper ? width + i : i));
@@ -334,7 +340,7 @@ llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
   for (int64_t width = lanes_ / 2; width >= 1; width /= 2) {
     llvm::Value *a = half(value, width, false), *b = half(value, width, true);
     if (!position) {
-      value = combine(acc.decl->combine, dtype, a, b);
+      value = combine(kind, dtype, a, b);
       continue;
     }
     llvm::Value *pa = half(position, width, false), *pb = half(position, width, true);
@@ -342,8 +348,8 @@ llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
     value = b_.CreateSelect(better, b, a);
     position = b_.CreateSelect(better, pb, pa);
   }
-  if (!want_position) return b_.CreateExtractElement(value, uint64_t{0});
-  return cast(b_.CreateExtractElement(position, uint64_t{0}), DType::i64, e.dtype());
+  value = b_.CreateExtractElement(value, uint64_t{0});
+  if (position) position = b_.CreateExtractElement(position, uint64_t{0});
 }
 
 }  // namespace fluid::emit

@@ -131,7 +131,9 @@ class Printer {
               ": " + std::string(fluid::name_of(b.dtype)) + "[" + b.elements.str() + "]" +
               (b.exclusive ? " exclusive" : "");
     }
-    out_ += ") lanes " + std::to_string(lanes_of(kernel_)) + "\n";
+    out_ += ") lanes " + std::to_string(lanes_of(kernel_));
+    if (kernel_.team > 1) out_ += " team " + std::to_string(kernel_.team);
+    out_ += "\n";
     ExprPrinter blocks(kernel_, out_, temporaries_);
     blocks.prepare(kernel_.blocks, "");
     out_ +=

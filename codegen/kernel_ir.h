@@ -35,6 +35,8 @@ using Block = std::vector<Stmt>;
 /// for var in [begin, end) step 1.
 /// vector: iterations are lanes; the last, partial vector runs with a mask. Loads and stores whose
 /// offset moves by one a lane become vector loads, by zero broadcasts, else strided or gathered.
+/// The threads of a team share its iterations; what lies outside of vector loops all of them do
+/// alike, except for stores, which one of them does.
 /// unroll: begin and end are constants; the body is repeated with var a constant.
 struct For {
   enum class Kind : uint8_t { serial, unroll, vector };
@@ -95,6 +97,7 @@ struct Kernel {
   Expr blocks;                  ///< how many; may read Scalar::batch
   int64_t block_var = 0;        ///< the loop variable that holds the block's number in `body`
   int64_t vector_width = 0;     ///< lanes of vector loops; 0: chosen, see lanes_of
+  int64_t team = 1;             ///< threads that run a block together: a power of two; 1 on a CPU
   Block body;
   Block finish;                ///< empty: none
   double flops_per_block = 0;  ///< for the choice of serial or parallel execution
@@ -103,9 +106,9 @@ struct Kernel {
 /// Readable text of the whole kernel: for tests, dumps and the object cache's key.
 std::string print(const Kernel& kernel);
 
-/// Lanes of the kernel's vector loops on a CPU; a power of two: 64 bytes of the widest float that
-/// its vector loops and its buffers of several elements hold, of the widest integer when there is
-/// none. A GPU has one lane.
+/// Lanes of a thread in the kernel's vector loops, a power of two. Where the kernel does not say,
+/// those of a CPU: 64 bytes of the widest float that its vector loops and its buffers of several
+/// elements hold, of the widest integer when there is none.
 int64_t lanes_of(const Kernel& kernel);
 
 /// `e`, which may read Scalar::batch, for a concrete batch.

@@ -42,6 +42,8 @@ void emit_parts(KernelBuilder& b, std::list<Sweep>& sweeps) {
   b.kernel.blocks = first;
 }
 
+}  // namespace
+
 void sweep(KernelBuilder& b) {
   std::list<Sweep> sweeps;
   for (const GroupPart& part : b.group.parts) sweeps.emplace_back(b, part);
@@ -63,8 +65,6 @@ void sweep(KernelBuilder& b) {
   number_error_words(b.kernel.body, error);
   number_error_words(b.kernel.finish, error);
 }
-
-}  // namespace
 
 kir::Kernel schedule(const ir::Graph& body, const std::string& name) {
   const Group group = analyze_body(body);

@@ -92,8 +92,8 @@ bool collapsible(const KernelBuilder& builder, const std::vector<FlatSink>& sink
 
 }  // namespace
 
-KernelBuilder::KernelBuilder(Group analyzed, std::string name)
-    : group(std::move(analyzed)), extents(group.extents) {
+KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& made_for)
+    : processor(made_for), group(std::move(analyzed)), extents(group.extents) {
   kernel.name = std::move(name);
   auto add = [&](const Value& v, kir::Buffer::Role role, const std::string& stem, size_t i) {
     Dim elements = 1;

@@ -33,8 +33,23 @@ struct FlatSink {
   bool is_reduction() const { return source->combine.has_value(); }
 };
 
+/// What schedules know of the processor that a kernel is for.
+struct Processor {
+  bool gpu = false;
+  int64_t lanes = 16;                   ///< elements that one instruction reads
+  double block_operations = 48 * 1024;  ///< of one block, about
+  int64_t row_multiple = 64;            ///< rows of a block that run in lanes
+  int64_t most_partials = 128;          ///< blocks of a part that leaves partial results
+};
+/// A block takes some microseconds.
+inline constexpr Processor kCpu;
+/// A block is the least that a team can share: one row, or a vector for each thread.
+inline constexpr Processor kGpu{
+    .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .most_partials = 512};
+
 /// Shared by the parts of a kernel while it is made.
 struct KernelBuilder {
+  const Processor processor;
   Group group;
   kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch as it is asked for
   int64_t next_var = 0;
@@ -42,7 +57,7 @@ struct KernelBuilder {
   int64_t next_acc = 0;
   bool checks = false;  ///< some index comes from data
 
-  KernelBuilder(Group analyzed, std::string name);
+  KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
   int64_t scratch(DType dtype, Dim elements);  ///< a new buffer
   /// The dims of a variable.

@@ -156,9 +156,9 @@ double nominal(const Dim& extent) {
   return static_cast<double>(std::max<int64_t>(extent.at(kNominalBatch), 1));
 }
 
-double lane_use(const Dim& extent) {
-  const double n = nominal(extent);
-  return n / (std::ceil(n / 16) * 16);
+double lane_use(const Dim& extent, int64_t lanes) {
+  const double n = nominal(extent), width = static_cast<double>(lanes);
+  return n / (std::ceil(n / width) * width);
 }
 
 double nominal_points(const KernelBuilder& builder, const Vars& vars) {

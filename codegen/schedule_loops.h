@@ -35,8 +35,8 @@ struct Fit {
 };
 Fit vector_fit(const KernelBuilder& builder, const FlatSink& sink, int64_t var);
 
-/// The share of lanes that work when a loop of this extent runs as vectors of 16.
-double lane_use(const Dim& extent);
+/// The share of lanes that work when a loop of this extent runs as vectors.
+double lane_use(const Dim& extent, int64_t lanes = kCpu.lanes);
 
 /// A guess where the batch is unknown.
 inline constexpr int64_t kNominalBatch = 64;

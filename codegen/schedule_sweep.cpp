@@ -6,11 +6,8 @@
 namespace fluid {
 namespace {
 
-constexpr double kBlockOperations = 48 * 1024;  // of one block: some microseconds
-constexpr int64_t kMaxPartialBlocks = 128;      // blocks of a part that leaves partial results
-constexpr int64_t kMaxAccumulators = 8;         // more kept elements accumulate in memory
-constexpr double kMaxUnrolled = 32;             // copies of a loop body
-constexpr int64_t kRowMultiple = 64;            // rows of a block that run in lanes
+constexpr int64_t kMaxAccumulators = 8;  // more kept elements accumulate in memory
+constexpr double kMaxUnrolled = 32;      // copies of a loop body
 
 int64_t round_up(double n, int64_t multiple) {
   const auto whole = static_cast<int64_t>(std::min(n, 1e12));
@@ -148,7 +145,7 @@ void Sweep::choose_vector() {
       for (int64_t v : without(candidates, rows_)) {
         double good = 0;
         for (const FlatSink* s : nest.sinks) good += vector_fit(b_, *s, v).good;
-        good *= lane_use(b_.extent(v)) * points;
+        good *= lane_use(b_.extent(v), b_.processor.lanes) * points;
         if (good > best) {
           best = good;
           nest.vector = v;
@@ -156,7 +153,7 @@ void Sweep::choose_vector() {
       }
       double all = 0;
       for (const FlatSink* s : nest.sinks) all += vector_fit(b_, *s, -1).all;
-      inside += nest.vector >= 0 ? best : all / 16;
+      inside += nest.vector >= 0 ? best : all / static_cast<double>(b_.processor.lanes);
     }
   }
   if (fixed_rows) return;
@@ -169,7 +166,7 @@ void Sweep::choose_vector() {
         for (const FlatSink* s : nest.sinks) good += points * vector_fit(b_, *s, v).good;
       }
     }
-    good *= lane_use(b_.extent(v));
+    good *= lane_use(b_.extent(v), b_.processor.lanes);
     if (good >= best && good >= inside) {
       best = good;
       row_vector_ = v;
@@ -190,19 +187,24 @@ void Sweep::partition() {
     const size_t serial = rows_.size() - (row_vector_ >= 0 ? 1 : 0);
     double rest = row * nominal_points(b_, rows_);
     while (prefix_.size() < std::max<size_t>(serial, 1) &&
-           (prefix_.empty() || rest > kBlockOperations)) {
+           (prefix_.empty() || rest > b_.processor.block_operations)) {
       const int64_t v = rows_[prefix_.size()];
       rest /= nominal(b_.extent(v));
       prefix_.push_back(v);
     }
     count_ = points(b_, prefix_);
     const bool lanes = prefix_.back() == row_vector_;
-    if (!lanes && row_vector_ >= 0 && prefix_.size() == serial && rest > 2 * kBlockOperations) {
-      chunk_ = round_up(kBlockOperations / row, kRowMultiple);
+    if (!lanes && row_vector_ >= 0 && prefix_.size() == serial &&
+        rest > 2 * b_.processor.block_operations) {
+      chunk_ = round_up(b_.processor.block_operations / row, b_.processor.row_multiple);
+    }
+    const Dim& lanes_extent = b_.extent(rows_.back());
+    if (!lanes_extent.batch && lanes_extent.size <= chunk_) chunk_ = 0;
+    if (chunk_ > 0) {
       count_ = count_ * ceil_div(extent_expr(b_.extent(row_vector_)), chunk_);
       rest = row * static_cast<double>(chunk_);
     }
-    const double rows = std::max(kBlockOperations / rest, 1.0);
+    const double rows = std::max(b_.processor.block_operations / rest, 1.0);
     per_block_ = per_block(rest, rows, lanes);
   } else {
     per_block_ = Expr::index(1);
@@ -215,14 +217,15 @@ void Sweep::partition() {
 /// Prefix combinations a block. Partial results bound the number of blocks, so that their space
 /// does not depend on the batch.
 Expr Sweep::per_block(double operations_a_row, double rows_a_block, bool vector) {
-  const int64_t least = vector ? round_up(rows_a_block, kRowMultiple)
+  const int64_t least = vector ? round_up(rows_a_block, b_.processor.row_multiple)
                                : std::max<int64_t>(static_cast<int64_t>(rows_a_block), 1);
   operations_per_block_ = operations_a_row * static_cast<double>(least);
   Expr per = Expr::index(least);
   if (partials_.empty()) return per;
-  max_blocks_ = kMaxPartialBlocks;
-  Expr even = ceil_div(count_, kMaxPartialBlocks);
-  if (vector) even = ceil_div(even, kRowMultiple) * Expr::index(kRowMultiple);
+  max_blocks_ = b_.processor.most_partials;
+  Expr even = ceil_div(count_, b_.processor.most_partials);
+  if (vector)
+    even = ceil_div(even, b_.processor.row_multiple) * Expr::index(b_.processor.row_multiple);
   per = scalar::max(per, even);
   if (is_constant(count_) && is_constant(per)) {
     const int64_t blocks = (count_.node().ivalue + per.node().ivalue - 1) / per.node().ivalue;

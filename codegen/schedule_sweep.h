@@ -80,4 +80,7 @@ class Sweep {
   Expr number_;
 };
 
+/// Fills in a kernel that sweeps over all parts of the group.
+void sweep(KernelBuilder& builder);
+
 }  // namespace fluid

@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "codegen/compiler.h"
+#include "codegen/gpu.h"
 #include "tests/support/kir_builder.h"
 #include "tests/support/kir_samples.h"
 
@@ -66,7 +67,8 @@ TEST(Assembly, ErrorWordsAreStoredWhole) {
   const std::string text = emit_llvm(kernel);
   EXPECT_NE(text.find("store atomic i64"), std::string::npos) << text;
   EXPECT_EQ(text.find("scatter"), std::string::npos) << text;
-  EXPECT_NE(emit_ptx({&kernel, 1}, "sm_90").find("st.relaxed.sys.global.b64"), std::string::npos);
+  EXPECT_NE(compile_ptx({&kernel, 1}, "sm_90").ptx.find("st.relaxed.sys.global.b64"),
+            std::string::npos);
 }
 
 TEST(Assembly, NothingIsCalled) {

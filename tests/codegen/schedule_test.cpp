@@ -48,6 +48,22 @@ TEST(Schedule, ReductionsOverAnyAxes) {
   }
 }
 
+TEST(Schedule, LongRowsAndColumns) {
+  check_program(3, [](ir::Graph& g) {
+    const Value x = input(g, "x", {kBatch, 1500});
+    return Values{softmax(x), argmax(x, {.axis = 1}), max(x, {.axes = 1}), sum(x, {.axes = 1})};
+  });
+  check_program(1, [](ir::Graph& g) {  // passes of several blocks and threads
+    const Value x = input(g, "x", {2500, 12});
+    const Value y = sum(x), least = min(x), columns = sum(x, {.axes = 0});
+    return Values{y, y * 2.0 + least, columns * 3.0, max(x), relu(x - 1.0)};
+  });
+  check_program(700, [](ir::Graph& g) {
+    const Value x = input(g, "x", {kBatch, 300});
+    return Values{sum(x, {.axes = 0}), mean(x * x), log_softmax(x)};
+  });
+}
+
 TEST(Schedule, EmptyBatch) {
   check_program(0, [](ir::Graph& g) {
     const Value x = input(g, "x", {kBatch, 5});

@@ -22,6 +22,10 @@ TEST_P(Ops, CostIsThatOfTheLoweredForm) { expect_none(check_cost(test(), def()))
 TEST_P(Ops, IsInPlaceWhereItMayBe) { expect_none(check_in_place(test(), def())); }
 TEST_P(Ops, GeneratedKernelsAgree) { expect_none(check_kernels(test())); }
 TEST_P(Ops, GeneratedIntegerKernelsAgree) { expect_none(check_integer_kernels(test())); }
+TEST_P(Ops, GpuKernelsAgree) { expect_none(check_kernels(test(), Processor::emulated_gpu)); }
+TEST_P(Ops, GpuIntegerKernelsAgree) {
+  expect_none(check_integer_kernels(test(), Processor::emulated_gpu));
+}
 TEST_P(Ops, PrintsAndParses) { expect_none(check_text(test())); }
 TEST_P(Ops, NamesMistakes) { expect_none(check_bad_uses(test())); }
 

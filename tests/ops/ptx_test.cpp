@@ -1,4 +1,4 @@
-// The kernels of all ops' samples are valid code for GPUs.
+// The GPU kernels of all ops' samples are valid code.
 
 #include "tests/support/ptx.h"
 
@@ -18,13 +18,15 @@ TEST(Ptx, EveryOpAssembles) {
     for (const Sample& sample : test.samples) {
       const Built built = build(test, sample, f32);
       expand_all(built.program->main());
-      for (kir::Kernel& kernel : kernels_of(built.program->main())) {
-        kernel.name = test.op;
-        kernels.push_back(std::move(kernel));
+      for (std::vector<kir::Kernel>& passes : gpu_kernels_of(built.program->main())) {
+        for (kir::Kernel& kernel : passes) {
+          kernel.name = test.op;
+          kernels.push_back(std::move(kernel));
+        }
       }
     }
   }
-  expect_assembles(assembler, std::move(kernels), {"sm_80", "sm_90", "sm_100"});
+  expect_assembles(assembler, std::move(kernels), {"sm_80", "sm_90", "sm_100", "sm_120"});
 }
 
 }  // namespace

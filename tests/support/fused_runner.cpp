@@ -7,14 +7,18 @@
 #include <random>
 
 #include "codegen/compiler.h"
+#include "codegen/gpu.h"
 #include "codegen/schedule.h"
 #include "ir/print.h"
 #include "ops/group.h"
 #include "passes/passes.h"
+#include "tests/support/gpu_emulator.h"
 #include "tests/support/plain_target.h"
 
 namespace fluid::testing {
 namespace {
+
+constexpr int64_t kGroups = 5;  // of an emulated launch: fewer than blocks, so that teams stride
 
 class Runner {
  public:
@@ -47,7 +51,13 @@ class Runner {
 
   void run_kernel(ir::Op& op) {
     const ir::Graph& body = *program_.find(op.attrs.get<GraphRef>("body").name);
-    const kir::Kernel kernel = schedule(body, "k");
+    std::vector<kir::Kernel> passes;
+    if (options_.gpu) {
+      passes = schedule_gpu(body, "k");
+    } else {
+      passes.push_back(schedule(body, "k"));
+    }
+    const kir::Kernel& kernel = passes.front();
     std::vector<Tensor> operands;
     for (const Value& v : op.operands) {
       Tensor& t = values_.at(v);
@@ -68,7 +78,11 @@ class Runner {
       others.emplace_back(b.dtype, std::vector<int64_t>{b.elements.at(options_.batch)});
       buffers.push_back(others.back().data());
     }
-    call(kernel, buffers);
+    if (options_.gpu) {
+      gpu_.run(passes, buffers, options_.batch, kGroups, options_.backwards);
+    } else {
+      call(kernel, buffers);
+    }
     for (const auto& [result, operand] : shared) {
       Tensor& t = values_.at(op.result(result));
       std::memcpy(t.data(), operands[operand].data(), static_cast<size_t>(t.bytes()));
@@ -104,6 +118,7 @@ class Runner {
   const ir::Program& program_;
   FusedOptions options_;
   Compiler compiler_;
+  GpuEmulator gpu_;
   std::map<Value, Tensor> values_;
   FusedRun result_;
 };
@@ -175,6 +190,15 @@ int expect_fused_as_interpreted(const ir::Program& program, int64_t batch, doubl
         << name << " differs when run block by block";
     EXPECT_EQ(0, std::memcmp(tensor.data(), in_place.outputs.at(name).data(), bytes))
         << name << " differs in place";
+  }
+  const FusedRun gpu = run_copy(program, sources, {.batch = batch, .gpu = true});
+  expect_near(expected, gpu.outputs, tolerance, "on an emulated GPU");
+  const FusedRun backwards = run_copy(
+      program, sources, {.batch = batch, .in_place = true, .gpu = true, .backwards = true});
+  for (const auto& [name, tensor] : gpu.outputs) {
+    EXPECT_EQ(0, std::memcmp(tensor.data(), backwards.outputs.at(name).data(),
+                             static_cast<size_t>(tensor.bytes())))
+        << name << " differs in place, with the last thread first";
   }
   if (::testing::Test::HasFailure()) std::puts(ir::print(program).c_str());
   return whole.kernels;

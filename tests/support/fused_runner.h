@@ -16,6 +16,8 @@ struct FusedOptions {
   bool fuse = true;
   bool block_by_block = false;  ///< one block a call, the last one first
   bool in_place = false;        ///< results overwrite the operands that they may
+  bool gpu = false;             ///< by the emulator of GPUs
+  bool backwards = false;       ///< its last thread first
 };
 
 /// Fuses main of `program` (changing it) and runs its kernels on `sources`, named by symbol.
@@ -25,8 +27,8 @@ FusedRun run_fused(ir::Program& program, const NamedTensors& sources, const Fuse
 NamedTensors random_sources(const ir::Program& program, int64_t batch, uint64_t seed);
 
 /// Expects what the interpreter gives for every output, within `tolerance` of 1 + |value|, whole
-/// and block by block (with equal bits), in place, and with one kernel an op. Returns the number of
-/// kernels.
+/// and block by block (with equal bits), in place, with one kernel an op, and on an emulated GPU,
+/// in place too and whatever thread comes first. Returns the number of kernels.
 int expect_fused_as_interpreted(const ir::Program& program, int64_t batch, double tolerance,
                                 uint64_t seed = 1);
 

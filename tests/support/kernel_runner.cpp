@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "codegen/compiler.h"
+#include "codegen/gpu.h"
 #include "codegen/schedule.h"
+#include "tests/support/gpu_emulator.h"
 
 namespace fluid::testing {
 namespace {
@@ -29,11 +31,13 @@ std::vector<int64_t> extents_of(const Shape& shape, int64_t batch) {
   return extents;
 }
 
-void run_kernel(const kir::Kernel& kernel, const CompiledKernel& code, const ir::Op& op,
-                int64_t batch, std::map<Value, Tensor>& values) {
+/// Runs the kernels of an op, whose list of buffers is `buffers`.
+void run_op(const std::vector<kir::Buffer>& buffers, const ir::Op& op, int64_t batch,
+            std::map<Value, Tensor>& values,
+            const std::function<void(std::span<void* const>)>& run) {
   std::vector<Tensor> memory;
   size_t in = 0, out = 0;
-  for (const kir::Buffer& b : kernel.buffers) {
+  for (const kir::Buffer& b : buffers) {
     const Value result(const_cast<ir::Op*>(&op), static_cast<int>(out));
     switch (b.role) {
       case kir::Buffer::Role::in:
@@ -49,31 +53,33 @@ void run_kernel(const kir::Kernel& kernel, const CompiledKernel& code, const ir:
   }
   std::vector<void*> pointers;
   for (Tensor& t : memory) pointers.push_back(t.data());
-  const int64_t blocks = kir::evaluate(kernel.blocks, batch);
-  // Two ranges, the later first: a kernel may not depend on either.
-  code.body(pointers.data(), batch, blocks / 2, blocks);
-  code.body(pointers.data(), batch, 0, blocks / 2);
-  if (code.finish != nullptr) code.finish(pointers.data(), batch, 0, 1);
+  run(pointers);
 }
 
-}  // namespace
+void run_on_cpu(const kir::Kernel& kernel, const CompiledKernel& code, int64_t batch,
+                std::span<void* const> buffers) {
+  const int64_t blocks = kir::evaluate(kernel.blocks, batch);
+  // Two ranges, the later first: a kernel may not depend on either.
+  code.body(buffers.data(), batch, blocks / 2, blocks);
+  code.body(buffers.data(), batch, 0, blocks / 2);
+  if (code.finish != nullptr) code.finish(buffers.data(), batch, 0, 1);
+}
 
-std::vector<kir::Kernel> kernels_of(const ir::Graph& graph) {
-  std::vector<kir::Kernel> kernels;
+void for_each_group(const ir::Graph& graph, const std::function<void(const ir::Graph&)>& visit) {
   for (const auto& op : graph.ops) {
     const Lower& lower = *def_of(*op).lower;
     if (!std::holds_alternative<Map>(lower) && !std::holds_alternative<Reduce>(lower)) continue;
     ir::Program group("group");
     make_group(*op, group.main());
-    kernels.push_back(schedule(group.main(), "k" + std::to_string(kernels.size())));
+    visit(group.main());
   }
-  return kernels;
 }
 
-NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch) {
-  const std::vector<kir::Kernel> kernels = kernels_of(graph);
-  Compiler compiler{CompilerOptions{}};
-  const std::vector<CompiledKernel> code = compiler.compile(kernels);
+using RunOp = std::function<void(size_t number, const ir::Op& op, std::map<Value, Tensor>&)>;
+
+/// `run` is called for each op that has kernels.
+NamedTensors evaluate(ir::Graph& graph, const NamedTensors& sources, int64_t batch,
+                      const RunOp& run) {
   std::map<Value, Tensor> values;
   size_t next = 0;
   for (const auto& op : graph.ops) {
@@ -86,13 +92,50 @@ NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t 
       std::memcpy(to.data(), from.data(), static_cast<size_t>(from.bytes()));
       values[op->result()] = to;
     } else {
-      run_kernel(kernels[next], code[next], *op, batch, values);
-      ++next;
+      run(next++, *op, values);
     }
   }
   NamedTensors outputs;
   for (const ir::Output& o : graph.outputs) outputs[o.name] = values.at(o.value);
   return outputs;
+}
+
+}  // namespace
+
+std::vector<kir::Kernel> kernels_of(const ir::Graph& graph) {
+  std::vector<kir::Kernel> kernels;
+  for_each_group(graph, [&](const ir::Graph& body) {
+    kernels.push_back(schedule(body, "k" + std::to_string(kernels.size())));
+  });
+  return kernels;
+}
+
+std::vector<std::vector<kir::Kernel>> gpu_kernels_of(const ir::Graph& graph) {
+  std::vector<std::vector<kir::Kernel>> kernels;
+  for_each_group(graph, [&](const ir::Graph& body) {
+    kernels.push_back(schedule_gpu(body, "k" + std::to_string(kernels.size())));
+  });
+  return kernels;
+}
+
+NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch,
+                         Processor processor) {
+  if (processor == Processor::emulated_gpu) {
+    GpuEmulator gpu;
+    const std::vector<std::vector<kir::Kernel>> passes = gpu_kernels_of(graph);
+    return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
+      run_op(passes[n].front().buffers, op, batch, values,
+             [&](std::span<void* const> buffers) { gpu.run(passes[n], buffers, batch); });
+    });
+  }
+  const std::vector<kir::Kernel> kernels = kernels_of(graph);
+  Compiler compiler{CompilerOptions{}};
+  const std::vector<CompiledKernel> code = compiler.compile(kernels);
+  return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
+    run_op(kernels[n].buffers, op, batch, values, [&](std::span<void* const> buffers) {
+      run_on_cpu(kernels[n], code[n], batch, buffers);
+    });
+  });
 }
 
 }  // namespace fluid::testing

@@ -6,10 +6,15 @@
 
 namespace fluid::testing {
 
+enum class Processor : uint8_t { cpu, emulated_gpu };
+
 /// The generated kernels of a graph without composite ops, one an op, in order.
 std::vector<kir::Kernel> kernels_of(const ir::Graph& graph);
+/// The same for GPUs: an op's passes.
+std::vector<std::vector<kir::Kernel>> gpu_kernels_of(const ir::Graph& graph);
 
 /// Evaluates a graph without composite ops by the generated kernels, one an op. Gives the outputs.
-NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch);
+NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t batch,
+                         Processor processor = Processor::cpu);
 
 }  // namespace fluid::testing

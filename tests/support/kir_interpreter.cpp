@@ -164,7 +164,10 @@ struct Accumulator {
 class Interpreter {
  public:
   Interpreter(const kir::Kernel& kernel, std::span<void* const> buffers, int64_t batch)
-      : kernel_(kernel), buffers_(buffers), batch_(batch), lanes_(kir::lanes_of(kernel)) {}
+      : kernel_(kernel),
+        buffers_(buffers),
+        batch_(batch),
+        lanes_(kir::lanes_of(kernel) * kernel.team) {}
 
   void run() {
     const int64_t blocks = kir::evaluate(kernel_.blocks, batch_);

@@ -6,7 +6,6 @@
 #include "ir/print.h"
 #include "ops/operators.h"
 #include "tests/support/interpreter.h"
-#include "tests/support/kernel_runner.h"
 
 namespace fluid::testing {
 namespace {
@@ -317,7 +316,7 @@ Faults check_in_place(const OpTest& test, const OpDef& def) {
   return faults;
 }
 
-Faults check_kernels(const OpTest& test) {
+Faults check_kernels(const OpTest& test, Processor processor) {
   struct Precision {
     DType dtype;
     double tolerance;
@@ -338,7 +337,7 @@ Faults check_kernels(const OpTest& test) {
       Built exact = build(test, rounded);
       const Interpreted wanted = interpret(exact.program->main(), exact.sources, {b.batch, {}});
       expand_all(b.program->main());
-      const NamedTensors got = run_kernels(b.program->main(), b.sources, b.batch);
+      const NamedTensors got = run_kernels(b.program->main(), b.sources, b.batch, processor);
       for (const auto& [name, tensor] : wanted.outputs) {
         const std::string found = difference(got.at(name), tensor, p.tolerance * test.slack);
         if (found.empty()) continue;
@@ -376,7 +375,7 @@ std::optional<Built> build_if_taken(const OpTest& test, const Sample& sample, DT
 
 }  // namespace
 
-Faults check_integer_kernels(const OpTest& test) {
+Faults check_integer_kernels(const OpTest& test, Processor processor) {
   Faults faults;
   for (const DType dtype : {i64, i32, u8, boolean}) {
     for (size_t s = 0; s < test.samples.size(); ++s) {
@@ -384,7 +383,7 @@ Faults check_integer_kernels(const OpTest& test) {
       if (!b) continue;
       expand_all(b->program->main());
       const Interpreted wanted = interpret(b->program->main(), b->sources, {b->batch, {}});
-      const NamedTensors got = run_kernels(b->program->main(), b->sources, b->batch);
+      const NamedTensors got = run_kernels(b->program->main(), b->sources, b->batch, processor);
       for (const auto& [name, tensor] : wanted.outputs) {
         const std::string found = difference(got.at(name), tensor, 1e-13);
         if (found.empty()) continue;

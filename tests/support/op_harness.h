@@ -15,6 +15,7 @@
 
 #include "ir/tensor.h"
 #include "ops/table.h"
+#include "tests/support/kernel_runner.h"
 
 namespace fluid::testing {
 
@@ -57,9 +58,11 @@ Faults check_forward(const OpTest& test, const OpDef& def);   ///< types and val
 Faults check_gradient(const OpTest& test, const OpDef& def);  ///< against finite differences
 Faults check_cost(const OpTest& test, const OpDef& def);      ///< against the lowered form's size
 Faults check_in_place(const OpTest& test, const OpDef& def);  ///< against the lowered form's reads
-Faults check_kernels(const OpTest& test);          ///< generated code in f64, f32, f16, bf16
-Faults check_integer_kernels(const OpTest& test);  ///< in every integer dtype that infer takes
-Faults check_text(const OpTest& test);             ///< print, parse, print
+/// Generated code in f64, f32, f16, bf16.
+Faults check_kernels(const OpTest& test, Processor processor = Processor::cpu);
+/// In every integer dtype that infer takes.
+Faults check_integer_kernels(const OpTest& test, Processor processor = Processor::cpu);
+Faults check_text(const OpTest& test);  ///< print, parse, print
 Faults check_bad_uses(const OpTest& test);
 
 /// The sample recorded in a program of its own: sources "0", "1", ...; outputs of the same names.

@@ -5,12 +5,35 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
 
-#include "codegen/compiler.h"
+#include "codegen/gpu.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid::testing {
+namespace {
+
+/// What the assembler says of each kernel: what it spills, and the registers of a thread.
+void read_messages(const std::string& text, const std::string& architecture) {
+  static const std::regex kEntry(
+      "Compiling entry function '([^']*)'|([0-9]+) bytes spill|Used ([0-9]+) registers");
+  std::string entry;
+  int kernels = 0, most = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), kEntry), end; it != end; ++it) {
+    const std::smatch& m = *it;
+    if (m[1].matched) entry = m[1];
+    if (m[2].matched) {
+      EXPECT_EQ(m[2].str(), "0") << architecture << ": " << entry << ": " << m[0];
+    }
+    if (!m[3].matched) continue;
+    ++kernels;
+    most = std::max(most, std::stoi(m[3]));
+  }
+  std::printf("%s: %d kernels, at most %d registers\n", architecture.c_str(), kernels, most);
+}
+
+}  // namespace
 
 std::string ptx_assembler() {
   for (const char* candidate : {"/usr/local/cuda/bin/ptxas", "ptxas"}) {
@@ -21,10 +44,10 @@ std::string ptx_assembler() {
   return "";
 }
 
-void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> kernels,
+void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> passes,
                       const std::vector<std::string>& architectures) {
   std::set<std::string> seen;
-  std::erase_if(kernels, [&](kir::Kernel& kernel) {
+  std::erase_if(passes, [&](kir::Kernel& kernel) {
     const std::string name = std::exchange(kernel.name, "k");
     const bool known = !seen.insert(kir::print(kernel)).second;
     kernel.name = name + "_" + std::to_string(seen.size());
@@ -33,12 +56,15 @@ void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> ker
   const TempDir dir;
   const std::string source = dir.path() + "/kernels.ptx", log = dir.path() + "/log";
   for (const std::string& architecture : architectures) {
-    std::ofstream(source) << emit_ptx(kernels, architecture);
-    const std::string command = assembler + " -arch=" + architecture + " -o /dev/null " + source;
+    const std::string text = compile_ptx(passes, architecture).ptx;
+    EXPECT_EQ(text.find(".local"), std::string::npos) << "memory of a thread's own";
+    std::ofstream(source) << text;
+    const std::string command = assembler + " -v -arch=" + architecture + " -o /dev/null " + source;
     const int status = std::system((command + " > " + log + " 2>&1").c_str());
-    std::ifstream messages(log);
-    EXPECT_EQ(status, 0) << architecture << ": "
-                         << std::string(std::istreambuf_iterator<char>(messages), {});
+    std::ifstream file(log);
+    const std::string messages(std::istreambuf_iterator<char>(file), {});
+    EXPECT_EQ(status, 0) << architecture << ": " << messages;
+    read_messages(messages, architecture);
   }
 }
 

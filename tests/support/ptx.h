@@ -10,9 +10,10 @@ namespace fluid::testing {
 /// NVIDIA's assembler for PTX: its path, or "" when there is none.
 std::string ptx_assembler();
 
-/// Expects that `assembler` takes the kernels, each distinct one once, for every architecture. What
-/// it says of a kernel names it by the kernel's name and a number.
-void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> kernels,
+/// Expects that `assembler` takes the passes, each distinct one once, for every architecture, and
+/// that no thread needs memory of its own. What it says of a kernel names it by the kernel's name
+/// and a number. Prints how many registers they take.
+void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> passes,
                       const std::vector<std::string>& architectures);
 
 }  // namespace fluid::testing

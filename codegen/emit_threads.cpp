@@ -1,0 +1,126 @@
+#include "codegen/emit_threads.h"
+
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include <algorithm>
+
+#include "codegen/emulated_thread.h"
+#include "codegen/gpu.h"
+
+namespace fluid::emit {
+namespace {
+
+enum Field : unsigned { kThread, kGroup, kGroups, kShared, kWait, kExchange };
+
+constexpr unsigned kSharedSpace = 3;
+
+}  // namespace
+
+ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team,
+                     llvm::Value* self)
+    : b_(b), module_(*function.getParent()), team_(team), self_(self), function_(function) {
+  llvm::Type* i64 = b_.getInt64Ty();
+  llvm::Value* thread =
+      self ? field(kThread, i64) : special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  llvm::Value* group =
+      self ? field(kGroup, i64) : special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  llvm::Value* groups =
+      self ? field(kGroups, i64) : special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  const int64_t teams = threads_of(team) / team;
+  rank_ = teams == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(team - 1));
+  team_number_ = group;
+  teams_ = groups;
+  if (teams > 1) {
+    llvm::Value* many = b_.getInt64(teams);
+    team_number_ =
+        b_.CreateAdd(b_.CreateMul(group, many), b_.CreateUDiv(thread, b_.getInt64(team)));
+    teams_ = b_.CreateMul(groups, many);
+  }
+  if (self || team >= kWarp) {
+    mask_ = b_.getInt32(~0U);
+    return;
+  }
+  llvm::Value* first = b_.CreateAnd(b_.CreateTrunc(thread, b_.getInt32Ty()),
+                                    b_.getInt32(static_cast<uint32_t>(kWarp - team)));
+  mask_ = b_.CreateShl(b_.getInt32((1U << team) - 1), first);
+}
+
+llvm::Value* ThreadOps::special(unsigned id) {
+  return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), b_.getInt64Ty());
+}
+
+llvm::Value* ThreadOps::field(unsigned index, llvm::Type* type) {
+  static_assert(sizeof(EmulatedThread) == 6 * sizeof(int64_t));
+  return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), self_, index));
+}
+
+llvm::Value* ThreadOps::bits_of(llvm::Value* v) {
+  llvm::Type* type = v->getType();
+  if (type->isFloatingPointTy())
+    v = b_.CreateBitCast(v, b_.getIntNTy(type->getPrimitiveSizeInBits()));
+  return b_.CreateZExt(v, b_.getInt64Ty());
+}
+
+llvm::Value* ThreadOps::from_bits(llvm::Value* bits, llvm::Type* type) {
+  const auto width = static_cast<unsigned>(type->getPrimitiveSizeInBits());
+  return b_.CreateBitCast(b_.CreateTrunc(bits, b_.getIntNTy(width)), type);
+}
+
+llvm::Value* ThreadOps::exchange_word(llvm::Value* v, int64_t distance) {
+  constexpr uint32_t kWholeWarp = 0x1f;
+  return b_.CreateIntrinsic(
+      b_.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_bfly_i32,
+      {mask_, v, b_.getInt32(static_cast<uint32_t>(distance)), b_.getInt32(kWholeWarp)});
+}
+
+llvm::Value* ThreadOps::exchange(llvm::Value* v, int64_t distance) {
+  llvm::Value* bits = bits_of(v);
+  llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty();
+  if (self_) {
+    auto* type = llvm::FunctionType::get(i64, {b_.getPtrTy(), i64, i64, i64}, false);
+    llvm::Value* call = b_.CreateCall(type, field(kExchange, b_.getPtrTy()),
+                                      {self_, bits, b_.getInt64(static_cast<uint64_t>(distance)),
+                                       b_.getInt64(std::min(team_, kWarp))});
+    return from_bits(call, v->getType());
+  }
+  llvm::Value* low = b_.CreateZExt(exchange_word(b_.CreateTrunc(bits, i32), distance), i64);
+  if (v->getType()->getPrimitiveSizeInBits() <= 32) return from_bits(low, v->getType());
+  llvm::Value* high = exchange_word(b_.CreateTrunc(b_.CreateLShr(bits, 32), i32), distance);
+  return from_bits(b_.CreateOr(low, b_.CreateShl(b_.CreateZExt(high, i64), 32)), v->getType());
+}
+
+void ThreadOps::wait() {
+  if (self_) {
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false);
+    b_.CreateCall(type, field(kWait, b_.getPtrTy()),
+                  {self_, b_.getInt64(static_cast<uint64_t>(team_))});
+  } else if (team_ <= kWarp) {
+    b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {mask_});
+  } else {
+#if LLVM_VERSION_MAJOR >= 21
+    b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
+                       {b_.getInt32(0)});
+#else
+    b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_barrier0, {});
+#endif
+  }
+}
+
+llvm::Value* ThreadOps::word(llvm::Value* index) {
+  if (!shared_ && !self_) {
+    auto* type = llvm::ArrayType::get(b_.getInt64Ty(), kSharedWords);
+    shared_ = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                       llvm::UndefValue::get(type), function_.getName() + "_shared",
+                                       nullptr, llvm::GlobalValue::NotThreadLocal, kSharedSpace);
+  }
+  llvm::Value* base = self_ ? field(kShared, b_.getPtrTy()) : shared_;
+  return b_.CreateInBoundsGEP(b_.getInt64Ty(), base, index);
+}
+
+void ThreadOps::put(llvm::Value* v, llvm::Value* index) { b_.CreateStore(bits_of(v), word(index)); }
+
+llvm::Value* ThreadOps::get(llvm::Type* type, llvm::Value* index) {
+  return from_bits(b_.CreateLoad(b_.getInt64Ty(), word(index)), type);
+}
+
+}  // namespace fluid::emit

@@ -1,0 +1,165 @@
+// Schedules for GPUs: the sweeps of the CPU, cut finer, whose vector loops the threads of a team
+// share; and the choice of the team.
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/gpu.h"
+#include "codegen/schedule_sweep.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kMostThreads = 256;  // of a team: registers for all of them, and several a core
+constexpr int64_t kMostThreadsAlone = 512;  // of the only team there is
+constexpr int64_t kMostLanes = 8;
+constexpr int64_t kTypicalBatch = 1024;
+
+/// Calls `visit` for every vector loop of a block.
+void for_each_vector_loop(const kir::Block& block,
+                          const std::function<void(const kir::For&)>& visit) {
+  for (const kir::Stmt& s : block) {
+    if (auto* loop = std::get_if<kir::For>(&s)) {
+      if (loop->kind == kir::For::Kind::vector) visit(*loop);
+      for_each_vector_loop(*loop->body, visit);
+    } else if (auto* branch = std::get_if<kir::If>(&s)) {
+      for_each_vector_loop(*branch->body, visit);
+    }
+  }
+}
+
+/// Calls `visit` for every expression of a block.
+void for_each_expr(const kir::Block& block, const std::function<void(const Expr&)>& visit) {
+  auto see = [&](const Expr& e) {
+    if (e) visit(e);
+  };
+  for (const kir::Stmt& s : block) {
+    if (auto* loop = std::get_if<kir::For>(&s)) {
+      see(loop->begin);
+      see(loop->end);
+      for_each_expr(*loop->body, visit);
+    } else if (auto* branch = std::get_if<kir::If>(&s)) {
+      see(branch->condition);
+      for_each_expr(*branch->body, visit);
+    } else if (auto* let = std::get_if<kir::Let>(&s)) {
+      see(let->value);
+    } else if (auto* a = std::get_if<kir::Accumulate>(&s)) {
+      see(a->value);
+      see(a->position);
+    } else if (auto* store = std::get_if<kir::StoreTo>(&s)) {
+      for (const Expr& e : {store->offset, store->value, store->mask}) see(e);
+    }
+  }
+}
+
+bool has_variables(const Expr& e) {
+  return depends(e, [](const Expr& leaf) {
+    return leaf.op() == Scalar::var || leaf.op() == Scalar::let || leaf.op() == Scalar::load;
+  });
+}
+
+/// Iterations of a loop, at most and about.
+int64_t iterations(const Expr& begin, const Expr& end) {
+  if (end.op() == Scalar::min) {
+    return std::min(iterations(begin, end.args()[0]), iterations(begin, end.args()[1]));
+  }
+  if (!has_variables(end)) return kir::evaluate(end, kTypicalBatch);
+  const auto last = as_affine(end), first = as_affine(begin);
+  if (last && first && last->terms == first->terms) return last->offset - first->offset;
+  return INT64_MAX;
+}
+
+bool multiple_of(const Expr& e, int64_t n) {
+  const std::vector<Expr>& args = e.args();
+  switch (e.op()) {
+    case Scalar::constant:
+      return e.node().ivalue % n == 0;
+    case Scalar::mul:
+      return multiple_of(args[0], n) || multiple_of(args[1], n);
+    case Scalar::add:
+    case Scalar::sub:
+    case Scalar::min:
+    case Scalar::max:
+      return multiple_of(args[0], n) && multiple_of(args[1], n);
+    default:
+      return false;
+  }
+}
+
+/// Whether `offset` starts at a multiple of `lanes` where `var` does, and moves with it or not at
+/// all.
+bool goes_along(const Expr& offset, int64_t var, int64_t lanes) {
+  const std::optional<Affine> affine = as_affine(offset);
+  if (!affine) return false;
+  const int64_t step = affine->coefficient(var);
+  if (step == 0) return true;
+  return step == 1 && affine->offset % lanes == 0 &&
+         std::ranges::all_of(affine->terms, [&](const auto& term) {
+           return term.first == var || term.second % lanes == 0;
+         });
+}
+
+/// Elements that a thread takes at a time: 16 bytes of the narrowest type, where all that the
+/// vector loops read and write lies side by side.
+int64_t choose_lanes(const kir::Kernel& kernel) {
+  int64_t narrowest = 16;
+  auto bytes = [&](int64_t buffer) {
+    return size_of(kernel.buffers[static_cast<size_t>(buffer)].dtype);
+  };
+  std::vector<std::pair<const kir::For*, Expr>> offsets;
+  bool plain = true;
+  for_each_vector_loop(kernel.body, [&](const kir::For& loop) {
+    auto touch = [&](const Expr& offset, int64_t buffer) {
+      if (has_variables(offset)) narrowest = std::min(narrowest, bytes(buffer));
+      offsets.push_back({&loop, offset});
+    };
+    for_each_expr(*loop.body, [&](const Expr& root) {
+      for_each_node(root, [&](const Expr& e) {
+        if (e.op() != Scalar::load) return;
+        plain = plain && e.args().size() == 1;
+        touch(e.args()[0], e.node().ivalue);
+      });
+    });
+    std::function<void(const kir::Block&)> stores = [&](const kir::Block& block) {
+      for (const kir::Stmt& s : block) {
+        if (auto* inner = std::get_if<kir::For>(&s)) stores(*inner->body);
+        if (auto* branch = std::get_if<kir::If>(&s)) stores(*branch->body);
+        auto* store = std::get_if<kir::StoreTo>(&s);
+        if (store == nullptr) continue;
+        plain = plain && !store->mask;
+        touch(store->offset, store->buffer);
+      }
+    };
+    stores(*loop.body);
+  });
+  if (!plain || offsets.empty()) return 1;
+  const int64_t lanes = std::min(16 / narrowest, kMostLanes);
+  const bool fits = std::ranges::all_of(offsets, [&](const auto& o) {
+    return multiple_of(o.first->begin, lanes) && goes_along(o.second, o.first->var, lanes);
+  });
+  return fits ? lanes : 1;
+}
+
+void choose_team(kir::Kernel& kernel) {
+  kernel.vector_width = choose_lanes(kernel);
+  int64_t most = 1;
+  for_each_vector_loop(kernel.body, [&](const kir::For& loop) {
+    most = std::max(most, iterations(loop.begin, loop.end));
+  });
+  const int64_t limit = is_constant(kernel.blocks, 1) ? kMostThreadsAlone : kMostThreads;
+  const int64_t threads = (std::min(most, limit * kMostLanes) - 1) / kernel.vector_width + 1;
+  kernel.team =
+      std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(threads))), limit);
+}
+
+}  // namespace
+
+std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name) {
+  KernelBuilder b(analyze_body(body), name, kGpu);
+  sweep(b);
+  std::vector<kir::Kernel> passes = passes_of(std::move(b.kernel));
+  for (kir::Kernel& kernel : passes) choose_team(kernel);
+  return passes;
+}
+
+}  // namespace fluid

@@ -1,0 +1,170 @@
+// What the schedules for GPUs promise, as seen in PTX and by running the threads.
+
+#include "codegen/gpu.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/tensor.h"
+#include "ops/functions.h"
+#include "ops/operators.h"
+#include "passes/passes.h"
+#include "tests/support/gpu_emulator.h"
+#include "tests/support/interpreter.h"
+#include "tests/support/kir_builder.h"
+#include "tests/support/plain_target.h"
+
+namespace fluid::testing {
+namespace {
+
+using Kind = kir::For::Kind;
+
+Value source(ir::Graph& g, const std::string& name, Shape shape, DType dtype = f32) {
+  return record_source(g, "data", name, {dtype, std::move(shape), {}}, {}, {});
+}
+
+/// The only fused group of a program that has `build`'s outputs, compiled.
+GpuProgram compile(const std::function<Values(ir::Graph&)>& build) {
+  ir::Program program("p");
+  ir::Graph& g = program.main();
+  for (const Value& v : build(g)) g.outputs.push_back({std::to_string(g.outputs.size()), v});
+  expand_all(g);
+  dce_pass().run(program, {}, PlainTarget());
+  fuse_pass().run(program, {}, PlainTarget());
+  for (const auto& op : g.ops) {
+    if (op->name != "fused") continue;
+    const ir::Graph* body = program.find(op->attrs.get<GraphRef>("body").name);
+    return compile_ptx(schedule_gpu(*body, "k"), "sm_90");
+  }
+  throw InternalError("nothing to compile");
+}
+
+bool has(const GpuProgram& program, const std::string& text) {
+  return program.ptx.find(text) != std::string::npos;
+}
+
+TEST(Gpu, NeighboursAreReadAndWritten16BytesAtATime) {
+  for (const DType dtype : {f32, f16, bf16}) {
+    const GpuProgram p = compile([&](ir::Graph& g) {
+      const Value x = source(g, "x", {kBatch, 20, 24, 24}, dtype);
+      return Values{relu(x + source(g, "b", {24, 24}, dtype))};
+    });
+    EXPECT_TRUE(has(p, "ld.global.v4.b32") && has(p, "st.global.v4.b32")) << p.ptx;
+    EXPECT_FALSE(has(p, ".local")) << p.ptx;
+  }
+  EXPECT_TRUE(has(compile([](ir::Graph& g) {
+                    return Values{relu(source(g, "x", {kBatch, 100}, f64))};
+                  }),
+                  "ld.global.v2.b64"));
+}
+
+TEST(Gpu, WhatDoesNotLieAtMultiplesIsReadOneByOne) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{sum(source(g, "x", {kBatch, 33}), {.axes = 1})};
+  });
+  EXPECT_FALSE(has(p, "ld.global.v")) << p.ptx;
+}
+
+TEST(Gpu, AWarpARowNeedsNoSharedMemory) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{softmax(source(g, "x", {kBatch, 128}))};
+  });
+  EXPECT_TRUE(has(p, "shfl.sync.bfly.b32"));
+  EXPECT_FALSE(has(p, ".shared") || has(p, "bar.sync")) << p.ptx;
+  EXPECT_EQ(p.launches.size(), 1U);
+  EXPECT_EQ(p.launches[0].threads, 128);  // four rows
+  EXPECT_EQ(p.launches[0].groups(10), 3);
+  EXPECT_EQ(p.launches[0].shared_bytes, 0);
+}
+
+TEST(Gpu, LongRowsAreSharedByAGroup) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{softmax(source(g, "x", {kBatch, 4000}))};
+  });
+  EXPECT_TRUE(has(p, "shfl.sync.bfly.b32") && has(p, ".shared") && has(p, "bar.sync")) << p.ptx;
+  EXPECT_EQ(p.launches[0].groups(10), 10);
+  EXPECT_GT(p.launches[0].shared_bytes, 0);
+}
+
+TEST(Gpu, SumsOverEverythingTakeTwoPassesWithoutAtomics) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{sum(source(g, "x", {kBatch, 1000}))};
+  });
+  ASSERT_EQ(p.launches.size(), 2U);
+  EXPECT_EQ(p.launches[0].entry, "k");
+  EXPECT_EQ(p.launches[0].groups(1000), 489);  // blocks of two times 1024 elements
+  EXPECT_EQ(p.launches[1].groups(1000), 1);
+  EXPECT_FALSE(has(p, "atom") || has(p, "red.global")) << p.ptx;
+}
+
+TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{relu(source(g, "x", {kBatch, 1000}))};
+  });
+  EXPECT_GT(p.most_samples, 2'000'000);
+  EXPECT_LT(p.most_samples * 1000, int64_t{1} << 31);
+}
+
+/// y[i] = x[n - 1 - i] by way of memory: what a thread reads another one wrote.
+kir::Kernel reversal(int64_t n, int64_t team, int64_t width) {
+  const Expr i = Expr::var(0), j = Expr::var(1);
+  kir::Kernel k = one_block(
+      {input("x", f32, n), output("y", f32, n)},
+      {loop(Kind::vector, 0, Expr::index(0), Expr::index(n), {store(2, i, load(0, f32, i))}),
+       loop(Kind::vector, 1, Expr::index(0), Expr::index(n),
+            {store(1, j, load(2, f32, Expr::index(n - 1) - j))})});
+  k.buffers.push_back({"between", f32, n, kir::Buffer::Role::scratch});
+  k.team = team;
+  k.vector_width = width;
+  return k;
+}
+
+TEST(Gpu, ThreadsWaitForWhatOthersWrite) {
+  for (const auto& [team, width] : {std::pair(32, 1), {8, 2}, {128, 1}, {64, 4}}) {
+    for (const bool backwards : {false, true}) {
+      constexpr int64_t kElements = 203;
+      const kir::Kernel kernel = reversal(kElements, team, width);
+      Tensor x(f32, {kElements}), y(f32, {kElements}), between(f32, {kElements});
+      for (int64_t i = 0; i < kElements; ++i) x.as<float>()[static_cast<size_t>(i)] = float(i);
+      const std::vector<void*> buffers = {x.data(), y.data(), between.data()};
+      GpuEmulator().run({&kernel, 1}, buffers, 1, 1, backwards);
+      for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(y.at(i), x.at(kElements - 1 - i));
+      const std::string ptx = compile_ptx({&kernel, 1}, "sm_80").ptx;
+      EXPECT_NE(ptx.find(team > 32 ? "bar.sync" : "bar.warp.sync"), std::string::npos) << ptx;
+    }
+  }
+}
+
+/// Totals of x, and of where its largest element is, by a team.
+TEST(Gpu, TeamsCombineInEverySize) {
+  constexpr int64_t kElements = 1000;
+  Tensor x(f32, {kElements});
+  double sum = 0;
+  for (int64_t i = 0; i < kElements; ++i) {
+    x.as<float>()[static_cast<size_t>(i)] = float(i * 37 % 101);
+    sum += x.at(i);
+  }
+  const Expr i = Expr::var(0), value = load(0, f32, i);
+  const Expr best = named(Scalar::acc, i64, 1), total = named(Scalar::acc, f32, 0);
+  for (const int64_t team : {2, 4, 8, 16, 32, 64, 128, 256, 512}) {
+    for (const int64_t width : {1, 2, 4}) {
+      kir::Kernel kernel = one_block(
+          {input("x", f32, kElements), output("sum", f32, 1), output("at", i64, 1)},
+          {{kir::Acc{0, f32, Combine::sum, {}, true}},
+           {kir::Acc{1, f32, Combine::argmax, {}, true}},
+           loop(Kind::vector, 0, Expr::index(0), Expr::index(kElements),
+                {{kir::Accumulate{0, {}, value, {}}}, {kir::Accumulate{1, {}, value, i}}}),
+           store(1, Expr::index(0), lanes(total)),
+           store(2, Expr::index(0), lanes(best))});
+      kernel.team = team;
+      kernel.vector_width = width;
+      Tensor y(f32, {1}), at(i64, {1});
+      const std::vector<void*> buffers = {x.data(), y.data(), at.data()};
+      GpuEmulator().run({&kernel, 1}, buffers, 1);
+      EXPECT_EQ(y.at(0), sum) << team << " x " << width;
+      EXPECT_EQ(at.at(0), 30) << team << " x " << width;  // 30 * 37 = 1110 = 10 * 101 + 100
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fluid::testing
