@@ -48,7 +48,8 @@ class Executable {
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
   /// DeviceError says whether variables were written by then; the next run starts anew. Where
-  /// `times` is not null, `times->calls` has an entry for each of calls(), which is filled.
+  /// `times` is not null, `times->calls` has an entry for each of calls(), which is filled in terms
+  /// of clock_ns() before it returns.
   virtual Status run(Slots slots, RunTimes* times) = 0;
   /// The ops of the list, in the order in which they are called.
   virtual std::vector<const ir::Op*> calls() const = 0;

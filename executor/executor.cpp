@@ -95,6 +95,12 @@ ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoi
   return options;
 }
 
+void check_profile(const ProfileOptions& o) {
+  if (o.warm_up >= 0 && 1 <= o.steps && o.steps <= ProfileOptions::kMost) return;
+  throw UserError(fmt::format("a profile of {} steps after {} others: it has 1 to {}", o.steps,
+                              o.warm_up, ProfileOptions::kMost));
+}
+
 std::string_view name_of(Mode mode) {
   return mode == Mode::train ? "run" : mode == Mode::eval ? "eval" : "predict";
 }
@@ -117,10 +123,7 @@ class Executor::Impl {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
     check_amp(options_);
-    if (options_.profile && (options_.profile->warm_up < 0 || options_.profile->steps < 1)) {
-      throw UserError(fmt::format("a profile of {} steps after {} others", options_.profile->steps,
-                                  options_.profile->warm_up));
-    }
+    if (options_.profile) check_profile(*options_.profile);
     if (options_.micro_batches < 1) {
       throw UserError(fmt::format("a step of {} micro-batches", options_.micro_batches));
     }

@@ -294,7 +294,7 @@ Profile Session::profile() const {
     for (const PreparedStep::Run& run : step->runs()) {
       std::vector<CallInfo>& calls = profiled.runs.emplace_back();
       for (const ir::Op* op : run.part->executable->calls()) {
-        calls.push_back(call_info(*op, run.slice.samples));
+        calls.push_back(call_info(*op, run.slice.samples, device_->target()));
       }
     }
     profile.steps.push_back(std::move(profiled));

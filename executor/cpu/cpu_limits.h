@@ -6,7 +6,7 @@
 namespace fluid {
 
 /// What the threads of `cpu` can do together: arithmetic as described, bf16 twice as fast as f32
-/// where the CPU has its dot products; bytes are measured here, by reading more than caches hold.
+/// where the CPU has its dot products; bytes are measured here, by changing more than caches hold.
 Limits cpu_limits(const TargetDescription& cpu);
 
 }  // namespace fluid

@@ -23,16 +23,19 @@ std::string file_of(const std::string& file, const World& world) {
 }  // namespace
 
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
-  command.add_flag("--profile", flags.file,
-                   "say where the time of steps goes; --profile=FILE.json also writes a trace for "
-                   "Perfetto (ui.perfetto.dev), each rank FILE.rankN.json");
+  CLI::Option* profile = command.add_flag(
+      "--profile", flags.file,
+      "say where the time of steps goes; --profile=FILE.json also writes a trace for "
+      "Perfetto (ui.perfetto.dev), each rank FILE.rankN.json");
   command
       .add_option("--profile-steps", flags.options.steps, "steps of each size that are recorded")
       ->check(must_be_count)
+      ->needs(profile)
       ->capture_default_str();
   command
       .add_option("--profile-warmup", flags.options.warm_up, "steps before that are not recorded")
       ->check(must_be_natural)
+      ->needs(profile)
       ->capture_default_str();
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "executor/measured_step.h"
 #include "executor/op_cost.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/exchange.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -61,6 +61,15 @@ double traffic_of(const ir::Op& op, int64_t batch) {
   return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);  // a store writes as much
 }
 
+double predicted_ms(const ir::Op& op, const ir::Op& main_op, int64_t batch, const Target& target) {
+  if (op.attrs.has("predicted_ns")) {
+    return static_cast<double>(op.attrs.get<std::vector<int64_t>>("predicted_ns").at(0)) / 1e6;
+  }
+  if (def_of(main_op).kernels->empty()) return -1;
+  const auto copy = concrete_copy({&main_op}, batch);
+  return 1e3 * target.generated_seconds(*copy->main().ops.back());
+}
+
 }  // namespace
 
 std::string ops_text(const ir::Graph& body) {
@@ -86,7 +95,7 @@ std::string ops_text(const ir::Graph& body) {
   return names.size() > kMost ? fmt::format("{}, {} more", text, names.size() - kMost) : text;
 }
 
-CallInfo call_info(const ir::Op& op, int64_t batch) {
+CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
   const ir::Graph* body = body_of(op);
   const auto ops = body == nullptr ? std::vector{&op} : computed(*body);
   const auto flops = [&](const ir::Op* part) { return cost_of(*part, batch).flops; };
@@ -96,14 +105,11 @@ CallInfo call_info(const ir::Op& op, int64_t batch) {
                 .kernel = kernel_of(op),
                 .line = main_op.loc.str(),
                 .role = main_op.role,
-                .dtype = limiting_dtype(main_op)};
-  info.exchange = is_exchange(op);
-  info.bytes = info.exchange ? static_cast<double>(message_of(op).bytes) : traffic_of(op, batch);
+                .dtype = limiting_dtype(main_op),
+                .predicted_ms = predicted_ms(op, main_op, batch, target),
+                .exchange = is_exchange(op)};
+  info.bytes = info.exchange ? static_cast<double>(exchanged_bytes(op)) : traffic_of(op, batch);
   for (const ir::Op* part : ops) info.flops += flops(part);
-  if (op.attrs.has("predicted_ns")) {
-    const auto ns = op.attrs.get<std::vector<int64_t>>("predicted_ns").at(0);
-    info.predicted_ms = static_cast<double>(ns) / 1e6;
-  }
   return info;
 }
 

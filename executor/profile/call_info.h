@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ir/graph.h"
+#include "passes/target.h"
 
 namespace fluid {
 
@@ -18,12 +19,14 @@ struct CallInfo {
   double flops = 0;  ///< arithmetic operations, by the definitions of its ops
   double bytes = 0;  ///< of its operands and results, each once; of an exchange: what is sent
   DType dtype = DType::f32;  ///< of the contraction that it computes, if one; else f32 or f64
-  double predicted_ms = -1;  ///< by the cost model, where a library was chosen by it
-  bool exchange = false;     ///< with other processes
+  /// By the cost model that chose between libraries and generated code, of which it knows the
+  /// contraction alone; -1 where there was no choice.
+  double predicted_ms = -1;
+  bool exchange = false;  ///< with other processes
 };
 
-/// `op` of the main graph of a final program, run for `batch` samples.
-CallInfo call_info(const ir::Op& op, int64_t batch);
+/// `op` of the main graph of a final program, run for `batch` samples on `target`.
+CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target);
 
 /// The names of the ops in a fused body, the first few.
 std::string ops_text(const ir::Graph& body);

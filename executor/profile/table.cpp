@@ -222,7 +222,7 @@ std::string ProfiledStep::name() const {
 std::string Profile::table(const Limits& limits) const {
   std::string text = fmt::format(
       "profile of {} on {} threads; at most {:.0f} GFLOP/s in f32, {:.0f} in bf16, and {:.1f} GB/s "
-      "from memory\n",
+      "of memory\n",
       program, threads, limits.flops_f32 / 1e9, limits.flops_bf16 / 1e9, limits.bytes / 1e9);
   for (const ProfiledStep& step : steps) text += "\n" + Table(step, limits).text(warm_up);
   return text;

@@ -91,10 +91,14 @@ TEST(Profile, SaysWhatCallsDo) {
   const CallInfo* update = find(calls, "adam");
   ASSERT_NE(update, nullptr);
   EXPECT_FALSE(update->layer.empty());
+  const CallInfo* dense = find(calls, "matmul");
+  ASSERT_NE(dense, nullptr);
+  EXPECT_GT(dense->predicted_ms, 0) << "a library might have had it";
   const CallInfo* pool = find(calls, "max_pool2d_grad");
   ASSERT_NE(pool, nullptr);
   EXPECT_EQ(pool->role, ir::Role::backward);
   EXPECT_EQ(pool->kernel, "generated");
+  EXPECT_LT(pool->predicted_ms, 0);
   EXPECT_EQ(pool->layer, pool->line) << "it was recorded outside of layers";
 }
 
@@ -133,7 +137,7 @@ TEST(Profile, KnowsSlicesAndModes) {
 TEST(Profile, RefusesToRecordNothing) {
   const Program net = digits();
   expect_user_error([&] { Executor(net, cpu(), {.profile = ProfileOptions{.steps = 0}}); },
-                    "a profile of 0 steps after 3 others");
+                    "a profile of 0 steps after 3 others: it has 1 to 10000");
   expect_user_error([&] { Executor(net, cpu(), {.profile = ProfileOptions{.warm_up = -1}}); },
                     "a profile of 20 steps after -1 others");
 }
@@ -195,7 +199,7 @@ TEST(Profile, TableAddsUpToTheStep) {
   const std::string table = made_up_profile().table(
       {.flops_f64 = 1e11, .flops_f32 = 2e11, .flops_f16 = 2e11, .flops_bf16 = 4e11, .bytes = 1e10});
   const std::string head =
-      "profile of net on 2 threads; at most 200 GFLOP/s in f32, 400 in bf16, and 10.0 GB/s from "
+      "profile of net on 2 threads; at most 200 GFLOP/s in f32, 400 in bf16, and 10.0 GB/s of "
       "memory\n\n"
       "training step of 7 samples: 10.000 ms (mean of the faster 1 of 2 steps, after 3 "
       "unrecorded)\n"
