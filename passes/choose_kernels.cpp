@@ -131,13 +131,16 @@ class Chooser {
     }
     const ir::Op& last = *ops.back();
     for (const Claim& claim : target_.claims(head, epilogue)) {
-      if (claim.fits(head, last) && (claim.keeps_nan || !must_show_nan())) return claim;
+      if (claim.fits(head, last) && suits_mode(claim)) return claim;
     }
     return std::nullopt;
   }
 
-  /// A training step that has diverged has to look like it, to people and to finite checks.
-  bool must_show_nan() const { return options_.mode == Mode::train; }
+  /// A training step that has diverged has to look like it, to people and to finite checks; what is
+  /// predicted of a sample has nothing to do with the others.
+  bool suits_mode(const Claim& claim) const {
+    return options_.mode == Mode::train ? claim.keeps_nan : !claim.mixes_samples;
+  }
 
   void wrap(const Taken& taken) {
     ir::Op* fused = compose(program_, taken.ops);

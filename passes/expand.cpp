@@ -36,7 +36,7 @@ bool run(ir::Program& program, const Options&, const Target&) {
 
 Pass expand_pass() {
   return {.name = "expand",
-          .doc = "Builds composite ops that no library kernel took from maps and reductions.",
+          .doc = "Builds composite ops from maps and reductions.",
           .needs = {"typed"},
           .gives = {"primitive"},
           .run = run};

@@ -66,20 +66,17 @@ std::vector<Pass> pipeline(const Options& options) {
   }
   p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
 
-  // 3. What the gradients left behind.
+  // 3. Ops that a kernel can compute, and nothing twice.
+  p.push_back(expand_pass());  // before layouts: those of maps and reductions are free
   p.push_back(simplify_pass());
-  p.push_back(cse_pass());
-  p.push_back(dce_pass());
+  p.push_back(cse_pass());  // expansions repeat each other: softmax and its gradient
+  p.push_back(dce_pass());  // what the gradients left behind
 
   // 4. Who computes what, and in which layout.
   if (options.libraries) {
     p.push_back(assign_layouts_pass());  // before choose_kernels, which claims layouts as they are
-    p.push_back(choose_kernels_pass());  // before expand: whole ops are claimed
+    p.push_back(choose_kernels_pass());
   }
-  p.push_back(expand_pass());    // what nobody claimed, from maps and reductions
-  p.push_back(simplify_pass());  // expansions repeat each other: softmax and its gradient
-  p.push_back(cse_pass());
-  p.push_back(dce_pass());
   p.push_back(own_values_pass());  // after cse, which would merge the copies away
 
   // 5. Kernels, their order, their memory.

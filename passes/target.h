@@ -14,6 +14,9 @@ struct Claim {
   double seconds = 0;     ///< predicted
   int64_t workspace = 0;  ///< bytes it needs while it runs
   bool keeps_nan = true;  ///< a NaN that reaches the result shows there
+  /// What one sample of the batch holds may change the others' results: in their last bits, and
+  /// wholly where it is not finite.
+  bool mixes_samples = false;
   /// Wanted layouts, one an operand and one a result; an empty optional is plain.
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;

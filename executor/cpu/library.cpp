@@ -2,6 +2,7 @@
 
 #ifdef FLUID_ONEDNN
 #include "executor/cpu/onednn.h"
+#include "executor/cpu/onednn_winograd.h"
 #include "ops/table.h"
 #endif
 
@@ -33,10 +34,13 @@ struct Body {
 
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second) {
-  return onednn_claims(op, epilogue,
-                       {.flops = cpu.gflops_f32 * 1e9 * cpu.threads,
-                        .bytes = bytes_per_second,
-                        .vector_lanes = cpu.vector_bits / 32});
+  const OnednnRates rates = {.flops = cpu.gflops_f32 * 1e9 * cpu.threads,
+                             .bytes = bytes_per_second,
+                             .vector_lanes = cpu.vector_bits / 32};
+  std::vector<Claim> claims = onednn_claims(op, epilogue, rates);
+  std::ranges::move(winograd_claims(op, epilogue, rates), std::back_inserter(claims));
+  std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
+  return claims;
 }
 
 std::string library_version() { return onednn_version(); }
@@ -46,17 +50,18 @@ LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
   check(graph != nullptr, "fused op without its body");
   const Body body(*graph);
   const Chain epilogue(body.ops.begin() + 1, body.ops.end());
-  auto kernel = std::make_shared<OnednnKernel>(fused.attrs.get<std::string>("kernel"),
-                                               *body.ops.at(0), epilogue, batch);
+  const auto name = fused.attrs.get<std::string>("kernel");
+  auto routine = winograd_kernel(name, *body.ops.at(0), epilogue, batch);
+  if (!routine) routine = onednn_kernel(name, *body.ops.at(0), epilogue, batch);
   const size_t operands = fused.operands.size();
-  LibraryBinder bind = [=](void* const* buffers, void* workspace) -> LibraryCall {
+  LibraryBinder bind = [=, bind_own = std::move(routine->bind)](void* const* buffers,
+                                                                void* workspace) {
     std::vector<void*> own;
     for (const size_t i : body.buffers) own.push_back(buffers[i]);
     own.push_back(buffers[operands]);
-    auto call = std::make_shared<OnednnCall>(kernel->bind(own.data(), workspace));
-    return [kernel, call] { call->run(); };
+    return bind_own(own.data(), workspace);
   };
-  return {std::move(bind), kernel->workspace()};
+  return {std::move(bind), routine->workspace};
 }
 
 #else

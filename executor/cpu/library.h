@@ -18,7 +18,8 @@ std::string library_version();
 
 using LibraryCall = std::function<void()>;
 /// Makes calls. The first argument holds the addresses of operands and results, the second the
-/// workspace; the call refers to them.
+/// workspace; the call refers to them. They are aligned as an arena's. A call allocates nothing of
+/// ours (oneDNN makes a few small allocations) and throws DeviceError when the library fails.
 using LibraryBinder = std::function<LibraryCall(void* const* buffers, void* workspace)>;
 struct LibraryRoutine {
   LibraryBinder bind;

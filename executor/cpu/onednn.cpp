@@ -18,85 +18,17 @@ constexpr double kCallSeconds = 4e-6;  // entering the library and a parallel re
 struct Kind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
-  int channel_axis;       ///< from the end, where a bias goes
-  bool winograd = false;  ///< by transformed tiles, with fewer products
+  int channel_axis;  ///< from the end, where a bias goes
 };
 
-constexpr Kind kKinds[] = {
-    {"onednn.conv2d", plan_conv2d, 3},
-    {"onednn.conv2d_winograd", plan_conv2d_winograd, 3, true},
-    {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
-    {"onednn.conv2d_grad_input_winograd", plan_conv2d_grad_input_winograd, 3, true},
-    {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
-    {"onednn.conv2d_grad_filter_winograd", plan_conv2d_grad_filter_winograd, 4, true},
-    {"onednn.matmul", plan_matmul, 1}};
+constexpr Kind kKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
+                           {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
+                           {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
+                           {"onednn.matmul", plan_matmul, 1}};
 
 const Kind* kind_named(std::string_view kernel) {
   const Kind* kind = std::ranges::find(kKinds, kernel, &Kind::kernel);
   return kind != std::end(kKinds) ? kind : nullptr;
-}
-
-Type concrete(Type type, int64_t batch) {
-  type.shape = type.shape.at(batch);
-  return type;
-}
-
-bool is_read_of(const Expr& e, int64_t operand) {
-  return e.op() == Scalar::read && e.node().ivalue == operand;
-}
-
-/// Whether `op` adds, to `before`, one number a channel; `bias` is then that operand.
-bool adds_bias(const ir::Op& op, const Value& before, int channel_axis, size_t& bias) {
-  if (op.operands.size() != 2) return false;
-  const Lowered lowered = lower_op(op);
-  const Expr& body = lowered.bodies[0];
-  if (body.op() != Scalar::add || !is_read_of(body.args()[0], 0) ||
-      !is_read_of(body.args()[1], 1)) {
-    return false;
-  }
-  bias = op.operands[0] == before ? 1 : 0;
-  const Shape& y = before.shape();
-  const Type& b = op.operands[bias].type();
-  const auto axis = static_cast<size_t>(channel_axis);
-  if (b.layout || op.results[0].type.shape != y || b.shape.size() < axis) return false;
-  for (size_t d = 0; d < b.shape.size(); ++d) {
-    const bool channel = b.shape.size() - d == axis;
-    if (!(channel ? b.shape[d] == y[y.size() - axis] : b.shape[d].is(1))) return false;
-  }
-  return b.dtype == before.dtype();
-}
-
-bool is_relu(const ir::Op& op) {
-  if (op.operands.size() != 1 || op.results.size() != 1) return false;
-  const Lowered lowered = lower_op(op);
-  const Expr& body = lowered.bodies[0];
-  return body.op() == Scalar::max && is_read_of(body.args()[0], 0) &&
-         is_constant(body.args()[1], 0);
-}
-
-bool is_elementwise(const ir::Op& op) {
-  return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1;
-}
-
-/// Empty when the chain is more than a bias and a relu.
-std::optional<OnednnEpilogue> match(const ir::Op& op, const Chain& chain, int channel_axis,
-                                    int64_t batch) {
-  OnednnEpilogue epilogue;
-  Value before = {const_cast<ir::Op*>(&op), 0};
-  for (const ir::Op* next : chain) {
-    if (epilogue.relu || !is_elementwise(*next)) return std::nullopt;
-    size_t bias = 0;
-    if (is_relu(*next)) {
-      epilogue.relu = true;
-    } else if (!epilogue.bias && adds_bias(*next, before, channel_axis, bias)) {
-      const Type type = concrete(next->operands[bias].type(), batch);
-      epilogue.bias = Type{type.dtype, {type.shape.numel()}, {}};
-    } else {
-      return std::nullopt;
-    }
-    before = {const_cast<ir::Op*>(next), 0};
-  }
-  return epilogue;
 }
 
 /// oneDNN computes with extents in 32 bits and dies of larger ones.
@@ -115,24 +47,13 @@ void widen(OnednnTask& task) {
 
 std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
                                   const Kind& kind) {
-  const auto epilogue = match(op, chain, kind.channel_axis, batch);
-  if (!epilogue) return std::nullopt;
-  const ir::Op& last = chain.empty() ? op : *chain.back();
-  OnednnTask task{op, {}, concrete(last.results[0].type, batch), *epilogue};
-  for (const Value& v : op.operands) task.operands.push_back(concrete(v.type(), batch));
-  const DType dtype = task.result.dtype;
-  for (const Type& t : task.operands) {
-    if (t.dtype != dtype || t.shape.numel().size == 0) return std::nullopt;
-    if (!fits_onednn(t)) return std::nullopt;
-  }
-  if (task.result.shape.numel().size == 0 || !fits_onednn(task.result)) return std::nullopt;
-  if (dtype == DType::f16) widen(task);
+  auto found = library_task(op, chain, batch, kind.channel_axis);
+  if (!found || !fits_onednn(found->result)) return std::nullopt;
+  if (!std::ranges::all_of(found->operands, fits_onednn)) return std::nullopt;
+  OnednnTask task{std::move(*found)};
+  if (task.result.dtype == DType::f16) widen(task);
   if (!onednn_dtype(task.result.dtype)) return std::nullopt;
   return task;
-}
-
-std::string name_of(dnnl_status_t status) {
-  return status == dnnl_out_of_memory ? "out of memory" : "error " + std::to_string(status);
 }
 
 /// A primitive with copies around it where the memory given is not as it wants it.
@@ -184,30 +105,12 @@ double efficiency(const OnednnTask& task, const Kind& kind, int lanes) {
   return (used == 1 ? 0.97 : lanes_used) * (one_channel ? 0.65 : 1);
 }
 
-/// Operations at the peak's rate that take as long as Winograd's F(4x4, 3x3) (Lavin and Gray, CVPR
-/// 2016): 36 products for 16 results of 9 taps, between 36 transformed elements for every 16 of an
-/// image. What one of those costs is from runs of 64 to 384 channels on two cores with AVX-512.
-double winograd_flops(const OnednnTask& task, const Kind& kind, double flops) {
-  constexpr double kTile = 4, kProducts = 36.0 / 16, kTaps = 9, kTransform = 175;
-  const bool gives_filter = kind.channel_axis == 4;
-  const Type& other = gives_filter ? task.operands[1] : task.result;
-  const auto numel = [](const Type& t) { return static_cast<double>(t.shape.numel().size); };
-  const auto whole_tiles = [&](const Dim& d) {
-    const auto n = static_cast<double>(d.size);
-    return std::ceil(n / kTile) * kTile / n;
-  };
-  const Shape& image = task.operands[0].shape;
-  return whole_tiles(image[2]) * whole_tiles(image[3]) * kProducts *
-         (flops / kTaps + kTransform * (numel(task.operands[0]) + numel(other)));
-}
-
 double predicted_seconds(const OnednnTask& task, const Kind& kind, const OnednnRates& rates) {
   const std::vector<Type> out = {task.result};
   const Cost cost = (*def_of(task.op).cost)(CostCtx{task.operands, out, task.op.attrs});
   auto bytes = static_cast<double>(task.result.bytes_at(1));
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
-  const double flops = kind.winograd ? winograd_flops(task, kind, cost.flops)
-                                     : cost.flops / efficiency(task, kind, rates.vector_lanes);
+  const double flops = cost.flops / efficiency(task, kind, rates.vector_lanes);
   const double rate = rates.flops * 4 / static_cast<double>(size_of(task.result.dtype));
   double seconds = kCallSeconds + std::max(flops / rate, bytes / rates.bytes);
   if (task.widened) {
@@ -259,14 +162,101 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
   claims.push_back(as_given);
 }
 
+/// A kernel bound to memory.
+class Call {
+ public:
+  Call(const Reordered& r, void* const* buffers, void* workspace);
+
+  void run() const {
+    for (const Part& part : parts_) {
+      if (part.primitive == nullptr) {
+        part.copy.run();
+        continue;
+      }
+      run_onednn(part.primitive, stream_, part.args);
+    }
+  }
+
+ private:
+  /// One primitive with its arguments, or a copy.
+  struct Part {
+    const_dnnl_primitive_t primitive = nullptr;
+    std::vector<dnnl_exec_arg_t> args;
+    HalfCopy copy = {};
+  };
+
+  dnnl_exec_arg_t at(int id, const dnnl::memory::desc& desc, void* data) {
+    memory_.emplace_back(desc, onednn_engine(), data);
+    return {id, memory_.back().get()};
+  }
+  void add_reorder(const dnnl::reorder& reorder, dnnl_memory_t from, dnnl_memory_t to,
+                   const dnnl::memory::desc& scratch, void* workspace) {
+    parts_.push_back(
+        {reorder.get(),
+         {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, at(DNNL_ARG_SCRATCHPAD, scratch, workspace)}});
+  }
+  void add_copy(void* half, void* wide, const dnnl::memory::desc& desc, bool widens) {
+    const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
+    parts_.push_back(
+        {.copy = {static_cast<uint16_t*>(half), static_cast<float*>(wide), n, widens}});
+  }
+
+  dnnl::stream stream_{onednn_engine()};
+  std::vector<dnnl::memory> memory_;
+  std::vector<Part> parts_;  ///< in order
+};
+
+Call::Call(const Reordered& r, void* const* buffers, void* workspace) {
+  Part main{r.plan.primitive.get(), {}};
+  auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
+  const size_t last = r.plan.args.size() - 1;
+  dnnl_memory_t given_result = nullptr;
+  void* wide = nullptr;  // in the end, the result before it is narrowed
+  for (size_t i = 0; i <= last; ++i) {
+    const OnednnPlan::Arg& arg = r.plan.args[i];
+    wide = buffers[i];
+    if (r.widens) {
+      wide = moved;
+      moved += aligned(arg.given.get_size());
+      if (i != last) add_copy(buffers[i], wide, arg.given, true);
+    }
+    const dnnl_exec_arg_t given = at(arg.id, arg.given, wide);
+    main.args.push_back(r.reorders[i] ? at(arg.id, arg.wanted, moved) : given);
+    if (!r.reorders[i]) continue;
+    moved += aligned(arg.wanted.get_size());
+    if (i == last) {
+      given_result = given.memory;
+    } else {
+      add_reorder(*r.reorders[i], given.memory, main.args[i].memory, r.scratches[i], workspace);
+    }
+  }
+  const dnnl_memory_t wanted_result = main.args[last].memory;
+  main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
+  parts_.push_back(std::move(main));
+  if (given_result != nullptr) {
+    add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
+  }
+  if (r.widens) add_copy(buffers[last], wide, r.plan.args[last].given, false);
+}
+
 }  // namespace
+
+void run_onednn(const_dnnl_primitive_t primitive, const dnnl::stream& stream,
+                const std::vector<dnnl_exec_arg_t>& args) {
+  const dnnl_status_t status =
+      dnnl_primitive_execute(primitive, stream.get(), static_cast<int>(args.size()), args.data());
+  if (status == dnnl_success) return;
+  throw DeviceError("oneDNN: " + (status == dnnl_out_of_memory
+                                      ? "out of memory"
+                                      : "error " + std::to_string(status)));
+}
 
 dnnl::engine& onednn_engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
-dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue) {
+dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (epilogue.relu) {
@@ -288,105 +278,18 @@ std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
   return claims;
 }
 
-struct OnednnKernel::Impl {
-  Reordered reordered;
-};
-
-struct OnednnCall::Impl {
-  /// One primitive with its arguments, or a copy.
-  struct Part {
-    const_dnnl_primitive_t primitive = nullptr;
-    std::vector<dnnl_exec_arg_t> args;
-    HalfCopy copy = {};
-  };
-  dnnl::stream stream{onednn_engine()};
-  std::vector<dnnl::memory> memory;
-  std::vector<Part> parts;  ///< in order
-
-  dnnl_exec_arg_t arg(int id, const dnnl::memory::desc& desc, void* data) {
-    memory.emplace_back(desc, onednn_engine(), data);
-    return {id, memory.back().get()};
-  }
-  void add_reorder(const dnnl::reorder& reorder, dnnl_memory_t from, dnnl_memory_t to,
-                   const dnnl::memory::desc& scratch, void* workspace) {
-    parts.push_back(
-        {reorder.get(),
-         {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, arg(DNNL_ARG_SCRATCHPAD, scratch, workspace)}});
-  }
-  void add_copy(void* half, void* wide, const dnnl::memory::desc& desc, bool widens) {
-    const auto n = static_cast<int64_t>(desc.get_size() / sizeof(float));
-    parts.push_back({.copy = {static_cast<uint16_t*>(half), static_cast<float*>(wide), n, widens}});
-  }
-};
-
-OnednnCall::OnednnCall() = default;
-OnednnCall::~OnednnCall() = default;
-OnednnCall::OnednnCall(OnednnCall&&) noexcept = default;
-OnednnCall& OnednnCall::operator=(OnednnCall&&) noexcept = default;
-
-void OnednnCall::run() const {
-  for (const Impl::Part& part : impl_->parts) {
-    if (part.primitive == nullptr) {
-      part.copy.run();
-      continue;
-    }
-    const dnnl_status_t status = dnnl_primitive_execute(
-        part.primitive, impl_->stream.get(), static_cast<int>(part.args.size()), part.args.data());
-    if (status != dnnl_success) throw DeviceError("oneDNN: " + name_of(status));
-  }
-}
-
-OnednnKernel::OnednnKernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
-                           int64_t batch) {
+LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+                             int64_t batch) {
   const Kind* kind = kind_named(kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
-  impl_ = std::make_unique<Impl>(Impl{Reordered(std::move(*plan), task->widened)});
-}
-
-OnednnKernel::~OnednnKernel() = default;
-OnednnKernel::OnednnKernel(OnednnKernel&&) noexcept = default;
-
-int64_t OnednnKernel::workspace() const { return impl_->reordered.workspace(); }
-
-OnednnCall OnednnKernel::bind(void* const* buffers, void* workspace) const {
-  const Reordered& r = impl_->reordered;
-  OnednnCall call;
-  call.impl_ = std::make_unique<OnednnCall::Impl>();
-  OnednnCall::Impl& impl = *call.impl_;
-  OnednnCall::Impl::Part main{r.plan.primitive.get(), {}};
-  auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
-  const size_t last = r.plan.args.size() - 1;
-  dnnl_memory_t given_result = nullptr;
-  void* wide = nullptr;  // in the end, the result before it is narrowed
-  for (size_t i = 0; i <= last; ++i) {
-    const OnednnPlan::Arg& arg = r.plan.args[i];
-    wide = buffers[i];
-    if (r.widens) {
-      wide = moved;
-      moved += aligned(arg.given.get_size());
-      if (i != last) impl.add_copy(buffers[i], wide, arg.given, true);
-    }
-    const dnnl_exec_arg_t given = impl.arg(arg.id, arg.given, wide);
-    main.args.push_back(r.reorders[i] ? impl.arg(arg.id, arg.wanted, moved) : given);
-    if (!r.reorders[i]) continue;
-    moved += aligned(arg.wanted.get_size());
-    if (i == last) {
-      given_result = given.memory;
-    } else {
-      impl.add_reorder(*r.reorders[i], given.memory, main.args[i].memory, r.scratches[i],
-                       workspace);
-    }
-  }
-  const dnnl_memory_t wanted_result = main.args[last].memory;
-  main.args.push_back(impl.arg(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
-  impl.parts.push_back(std::move(main));
-  if (given_result != nullptr) {
-    impl.add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
-  }
-  if (r.widens) impl.add_copy(buffers[last], wide, r.plan.args[last].given, false);
-  return call;
+  auto reordered = std::make_shared<const Reordered>(std::move(*plan), task->widened);
+  LibraryBinder bind = [reordered](void* const* buffers, void* workspace) -> LibraryCall {
+    auto call = std::make_shared<const Call>(*reordered, buffers, workspace);
+    return [reordered, call] { call->run(); };
+  };
+  return {std::move(bind), reordered->workspace()};
 }
 
 }  // namespace fluid

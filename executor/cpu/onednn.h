@@ -2,12 +2,11 @@
 
 // oneDNN's convolutions and matrix products as kernels of the CPU. No oneDNN type appears here.
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "passes/target.h"
+#include "executor/cpu/library.h"
 
 namespace fluid {
 
@@ -29,40 +28,11 @@ std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const 
 /// "oneDNN 2.6.3": the library that is loaded.
 std::string onednn_version();
 
-/// A kernel bound to memory.
-class OnednnCall {
- public:
-  OnednnCall();
-  ~OnednnCall();
-  OnednnCall(OnednnCall&&) noexcept;
-  OnednnCall& operator=(OnednnCall&&) noexcept;
-  /// Allocates nothing of ours; oneDNN itself makes a few small allocations. Throws DeviceError
-  /// when it fails.
-  void run() const;
-
- private:
-  friend class OnednnKernel;
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
 /// The kernel that a claim names, for the layouts in the types of the op and its epilogue (the last
-/// op's result is the kernel's result). Throws DeviceError when oneDNN has none.
-class OnednnKernel {
- public:
-  OnednnKernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue, int64_t batch);
-  ~OnednnKernel();
-  OnednnKernel(OnednnKernel&&) noexcept;
-
-  int64_t workspace() const;  ///< bytes
-  /// `buffers`: the op's operands, then the epilogue's further operands in order, then the result.
-  /// Writes zeros into the padding of blocked buffers; the memory, aligned as an arena's, must
-  /// outlive the call, and the kernel too.
-  OnednnCall bind(void* const* buffers, void* workspace) const;
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
+/// op's result is the kernel's result). Its buffers are the op's operands, then the epilogue's
+/// further operands in order, then the result; it writes zeros into the padding of blocked ones.
+/// Throws DeviceError when oneDNN has none.
+LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+                             int64_t batch);
 
 }  // namespace fluid

@@ -5,10 +5,11 @@
 namespace fluid {
 namespace {
 
-using dnnl::algorithm;
 using dnnl::prop_kind;
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
+
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 /// A tensor as it is given, and as the primitive may choose to have it.
 struct Side {
@@ -35,20 +36,14 @@ Side filter_side(const Type& type, int64_t groups) {
 
 /// A convolution, whichever of its tensors the op computes, as oneDNN takes it.
 struct Problem {
-  algorithm how;
   Side x, w, y;
   Dims strides, dilations, before, after;
 
-  Problem(algorithm how, const ir::Op& op, const Type& x_type, const Type& w_type,
-          const Type& y_type)
-      : how(how),
-        x(image_side(x_type)),
+  Problem(const ir::Op& op, const Type& x_type, const Type& w_type, const Type& y_type)
+      : x(image_side(x_type)),
         w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_side(y_type)) {
-    if (how == algorithm::convolution_winograd) {
-      x.any = onednn_any(x_type);
-      y.any = onednn_any(y_type);
-    } else if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
+    if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
       // The same bytes as plain ones, but oneDNN goes by the strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }
@@ -63,7 +58,7 @@ struct Problem {
 
   dnnl::convolution_forward::primitive_desc forward(prop_kind kind, const Desc& bias,
                                                     const dnnl::primitive_attr& attributes) const {
-    return {{kind, how, x.any, w.any, bias, y.any, strides, dilations, before, after},
+    return {{kind, kDirect, x.any, w.any, bias, y.any, strides, dilations, before, after},
             attributes,
             onednn_engine(),
             true};
@@ -77,14 +72,14 @@ struct Problem {
 
 bool has_epilogue(const OnednnTask& task) { return task.epilogue.bias || task.epilogue.relu; }
 
-std::optional<OnednnPlan> forward(const OnednnTask& task, algorithm how) {
-  const Problem p(how, task.op, task.operands[0], task.operands[1], task.result);
+}  // namespace
+
+std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
+  const Problem p(task.op, task.operands[0], task.operands[1], task.result);
   const auto& bias = task.epilogue.bias;
   const Desc bias_desc = bias ? onednn_desc(*bias) : Desc();
-  // For inference Winograd's would want transformed filters, which it makes itself in training.
-  const prop_kind kind = how == algorithm::convolution_winograd ? prop_kind::forward_training
-                                                                : prop_kind::forward_inference;
-  const auto pd = p.forward(kind, bias_desc, onednn_attributes(task.epilogue));
+  const auto pd =
+      p.forward(prop_kind::forward_inference, bias_desc, onednn_attributes(task.epilogue));
   if (!pd) return std::nullopt;
   std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
                                        {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given}};
@@ -93,12 +88,12 @@ std::optional<OnednnPlan> forward(const OnednnTask& task, algorithm how) {
   return OnednnPlan{dnnl::convolution_forward(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
 }
 
-std::optional<OnednnPlan> grad_input(const OnednnTask& task, algorithm how) {
-  const Problem p(how, task.op, task.result, task.operands[1], task.operands[0]);
+std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
+  const Problem p(task.op, task.result, task.operands[1], task.operands[0]);
   const auto hint = p.hint();
   if (!hint || has_epilogue(task)) return std::nullopt;
   const dnnl::convolution_backward_data::primitive_desc pd(
-      {p.how, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
+      {kDirect, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
   return OnednnPlan{dnnl::convolution_backward_data(pd),
@@ -109,12 +104,12 @@ std::optional<OnednnPlan> grad_input(const OnednnTask& task, algorithm how) {
                     pd.impl_info_str()};
 }
 
-std::optional<OnednnPlan> grad_filter(const OnednnTask& task, algorithm how) {
-  const Problem p(how, task.op, task.operands[0], task.result, task.operands[1]);
+std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
+  const Problem p(task.op, task.operands[0], task.result, task.operands[1]);
   const auto hint = p.hint();
   if (!hint || has_epilogue(task)) return std::nullopt;
   const dnnl::convolution_backward_weights::primitive_desc pd(
-      {p.how, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
+      {kDirect, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
   return OnednnPlan{dnnl::convolution_backward_weights(pd),
@@ -123,27 +118,6 @@ std::optional<OnednnPlan> grad_filter(const OnednnTask& task, algorithm how) {
                      {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str()};
-}
-
-}  // namespace
-
-std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
-  return forward(task, algorithm::convolution_direct);
-}
-std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
-  return grad_input(task, algorithm::convolution_direct);
-}
-std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
-  return grad_filter(task, algorithm::convolution_direct);
-}
-std::optional<OnednnPlan> plan_conv2d_winograd(const OnednnTask& task) {
-  return forward(task, algorithm::convolution_winograd);
-}
-std::optional<OnednnPlan> plan_conv2d_grad_input_winograd(const OnednnTask& task) {
-  return grad_input(task, algorithm::convolution_winograd);
-}
-std::optional<OnednnPlan> plan_conv2d_grad_filter_winograd(const OnednnTask& task) {
-  return grad_filter(task, algorithm::convolution_winograd);
 }
 
 }  // namespace fluid

@@ -4,24 +4,14 @@
 #include <optional>
 #include <vector>
 
-#include "passes/target.h"
+#include "executor/cpu/library_task.h"
 
 namespace fluid {
 
-/// A bias and a relu that follow an op.
-struct OnednnEpilogue {
-  std::optional<Type> bias;  ///< a vector, one a channel
-  bool relu = false;
-};
-
-/// What a library kernel is to do, with concrete types in the layouts they have.
-struct OnednnTask {
-  const ir::Op& op;
-  std::vector<Type> operands;
-  Type result;
-  OnednnEpilogue epilogue;
-  bool widened =
-      false;  ///< the tensors are f16 and are copied to f32, which the types say, and back
+/// A task for oneDNN; a widened one's tensors are f16 and are copied to f32, which the types say,
+/// and back.
+struct OnednnTask : LibraryTask {
+  bool widened = false;
 };
 
 /// A primitive and the memory it wants.
@@ -39,16 +29,16 @@ struct OnednnPlan {
 
 dnnl::engine& onednn_engine();
 /// The attributes that every primitive has: memory of ours for its scratch, and the relu.
-dnnl::primitive_attr onednn_attributes(const OnednnEpilogue& epilogue);
+dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue);
+
+/// Throws DeviceError when it fails.
+void run_onednn(const_dnnl_primitive_t primitive, const dnnl::stream& stream,
+                const std::vector<dnnl_exec_arg_t>& args);
 
 /// Empty when oneDNN has no kernel for the task.
 std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task);
 std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task);
-/// The same by Winograd's algorithm: 3x3 filters and stride 1, in blocked layouts of its own.
-std::optional<OnednnPlan> plan_conv2d_winograd(const OnednnTask& task);
-std::optional<OnednnPlan> plan_conv2d_grad_input_winograd(const OnednnTask& task);
-std::optional<OnednnPlan> plan_conv2d_grad_filter_winograd(const OnednnTask& task);
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task);
 
 }  // namespace fluid

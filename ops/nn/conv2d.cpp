@@ -42,7 +42,9 @@ OpDef conv2d_op() {
                                                  0);
                         return ReduceBody{{w[1], w[2], w[3]}, x * c.read(1, {o, i, ky, kx})};
                       }},
-      .kernels = {{On::cpu, "onednn.conv2d"}, {On::cpu, "onednn.conv2d_winograd"}},
+      .kernels = {{On::cpu, "onednn.conv2d"},
+                  {On::cpu, "winograd.conv2d"},
+                  {On::cpu, "winograd.conv2d_across"}},
       .version = 1,
   };
 }

@@ -45,8 +45,7 @@ OpDef conv2d_grad_filter_op() {
                                                  0);
                         return ReduceBody{{y[0], y[2], y[3]}, x * c.read(1, {n, o, oy, ox})};
                       }},
-      .kernels = {{On::cpu, "onednn.conv2d_grad_filter"},
-                  {On::cpu, "onednn.conv2d_grad_filter_winograd"}},
+      .kernels = {{On::cpu, "onednn.conv2d_grad_filter"}, {On::cpu, "winograd.conv2d_grad_filter"}},
       .version = 1,
   };
 }

@@ -50,8 +50,7 @@ OpDef conv2d_grad_input_op() {
                    return ReduceBody{{outputs, window.y.covers(), window.x.covers()},
                                      guard(valid, product, 0)};
                  }},
-      .kernels = {{On::cpu, "onednn.conv2d_grad_input"},
-                  {On::cpu, "onednn.conv2d_grad_input_winograd"}},
+      .kernels = {{On::cpu, "onednn.conv2d_grad_input"}, {On::cpu, "winograd.conv2d_grad_input"}},
       .version = 1,
   };
 }

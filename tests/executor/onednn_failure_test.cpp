@@ -63,7 +63,7 @@ TEST(OnednnFailure, SaysWhetherTheStepWasApplied) {
   const std::vector<std::byte> before = parameter_bytes(exe);
   int failures = 0;
   for (std::string message; !(message = failure(exe, failures)).empty(); ++failures) {
-    EXPECT_NE(message.find("onednn.conv2d"), std::string::npos) << message;
+    EXPECT_NE(message.find(".conv2d"), std::string::npos) << message;
     EXPECT_NE(message.find(" failed: oneDNN: out of memory; the step was "), std::string::npos)
         << message;
     const bool applied = message.ends_with("applied in part: start again from saved parameters");

@@ -1,0 +1,369 @@
+#include "executor/cpu/onednn_winograd.h"
+
+#include <algorithm>
+#include <map>
+
+#include "executor/cpu/library_task.h"
+#include "executor/cpu/onednn_plan.h"
+#include "executor/cpu/parallel.h"
+#include "executor/cpu/winograd_tiles.h"
+#include "ops/nn/window.h"
+#include "ops/table.h"
+#include "passes/memory_plan.h"
+
+namespace fluid {
+namespace {
+
+using Desc = dnnl::memory::desc;
+
+enum class Gives { result, input_gradient, filter_gradient };
+
+struct Kind {
+  std::string_view kernel;
+  Gives gives;
+  bool across = true;  ///< tiles may lie across images
+};
+
+constexpr Kind kKinds[] = {{"winograd.conv2d", Gives::result, false},
+                           {"winograd.conv2d_across", Gives::result},
+                           {"winograd.conv2d_grad_input", Gives::input_gradient},
+                           {"winograd.conv2d_grad_filter", Gives::filter_gradient}};
+
+const Kind* kind_named(std::string_view kernel) {
+  const Kind* kind = std::ranges::find(kKinds, kernel, &Kind::kernel);
+  return kind != std::end(kKinds) ? kind : nullptr;
+}
+
+const Layout& channels_last() {
+  static const Layout layout{.order = {0, 2, 3, 1}, .blocks = {}};
+  return layout;
+}
+
+bool is_image(const Type& t) {
+  return t.shape.size() == 4 && t.layout == channels_last() &&
+         t.shape[1].size % kWinogradLanes == 0;
+}
+
+/// A convolution of images `from` to images `to`, whichever of the two or of the filter an op
+/// gives.
+struct Problem {
+  Gives gives;
+  DType dtype;
+  int64_t images;
+  WinogradAxis y, x;
+  WinogradFilter filter;
+  bool bias, relu;
+
+  WinogradTiles tiles(bool across) const { return {images, y, x, across}; }
+};
+
+WinogradAxis axis_of(const WindowAxis& window, const Dim& in, const Dim& out, bool turned) {
+  const WinogradAxis axis{in.size, out.size, window.before, window.after};
+  if (!turned) return axis;
+  return {axis.out, axis.in, window.kernel - 1 - axis.before, window.kernel - 1 - axis.after};
+}
+
+bool fits(const WindowAxis& window) {
+  return window.kernel == 3 && window.stride == 1 && window.dilation == 1 && window.before < 3 &&
+         window.after < 3;
+}
+
+std::optional<Problem> problem_of(const Kind& kind, const ir::Op& op, const Chain& chain,
+                                  int64_t batch) {
+  const bool gives_filter = kind.gives == Gives::filter_gradient;
+  const auto task = library_task(op, chain, batch, gives_filter ? 4 : 3);
+  if (!task || !winograd_runs_here()) return std::nullopt;
+  if (kind.gives != Gives::result && !chain.empty()) return std::nullopt;
+  const DType dtype = task->result.dtype;
+  if (dtype != DType::f32 && dtype != DType::bf16 && dtype != DType::f16) return std::nullopt;
+  const Type& in = kind.gives == Gives::input_gradient ? task->result : task->operands[0];
+  const Type& w = gives_filter ? task->result : task->operands[1];
+  const Type& out =
+      kind.gives == Gives::result ? task->result : task->operands[gives_filter ? 1 : 0];
+  if (!is_image(in) || !is_image(out) || w.layout) return std::nullopt;
+  const Window2d window = window_of(op.attrs, w.shape[2].size, w.shape[3].size);
+  if (!fits(window.y) || !fits(window.x) || op.attrs.get<int64_t>("groups") != 1) {
+    return std::nullopt;
+  }
+  const bool turned = kind.gives == Gives::input_gradient;
+  return Problem{.gives = kind.gives,
+                 .dtype = dtype,
+                 .images = in.shape[0].size,
+                 .y = axis_of(window.y, in.shape[2], out.shape[2], turned),
+                 .x = axis_of(window.x, in.shape[3], out.shape[3], turned),
+                 .filter = {dtype, w.shape[0].size, w.shape[1].size, turned},
+                 .bias = task->epilogue.bias.has_value(),
+                 .relu = task->epilogue.relu};
+}
+
+/// A matrix a plane. A line more than its rows lies between planes, so that the 36 stores of a
+/// vector do not fall into the same set of the cache.
+struct Matrices {
+  int64_t rows, columns;
+
+  int64_t stride() const { return rows * columns + kWinogradLanes; }
+  int64_t bytes() const { return aligned(kWinogradPlanes * stride() * int64_t{sizeof(float)}); }
+  Desc desc(bool transposed = false) const { return part(rows, transposed); }
+  /// The first rows alone.
+  Desc part(int64_t first_rows, bool transposed = false) const {
+    return transposed ? Desc({kWinogradPlanes, columns, first_rows}, dnnl::memory::data_type::f32,
+                             dnnl::memory::dims{stride(), 1, columns})
+                      : Desc({kWinogradPlanes, first_rows, columns}, dnnl::memory::data_type::f32,
+                             dnnl::memory::dims{stride(), columns, 1});
+  }
+};
+
+/// Tiles that are transformed before their products are made: what they take stays in the cache.
+constexpr int64_t kChunkBytes = 8 << 20;
+
+/// Which tiles are transformed together: all chunks but the last are of one size.
+struct Chunks {
+  int64_t tiles, size;
+
+  Chunks(int64_t tiles, int64_t channels) : tiles(tiles) {
+    const int64_t tile_bytes = kWinogradPlanes * channels * int64_t{sizeof(float)};
+    const int64_t most = std::max<int64_t>(kChunkBytes / tile_bytes, 32);
+    const int64_t n = (tiles + most - 1) / most;
+    size = (tiles + n - 1) / n;
+  }
+  int64_t count() const { return (tiles + size - 1) / size; }
+};
+
+/// All that does not depend on where the memory is.
+struct Prepared {
+  Problem problem;
+  WinogradTiles tiles;
+  Chunks chunks;
+  Matrices from, to, filters;
+  std::map<std::pair<int64_t, bool>, dnnl::matmul> products;  ///< by tiles, and whether they add
+  Desc scratch;
+
+  Prepared(const Problem& p, bool across)
+      : problem(p),
+        tiles(p.tiles(across)),
+        chunks(tiles.count(), p.filter.from() + p.filter.to()),
+        from{chunks.size, p.filter.from()},
+        to{chunks.size, p.filter.to()},
+        filters{p.filter.from(), p.filter.to()} {
+    for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
+      const int64_t n = std::min(chunks.size, chunks.tiles - begin);
+      add_product(n, gives_filter() && begin > 0);
+    }
+  }
+
+  bool gives_filter() const { return problem.gives == Gives::filter_gradient; }
+
+  void add_product(int64_t n, bool adds) {
+    dnnl::primitive_attr attributes = onednn_attributes({});
+    if (adds) {
+      dnnl::post_ops sum;
+      sum.append_sum();
+      attributes.set_post_ops(sum);
+    }
+    const dnnl::matmul::desc desc =
+        gives_filter() ? dnnl::matmul::desc(from.part(n, true), to.part(n), filters.desc())
+                       : dnnl::matmul::desc(from.part(n), filters.desc(), to.part(n));
+    const dnnl::matmul::primitive_desc pd(desc, attributes, onednn_engine());
+    products.try_emplace({n, adds}, pd);
+    if (pd.scratchpad_desc().get_size() >= scratch.get_size()) scratch = pd.scratchpad_desc();
+  }
+
+  int64_t zeros_bytes() const {
+    return aligned(std::max(from.columns, to.columns) * size_of(problem.dtype));
+  }
+  int64_t workspace() const {
+    return zeros_bytes() + from.bytes() + to.bytes() + filters.bytes() +
+           aligned(static_cast<int64_t>(scratch.get_size()));
+  }
+};
+
+/// A kernel bound to memory.
+class Call {
+ public:
+  Call(const Prepared& prepared, void* const* buffers, void* workspace) : p_(prepared) {
+    const Problem& problem = p_.problem;
+    const size_t last = problem.bias ? 3 : 2;
+    const auto image = [&](size_t i, int64_t channels) {
+      return WinogradImages{static_cast<std::byte*>(buffers[i]), channels * size_of(problem.dtype)};
+    };
+    from_ = image(0, problem.filter.from());
+    to_ = image(p_.gives_filter() ? 1 : last, problem.filter.to());
+    filter_ = buffers[p_.gives_filter() ? last : 1];
+    bias_ = problem.bias ? buffers[2] : nullptr;
+    auto* next = static_cast<std::byte*>(workspace);
+    const auto take = [&](int64_t bytes) { return std::exchange(next, next + bytes); };
+    zeros_ = take(p_.zeros_bytes());
+    const auto planes = [&](const Matrices& m) {
+      return WinogradPlanes{reinterpret_cast<float*>(take(m.bytes())), m.stride()};
+    };
+    from_planes_ = planes(p_.from);
+    to_planes_ = planes(p_.to);
+    filter_planes_ = planes(p_.filters);
+    bind_products(take(0));
+  }
+
+  void run() {
+    std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
+    if (!p_.gives_filter()) {
+      over_filters([](Call& c, int64_t begin, int64_t end) {
+        winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
+                        end * kWinogradLanes, c.filter_planes_);
+      });
+    }
+    for (first_ = 0; first_ < p_.chunks.tiles; first_ += p_.chunks.size) {
+      p_.gives_filter() ? add_chunk() : run_chunk();
+    }
+    if (p_.gives_filter()) {
+      over_filters([](Call& c, int64_t begin, int64_t end) {
+        winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_, begin * kWinogradLanes,
+                                 end * kWinogradLanes, c.filter_);
+      });
+    }
+  }
+
+ private:
+  using Body = void (*)(Call&, int64_t begin, int64_t end);
+
+  void bind_products(void* scratch) {
+    for (const auto& [key, product] : p_.products) {
+      const auto& [n, adds] = key;
+      const auto arg = [&](int id, const Desc& desc, void* data) {
+        memory_.emplace_back(desc, onednn_engine(), data);
+        return dnnl_exec_arg_t{id, memory_.back().get()};
+      };
+      const bool filter = p_.gives_filter();
+      Matrices from = p_.from, to = p_.to;
+      products_[key] = {arg(DNNL_ARG_SRC, from.part(n, filter), from_planes_.data),
+                        filter ? arg(DNNL_ARG_WEIGHTS, to.part(n), to_planes_.data)
+                               : arg(DNNL_ARG_WEIGHTS, p_.filters.desc(), filter_planes_.data),
+                        filter ? arg(DNNL_ARG_DST, p_.filters.desc(), filter_planes_.data)
+                               : arg(DNNL_ARG_DST, to.part(n), to_planes_.data),
+                        arg(DNNL_ARG_SCRATCHPAD, p_.scratch, scratch)};
+    }
+  }
+
+  int64_t chunk_tiles() const { return std::min(p_.chunks.size, p_.chunks.tiles - first_); }
+
+  void over(int64_t n, Body body) {
+    struct Bound {
+      Call& call;
+      Body body;
+    } bound{*this, body};
+    parallel_for(
+        n, thread_count(0),
+        [](void* context, int64_t begin, int64_t end) {
+          const auto& b = *static_cast<Bound*>(context);
+          b.body(b.call, begin, end);
+        },
+        &bound);
+  }
+  void over_tiles(Body body) { over(chunk_tiles(), body); }
+
+  /// By whole vectors of the channels that a filter reads.
+  void over_filters(Body body) { over(p_.problem.filter.from() / kWinogradLanes, body); }
+
+  void multiply(bool adds) {
+    const std::pair key(chunk_tiles(), adds);
+    run_onednn(p_.products.at(key).get(), stream_, products_.at(key));
+  }
+
+  void transform(int64_t tile) const {
+    winograd_image(p_.problem.dtype, p_.tiles.reach(first_ + tile, from_, zeros_), p_.from.columns,
+                   from_planes_.at(tile * p_.from.columns));
+  }
+
+  void run_chunk() {
+    over_tiles([](Call& c, int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) c.transform(t);
+    });
+    multiply(false);
+    over_tiles([](Call& c, int64_t begin, int64_t end) {
+      const int64_t channels = c.p_.to.columns;
+      for (int64_t t = begin; t < end; ++t) {
+        winograd_results(c.p_.problem.dtype, c.to_planes_.at(t * channels), channels, c.bias_,
+                         c.p_.problem.relu, c.p_.tiles.given(c.first_ + t, c.to_, nullptr));
+      }
+    });
+  }
+
+  void add_chunk() {
+    over_tiles([](Call& c, int64_t begin, int64_t end) {
+      const int64_t channels = c.p_.to.columns;
+      for (int64_t t = begin; t < end; ++t) {
+        c.transform(t);
+        winograd_gradient(c.p_.problem.dtype, c.p_.tiles.given(c.first_ + t, c.to_, c.zeros_),
+                          channels, c.to_planes_.at(t * channels));
+      }
+    });
+    multiply(first_ > 0);
+  }
+
+  const Prepared& p_;
+  WinogradImages from_, to_;
+  void* filter_ = nullptr;
+  const void* bias_ = nullptr;
+  std::byte* zeros_ = nullptr;
+  WinogradPlanes from_planes_, to_planes_, filter_planes_;
+  dnnl::stream stream_{onednn_engine()};
+  std::vector<dnnl::memory> memory_;
+  std::map<std::pair<int64_t, bool>, std::vector<dnnl_exec_arg_t>> products_;
+  int64_t first_ = 0;  ///< tile of the chunk that runs
+};
+
+/// Products at 0.87 of the peak, as oneDNN 2.6.3 makes them, and what transforming a value takes
+/// besides, in f32 operations at the peak's rate: from runs of 64 to 512 channels on two cores with
+/// AVX-512. Filters have a place in every plane for every value that they have nine of.
+double predicted_seconds(const Problem& p, const Chunks& chunks, const OnednnRates& rates) {
+  constexpr double kCallSeconds = 4e-6;  // a parallel region: three a chunk, one for the filter
+  constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
+  const auto from = static_cast<double>(p.filter.from()), to = static_cast<double>(p.filter.to());
+  const auto n = static_cast<double>(chunks.tiles);
+  const double flops =
+      2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
+  const auto regions = static_cast<double>(1 + 3 * chunks.count());
+  return regions * kCallSeconds + kWinogradPlanes * flops / rates.flops;
+}
+
+void add_claim(const Kind& kind, const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
+               std::vector<Claim>& claims) {
+  const auto problem = problem_of(kind, op, epilogue, 1);
+  if (!problem) return;
+  const Prepared prepared(*problem, kind.across);
+  Claim claim = {.kernel = std::string(kind.kernel),
+                 .seconds = predicted_seconds(*problem, prepared.chunks, rates),
+                 .workspace = prepared.workspace(),
+                 .mixes_samples = kind.across && kind.gives == Gives::result};
+  for (const Value& v : op.operands) claim.operands.push_back(v.type().layout);
+  claim.results = {op.results[0].type.layout};
+  claims.push_back(std::move(claim));
+}
+
+}  // namespace
+
+std::vector<Claim> winograd_claims(const ir::Op& op, const Chain& epilogue,
+                                   const OnednnRates& rates) {
+  std::vector<Claim> claims;
+  for (const LibraryKernel& kernel : *def_of(op).kernels) {
+    const Kind* kind = kernel.place == On::cpu ? kind_named(kernel.name) : nullptr;
+    if (kind != nullptr) add_claim(*kind, op, epilogue, rates, claims);
+  }
+  return claims;
+}
+
+std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
+                                              const Chain& epilogue, int64_t batch) {
+  const Kind* kind = kind_named(kernel);
+  if (kind == nullptr) return std::nullopt;
+  const auto problem = problem_of(*kind, op, epilogue, batch);
+  if (!problem) {
+    throw DeviceError("there is no kernel '" + std::string(kernel) + "' for " + op.name);
+  }
+  auto prepared = std::make_shared<const Prepared>(*problem, kind->across);
+  LibraryBinder bind = [prepared](void* const* buffers, void* workspace) -> LibraryCall {
+    auto call = std::make_shared<Call>(*prepared, buffers, workspace);
+    return [prepared, call] { call->run(); };
+  };
+  return LibraryRoutine{std::move(bind), prepared->workspace()};
+}
+
+}  // namespace fluid

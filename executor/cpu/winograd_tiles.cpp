@@ -1,0 +1,95 @@
+#include "executor/cpu/winograd_tiles.h"
+
+#include <algorithm>
+
+namespace fluid {
+namespace {
+
+int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// From one image of a mosaic to the next: between the pixels of both there is padding for either.
+int64_t period_of(const WinogradAxis& axis) {
+  return std::max(axis.in + std::max(axis.before, axis.after), axis.out);
+}
+
+/// Tiles end where their image ends when it is the only one.
+bool lies_across(int64_t images, bool across) { return across && images > 1; }
+
+int64_t tiles_along(const WinogradAxis& axis, int64_t images, bool across) {
+  return lies_across(images, across) ? divided(images * period_of(axis), kWinogradTile)
+                                     : images * divided(axis.out, kWinogradTile);
+}
+
+}  // namespace
+
+WinogradTiles::WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x,
+                             bool may_lie_across)
+    : images_(images), y_(y), x_(x) {
+  int64_t fewest = tiles_along(y, images, false) * tiles_along(x, 1, false);
+  bool across = false;
+  for (int64_t n = 1; may_lie_across && n <= images; ++n) {
+    const int64_t tiles = tiles_along(y, divided(images, n), true) * tiles_along(x, n, true);
+    if (tiles >= fewest) continue;
+    fewest = tiles;
+    across = true;
+    across_ = n;
+  }
+  rows_ = lines(y, divided(images, across_), across);
+  columns_ = lines(x, across_, across);
+}
+
+std::vector<WinogradTiles::Line> WinogradTiles::lines(const WinogradAxis& axis, int64_t images,
+                                                      bool across) {
+  const int64_t tiles = tiles_along(axis, images, across);
+  across = lies_across(images, across);
+  const int64_t period = across ? period_of(axis) : tiles / images * kWinogradTile;
+  std::vector<Line> lines(static_cast<size_t>(tiles));
+  for (int64_t t = 0; t < tiles; ++t) {
+    Line& line = lines[static_cast<size_t>(t)];
+    const int64_t first = t * kWinogradTile;
+    for (int64_t i = 0; i < kWinogradReach; ++i) {
+      const int64_t image = (across ? first + i : first) / period;
+      const int64_t pixel = first + i - image * period - axis.before;
+      if (image < images && pixel >= 0 && pixel < axis.in)
+        line.in[static_cast<size_t>(i)] = {image, pixel};
+    }
+    for (int64_t i = 0; i < kWinogradTile; ++i) {
+      const int64_t image = (first + i) / period, pixel = (first + i) % period;
+      if (image < images && pixel < axis.out) line.out[static_cast<size_t>(i)] = {image, pixel};
+    }
+  }
+  return lines;
+}
+
+std::byte* WinogradTiles::at(const WinogradImages& images, Place y, Place x, int64_t height,
+                             int64_t width, std::byte* none) const {
+  const int64_t image = y.image * across_ + x.image;
+  if (y.pixel < 0 || x.pixel < 0 || image >= images_) return none;
+  return images.data + ((image * height + y.pixel) * width + x.pixel) * images.pixel_bytes;
+}
+
+WinogradReach WinogradTiles::reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const {
+  const auto n = static_cast<int64_t>(columns_.size());
+  const Line& row = rows_[static_cast<size_t>(tile / n)];
+  const Line& column = columns_[static_cast<size_t>(tile % n)];
+  WinogradReach pixels;
+  auto next = pixels.begin();
+  for (const Place y : row.in) {
+    for (const Place x : column.in) *next++ = at(in, y, x, y_.in, x_.in, zeros);
+  }
+  return pixels;
+}
+
+WinogradGiven WinogradTiles::given(int64_t tile, const WinogradImages& out, std::byte* none) const {
+  const auto n = static_cast<int64_t>(columns_.size());
+  const Line& row = rows_[static_cast<size_t>(tile / n)];
+  const Line& column = columns_[static_cast<size_t>(tile % n)];
+  WinogradGiven pixels;
+  auto next = pixels.begin();
+  for (const Place y : row.out) {
+    for (const Place x : column.out) *next++ = at(out, y, x, y_.out, x_.out, none);
+  }
+  return pixels;
+}
+
+}  // namespace fluid

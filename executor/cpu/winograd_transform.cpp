@@ -1,0 +1,280 @@
+#include "executor/cpu/winograd_transform.h"
+
+#include "ir/error.h"
+
+#if defined(__x86_64__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own header of vectors
+#include <immintrin.h>
+
+namespace fluid {
+namespace {
+
+#define FLUID_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c"), always_inline)) inline
+#define FLUID_AVX512_ENTRY __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c")))
+
+using Vec = __m512;
+
+FLUID_AVX512 Vec all(float x) { return _mm512_set1_ps(x); }
+FLUID_AVX512 Vec fma(float a, Vec x, Vec y) { return _mm512_fmadd_ps(all(a), x, y); }
+
+template <DType D>
+FLUID_AVX512 Vec load(const void* from, int64_t i) {
+  if constexpr (D == DType::f32) {
+    return _mm512_loadu_ps(static_cast<const float*>(from) + i);
+  } else {
+    const __m256i half = _mm256_loadu_si256(
+        reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(from) + i));
+    if constexpr (D == DType::f16) return _mm512_cvtph_ps(half);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+  }
+}
+
+/// To the nearest, ties to even; NaNs stay NaNs.
+FLUID_AVX512 __m256i to_bf16(Vec x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, quiet), 16));
+}
+
+template <DType D>
+FLUID_AVX512 void store(Vec x, void* to, int64_t i) {
+  if constexpr (D == DType::f32) {
+    _mm512_storeu_ps(static_cast<float*>(to) + i, x);
+  } else {
+    const __m256i half =
+        D == DType::f16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : to_bf16(x);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(static_cast<uint16_t*>(to) + i), half);
+  }
+}
+
+// A line of a tile times one of the matrices.
+
+FLUID_AVX512 void by_b(const Vec* d, Vec* t) {
+  t[0] = fma(4, d[0], fma(-5, d[2], d[4]));
+  const Vec even = fma(-4, d[2], d[4]), odd = fma(-4, d[1], d[3]);
+  t[1] = even + odd;
+  t[2] = even - odd;
+  const Vec outer = d[4] - d[2], twice = d[3] - d[1];
+  t[3] = fma(2, twice, outer);
+  t[4] = fma(-2, twice, outer);
+  t[5] = fma(4, d[1], fma(-5, d[3], d[5]));
+}
+
+FLUID_AVX512 void by_a(const Vec* m, Vec* y) {
+  const Vec s1 = m[1] + m[2], d1 = m[1] - m[2];
+  const Vec s2 = m[3] + m[4], d2 = m[3] - m[4];
+  y[0] = m[0] + s1 + s2;
+  y[1] = fma(2, d2, d1);
+  y[2] = fma(4, s2, s1);
+  y[3] = fma(8, d2, d1) + m[5];
+}
+
+FLUID_AVX512 void by_a_transposed(const Vec* y, Vec* m) {
+  m[0] = y[0];
+  const Vec even = y[0] + y[2], odd = y[1] + y[3];
+  m[1] = even + odd;
+  m[2] = even - odd;
+  const Vec even2 = fma(4, y[2], y[0]), odd2 = fma(8, y[3], y[1] + y[1]);
+  m[3] = even2 + odd2;
+  m[4] = even2 - odd2;
+  m[5] = y[3];
+}
+
+FLUID_AVX512 void by_g(const Vec* g, Vec* u) {
+  u[0] = all(1 / 4.f) * g[0];
+  const Vec outer = all(-1 / 6.f) * (g[0] + g[2]);
+  u[1] = fma(-1 / 6.f, g[1], outer);
+  u[2] = fma(1 / 6.f, g[1], outer);
+  const Vec outer2 = fma(1 / 24.f, g[0], all(1 / 6.f) * g[2]);
+  u[3] = fma(1 / 12.f, g[1], outer2);
+  u[4] = fma(-1 / 12.f, g[1], outer2);
+  u[5] = g[2];
+}
+
+FLUID_AVX512 void by_g_transposed(const Vec* u, Vec* g) {
+  const Vec s1 = u[1] + u[2], d1 = u[2] - u[1];
+  const Vec s2 = u[3] + u[4], d2 = u[3] - u[4];
+  g[0] = fma(1 / 4.f, u[0], fma(-1 / 6.f, s1, all(1 / 24.f) * s2));
+  g[1] = fma(1 / 6.f, d1, all(1 / 12.f) * d2);
+  g[2] = fma(-1 / 6.f, s1, fma(1 / 6.f, s2, u[5]));
+}
+
+/// M x M' of a square x of kIn lines, where kLine multiplies a line by M.
+template <int kIn, int kOut, void (*kLine)(const Vec*, Vec*)>
+FLUID_AVX512 void sandwich(const Vec* x, Vec* y) {
+  Vec half[kIn * kOut];  // transposed
+  for (int c = 0; c < kIn; ++c) {
+    Vec column[kIn], result[kOut];
+    for (int r = 0; r < kIn; ++r) column[r] = x[r * kIn + c];
+    kLine(column, result);
+    for (int r = 0; r < kOut; ++r) half[r * kIn + c] = result[r];
+  }
+  for (int r = 0; r < kOut; ++r) kLine(half + r * kIn, y + r * kOut);
+}
+
+FLUID_AVX512 void to_planes(const Vec* x, const WinogradPlanes& planes, int64_t i) {
+  for (int p = 0; p < kWinogradPlanes; ++p)
+    _mm512_storeu_ps(planes.data + p * planes.stride + i, x[p]);
+}
+
+FLUID_AVX512 void from_planes(const WinogradPlanes& planes, int64_t i, Vec* x) {
+  for (int p = 0; p < kWinogradPlanes; ++p)
+    x[p] = _mm512_loadu_ps(planes.data + p * planes.stride + i);
+}
+
+template <DType D>
+struct Transforms {
+  FLUID_AVX512_ENTRY static void image(const WinogradReach& pixels, int64_t channels,
+                                       WinogradPlanes to) {
+    for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      Vec x[36], y[36];
+      for (size_t p = 0; p < pixels.size(); ++p) x[p] = load<D>(pixels[p], i);
+      sandwich<6, 6, by_b>(x, y);
+      to_planes(y, to, i);
+    }
+  }
+
+  FLUID_AVX512_ENTRY static void gradient(const WinogradGiven& pixels, int64_t channels,
+                                          WinogradPlanes to) {
+    for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      Vec x[16], y[36];
+      for (size_t p = 0; p < pixels.size(); ++p) x[p] = load<D>(pixels[p], i);
+      sandwich<4, 6, by_a_transposed>(x, y);
+      to_planes(y, to, i);
+    }
+  }
+
+  FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
+                                         bool relu, const WinogradGiven& pixels) {
+    for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      Vec x[36], y[16];
+      from_planes(from, i, x);
+      sandwich<6, 4, by_a>(x, y);
+      const Vec added = bias != nullptr ? load<D>(bias, i) : all(0);
+      for (size_t p = 0; p < pixels.size(); ++p) {
+        if (pixels[p] == nullptr) continue;
+        const Vec sum = y[p] + added;
+        // The second operand is what comes out of a NaN.
+        store<D>(relu ? _mm512_max_ps(all(0), sum) : sum, pixels[p], i);
+      }
+    }
+  }
+
+  // A block of 16 x 16 filters: rows of 16 * 9 taps that lie side by side in memory.
+  static constexpr int64_t kRow = kWinogradLanes * 9;
+
+  FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
+                                        int64_t end, WinogradPlanes to) {
+    alignas(64) float block[kWinogradLanes * kRow];
+    // How far apart, in the block, the filters of neighbouring channels are.
+    const int64_t next_to = f.turned ? 9 : kRow, next_from = f.turned ? kRow : 9;
+    const __m512i lanes =
+        _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                           _mm512_set1_epi32(static_cast<int>(next_to)));
+    for (int64_t s = begin; s < end; s += kWinogradLanes) {
+      for (int64_t t = 0; t < f.to(); t += kWinogradLanes) {
+        const int64_t out = f.turned ? s : t, in = f.turned ? t : s;
+        for (int64_t r = 0; r < kWinogradLanes; ++r) {
+          for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
+            _mm512_store_ps(block + r * kRow + i, load<D>(w, ((out + r) * f.ins + in) * 9 + i));
+          }
+        }
+        for (int64_t c = 0; c < kWinogradLanes; ++c) {
+          Vec g[9], u[36];
+          for (int64_t tap = 0; tap < 9; ++tap) {
+            g[tap] =
+                _mm512_i32gather_ps(lanes, block + c * next_from + (f.turned ? 8 - tap : tap), 4);
+          }
+          sandwich<3, 6, by_g>(g, u);
+          to_planes(u, to, (s + c) * f.to() + t);
+        }
+      }
+    }
+  }
+
+  FLUID_AVX512_ENTRY static void filter_gradient(const WinogradFilter& f, WinogradPlanes from,
+                                                 int64_t begin, int64_t end, void* w) {
+    alignas(64) float block[kWinogradLanes * kRow];
+    const __m512i lanes =
+        _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                           _mm512_set1_epi32(static_cast<int>(kRow)));
+    for (int64_t in = begin; in < end; in += kWinogradLanes) {
+      for (int64_t out = 0; out < f.outs; out += kWinogradLanes) {
+        for (int64_t c = 0; c < kWinogradLanes; ++c) {
+          Vec m[36], g[9];
+          from_planes(from, (in + c) * f.outs + out, m);
+          sandwich<6, 3, by_g_transposed>(m, g);
+          for (int64_t tap = 0; tap < 9; ++tap) {
+            _mm512_i32scatter_ps(block + c * 9 + tap, lanes, g[tap], 4);
+          }
+        }
+        for (int64_t r = 0; r < kWinogradLanes; ++r) {
+          for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
+            store<D>(_mm512_load_ps(block + r * kRow + i), w, ((out + r) * f.ins + in) * 9 + i);
+          }
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+bool winograd_runs_here() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("f16c");
+}
+
+#define FLUID_BY_DTYPE(dtype, call)                                  \
+  switch (dtype) {                                                   \
+    case DType::f32:                                                 \
+      return Transforms<DType::f32>::call;                           \
+    case DType::bf16:                                                \
+      return Transforms<DType::bf16>::call;                          \
+    case DType::f16:                                                 \
+      return Transforms<DType::f16>::call;                           \
+    default:                                                         \
+      throw InternalError("Winograd's transforms of another dtype"); \
+  }
+
+#else
+
+namespace fluid {
+
+bool winograd_runs_here() { return false; }
+
+#define FLUID_BY_DTYPE(dtype, call) \
+  throw InternalError("Winograd's transforms on another processor")
+
+#endif
+
+void winograd_image(DType dtype, const WinogradReach& pixels, int64_t channels, WinogradPlanes to) {
+  FLUID_BY_DTYPE(dtype, image(pixels, channels, to))
+}
+
+void winograd_gradient(DType dtype, const WinogradGiven& pixels, int64_t channels,
+                       WinogradPlanes to) {
+  FLUID_BY_DTYPE(dtype, gradient(pixels, channels, to))
+}
+
+void winograd_results(DType dtype, WinogradPlanes from, int64_t channels, const void* bias,
+                      bool relu, const WinogradGiven& pixels) {
+  FLUID_BY_DTYPE(dtype, results(from, channels, bias, relu, pixels))
+}
+
+void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
+                     WinogradPlanes to) {
+  FLUID_BY_DTYPE(filter.dtype, filter(filter, w, begin, end, to))
+}
+
+void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
+                              int64_t end, void* w) {
+  FLUID_BY_DTYPE(filter.dtype, filter_gradient(filter, from, begin, end, w))
+}
+
+}  // namespace fluid

@@ -1,0 +1,203 @@
+// Convolutions by Winograd's algorithm against the ops' own definitions.
+
+#include "executor/cpu/onednn_winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "executor/cpu/winograd_tiles.h"
+#include "ops/operators.h"
+#include "tests/support/golden.h"
+#include "tests/support/library_program.h"
+
+namespace fluid {
+namespace {
+
+using testing::LibraryProgram;
+
+constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
+
+LibraryRoutine make(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
+                    int64_t batch) {
+  return winograd_kernel(kernel, op, epilogue, batch).value();
+}
+
+void put_channels_last(ir::Result& result) {
+  if (result.type.shape.size() == 4 && !result.type.shape[3].is(3)) {
+    result.type.layout = Layout{{0, 2, 3, 1}, {}};
+  }
+}
+
+// The claims for images, which are all but 3 pixels wide, with their channels last.
+std::vector<Claim> claims_of(LibraryProgram& p) {
+  for (const ir::Op* op : p.chain) {
+    for (const Value& v : op->operands) put_channels_last(v.op()->results[0]);
+    put_channels_last(const_cast<ir::Op*>(op)->results[0]);
+  }
+  return winograd_claims(*p.chain[0], p.epilogue(), kRates);
+}
+
+Tensor expected_of(LibraryProgram& p) {
+  p.graph.outputs = {{"y", p.result()}};
+  return testing::interpret(p.graph, p.feeds).outputs.at("y");
+}
+
+struct Case {
+  Shape x, w;
+  Conv2dAttrs attrs;
+};
+
+// Half precision differs in how tensors are read and written alone.
+std::vector<Case> cases(DType dtype = f32) {
+  std::vector<Case> all = {{{5, 16, 13, 13}, {16, 16, 3, 3}, {.padding = 1}},
+                           {{3, 32, 8, 9}, {16, 32, 3, 3}, {.padding = 1}},
+                           {{2, 16, 5, 7}, {48, 16, 3, 3}, {}},
+                           {{7, 16, 4, 4}, {32, 16, 3, 3}, {.padding = 1}},
+                           {{3, 16, 5, 6}, {16, 16, 3, 3}, {.padding = {2, 0, 1, 2}}},
+                           {{2, 16, 6, 2}, {16, 16, 3, 3}, {.padding = 2}}};
+  if (dtype != f32) all = {all[2]};
+  return all;
+}
+
+struct Forward : LibraryProgram {
+  Forward(const Case& c, DType type) {
+    dtype = type;
+    const Value x = feed(c.x);
+    then(conv2d(x, feed(c.w), c.attrs));
+  }
+};
+
+class Winograd : public ::testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    if (!winograd_runs_here()) GTEST_SKIP() << "the processor lacks AVX-512";
+  }
+
+  static void expect_claims(LibraryProgram& p, size_t claims) {
+    const std::vector<Claim> offered = claims_of(p);
+    EXPECT_EQ(offered.size(), claims);
+    const Tensor expected = expected_of(p);
+    for (const Claim& claim : offered) {
+      SCOPED_TRACE(claim.kernel);
+      EXPECT_GT(claim.seconds, 0);
+      testing::expect_near(testing::run_claim(p, make, claim), expected,
+                           10 * testing::library_tolerance(p.dtype) / (p.dtype == f32 ? 1 : 10));
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Winograd, ::testing::Values(f32, bf16, f16),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST_P(Winograd, Results) {
+  for (const Case& c : cases(GetParam())) {
+    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
+    Forward p(c, GetParam());
+    const Value y = p.result();
+    const Value sum = y + reshape(p.feed({c.w[0]}), Shape{c.w[0], 1, 1});
+    p.then(sum);
+    p.then(relu(sum));
+    expect_claims(p, 2);
+  }
+}
+
+TEST_P(Winograd, GradientsOfInputs) {
+  for (const Case& c : cases(GetParam())) {
+    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
+    LibraryProgram p{.dtype = GetParam()};
+    const Value dy = p.feed(Forward(c, GetParam()).result().shape());
+    p.then(conv2d_grad_input(dy, p.feed(c.w),
+                             {.padding = c.attrs.padding, .input = Type{GetParam(), c.x, {}}}));
+    expect_claims(p, 1);
+  }
+}
+
+TEST_P(Winograd, GradientsOfFilters) {
+  for (const Case& c : cases(GetParam())) {
+    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
+    LibraryProgram p{.dtype = GetParam()};
+    const Value x = p.feed(c.x), dy = p.feed(Forward(c, GetParam()).result().shape());
+    p.then(conv2d_grad_filter(x, dy,
+                              {.padding = c.attrs.padding, .filter = Type{GetParam(), c.w, {}}}));
+    expect_claims(p, 1);
+  }
+}
+
+// More tiles than are transformed at once; oneDNN's direct kernels say what is right.
+TEST_F(Winograd, ManyTiles) {
+  const Case c = {{40, 128, 13, 14}, {144, 128, 3, 3}, {.padding = 1}};
+  Forward forward(c, f32);
+  LibraryProgram for_filter;
+  const Value x = for_filter.feed(c.x), dy = for_filter.feed(forward.result().shape());
+  for_filter.then(conv2d_grad_filter(x, dy, {.padding = 1, .filter = Type{f32, c.w, {}}}));
+  for (LibraryProgram* p : {static_cast<LibraryProgram*>(&forward), &for_filter}) {
+    const std::vector<Claim> direct = onednn_claims(*p->chain[0], {}, kRates);
+    ASSERT_FALSE(direct.empty());
+    const Tensor expected = testing::run_claim(*p, onednn_kernel, direct[0]);
+    for (const Claim& claim : claims_of(*p)) {
+      SCOPED_TRACE(claim.kernel);
+      testing::expect_near(testing::run_claim(*p, make, claim), expected, 1e-3);
+    }
+  }
+}
+
+TEST_F(Winograd, OnlyWhatItCanDo) {
+  const std::vector<Case> others = {{{2, 16, 8, 8}, {16, 16, 5, 5}, {.padding = 2}},
+                                    {{2, 16, 9, 9}, {16, 16, 3, 3}, {.stride = 2}},
+                                    {{2, 16, 9, 9}, {16, 16, 3, 3}, {.dilation = 2}},
+                                    {{2, 32, 9, 9}, {32, 16, 3, 3}, {.groups = 2}},
+                                    {{2, 20, 9, 9}, {16, 20, 3, 3}, {}},
+                                    {{2, 16, 9, 9}, {20, 16, 3, 3}, {}},
+                                    {{2, 16, 9, 9}, {16, 16, 3, 3}, {.padding = 3}}};
+  for (const Case& c : others) {
+    SCOPED_TRACE(c.x.str() + " and " + c.w.str());
+    Forward p(c, f32);
+    EXPECT_TRUE(claims_of(p).empty());
+    EXPECT_THROW(make("winograd.conv2d", *p.chain[0], {}, 1), DeviceError);
+  }
+  Forward plain(cases()[0], f32);
+  EXPECT_TRUE(winograd_claims(*plain.chain[0], {}, kRates).empty());
+  Forward wide(cases()[0], f64);
+  EXPECT_TRUE(claims_of(wide).empty());
+  EXPECT_FALSE(winograd_kernel("onednn.conv2d", *plain.chain[0], {}, 1));
+}
+
+int64_t nans_in(const Tensor& t, int64_t image) {
+  const int64_t n = t.numel() / t.shape()[0];
+  int64_t nans = 0;
+  for (int64_t i = image * n; i < (image + 1) * n; ++i) nans += std::isnan(t.at(i)) ? 1 : 0;
+  return nans;
+}
+
+// A NaN shows, behind a relu too; in other samples only where the claim says so.
+TEST_F(Winograd, KeepsNansAndSamplesApart) {
+  Forward p({{2, 16, 6, 6}, {16, 16, 3, 3}, {.padding = 1}}, f32);
+  p.then(relu(p.result()));
+  Tensor& x = p.feeds.at("x0");
+  x.as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  size_t mixing = 0;
+  for (const Claim& claim : claims_of(p)) {
+    SCOPED_TRACE(claim.kernel);
+    EXPECT_TRUE(claim.keeps_nan);
+    const Tensor y = testing::run_claim(p, make, claim);
+    EXPECT_GT(nans_in(y, 0), 0);
+    if (!claim.mixes_samples) {
+      EXPECT_EQ(nans_in(y, 1), 0);
+    }
+    mixing += claim.mixes_samples ? 1 : 0;
+  }
+  EXPECT_EQ(mixing, 1u);
+}
+
+TEST(WinogradTiles, LieAcrossImagesWhereFewerDo) {
+  const WinogradAxis odd{13, 13, 1, 1}, even{16, 16, 1, 1};
+  EXPECT_EQ(WinogradTiles(64, odd, odd, false).count(), 64 * 16);
+  EXPECT_EQ(WinogradTiles(64, odd, odd, true).count(), 28 * 28);
+  EXPECT_EQ(WinogradTiles(64, even, even, true).count(), 64 * 16);
+  EXPECT_EQ(WinogradTiles(3, odd, even, true).count(), 11 * 4);
+}
+
+}  // namespace
+}  // namespace fluid

@@ -1,0 +1,38 @@
+#pragma once
+
+// Library kernels against the ops' own definitions.
+
+#include "executor/cpu/library.h"
+#include "tests/support/interpreter.h"
+
+namespace fluid::testing {
+
+/// A program of one library op and its epilogue; feeds are random.
+struct LibraryProgram {
+  ir::Program program{"library"};
+  ir::Graph& graph = program.main();
+  NamedTensors feeds;
+  std::vector<ir::Op*> chain;  ///< the op, then its epilogue
+  DType dtype = f32;
+
+  Value feed(Shape shape);
+  void then(Value v) { chain.push_back(v.op()); }
+  Chain epilogue() const { return {chain.begin() + 1, chain.end()}; }
+  /// The values that the kernel reads from outside, in its order.
+  Values inputs() const;
+  Value result() const { return chain.back()->result(); }
+};
+
+using MakeKernel = std::function<LibraryRoutine(std::string_view kernel, const ir::Op&,
+                                                const Chain& epilogue, int64_t batch)>;
+
+/// What the kernel of a claim computes of the feeds in the layouts that it asks for, run twice.
+Tensor run_claim(LibraryProgram& p, const MakeKernel& make, const Claim& claim);
+
+/// Expects what the ops are defined to give, within `tolerance` of 1 and of the value.
+void expect_near(const Tensor& result, const Tensor& expected, double tolerance);
+
+/// How far a kernel may be off, by expect_near.
+inline double library_tolerance(DType dtype) { return dtype == f32 ? 2e-5 : 2e-2; }
+
+}  // namespace fluid::testing
