@@ -349,7 +349,7 @@ TEST_F(Fluidrun, LooksAtPrograms) {
   const std::string plan = run("plan line.fir --batch 10 --kernels").output;
   EXPECT_NE(plan.find("arena"), std::string::npos);
   EXPECT_NE(plan.find("kernels: 0 of libraries"), std::string::npos) << plan;
-  EXPECT_NE(plan.find("  generated: matmul, sub, square"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("  generated: matmul x2, sub, square"), std::string::npos) << plan;
   EXPECT_NE(run("devices").output.find("cpu"), std::string::npos);
   EXPECT_EQ(run("devices --json > t.json").code, 0);
   EXPECT_EQ(run("plan line.fir --target t.json").output, run("plan line.fir").output);
