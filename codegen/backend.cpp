@@ -10,10 +10,12 @@
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/InferAlignment.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoadStoreVectorizer.h>
 
 #include <array>
 #include <charconv>
@@ -151,6 +153,10 @@ struct Backend::Impl {
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::DSEPass());
+    if (machine.gpu) {  // neighbours that a thread reads become one load
+      passes.addPass(llvm::InferAlignmentPass());
+      passes.addPass(llvm::LoadStoreVectorizerPass());
+    }
     for (llvm::Function& f : module) {
       if (!f.isDeclaration()) passes.run(f, functions);
     }

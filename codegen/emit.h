@@ -2,7 +2,7 @@
 
 // The emitter: kernel IR to LLVM IR, one class for the host CPU and for NVIDIA GPUs. A value inside
 // a vector loop is uniform (an LLVM scalar) or varying (an LLVM vector of `lanes` elements); the
-// type of the LLVM value says which. Threads of a GPU have few lanes or one: there nothing varies.
+// type of the LLVM value says which. With one lane, as many threads of a GPU have, all are uniform.
 
 #include <optional>
 #include <unordered_map>

@@ -191,6 +191,12 @@ void KernelEmitter::emit(const kir::For& loop) {
 }
 
 void KernelEmitter::serial(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
+  auto* count =
+      llvm::dyn_cast_or_null<llvm::ConstantInt>(constant_difference(loop.end, loop.begin));
+  if (count && count->isOne()) {  // a name for a number
+    vars_[loop.var] = begin;
+    return block(*loop.body);
+  }
   counted_loop(begin, end, b_.getInt64(1), [&](llvm::Value* i) {
     vars_[loop.var] = i;
     block(*loop.body);
@@ -209,6 +215,9 @@ void KernelEmitter::unrolled(const kir::For& loop, llvm::Value* begin, llvm::Val
 }
 
 llvm::Value* KernelEmitter::constant_difference(const Expr& end, const Expr& begin) {
+  if (end.op() == Scalar::add && end.args()[0].get() == begin.get() && is_constant(end.args()[1])) {
+    return b_.getInt64(static_cast<uint64_t>(end.args()[1].node().ivalue));
+  }
   auto last = as_affine(end), first = as_affine(begin);
   if (!last || !first || last->terms != first->terms) return nullptr;
   return b_.getInt64(static_cast<uint64_t>(last->offset - first->offset));

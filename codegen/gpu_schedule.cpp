@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "codegen/gpu.h"
+#include "codegen/gpu_contraction.h"
 #include "codegen/schedule_sweep.h"
 
 namespace fluid {
@@ -155,7 +156,14 @@ void choose_team(kir::Kernel& kernel) {
 }  // namespace
 
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name) {
-  KernelBuilder b(analyze_body(body), name, kGpu);
+  const Group group = analyze_body(body);
+  {
+    KernelBuilder b(group, name, kGpu);
+    if (std::optional<GpuContraction> contraction = GpuContraction::match(b)) {
+      return contraction->emit();
+    }
+  }
+  KernelBuilder b(group, name, kGpu);
   sweep(b);
   std::vector<kir::Kernel> passes = passes_of(std::move(b.kernel));
   for (kir::Kernel& kernel : passes) choose_team(kernel);

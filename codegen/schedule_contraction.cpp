@@ -35,7 +35,7 @@ std::vector<Expr> load_offsets(const Expr& body) {
 
 }  // namespace
 
-std::optional<Contraction> Contraction::match(KernelBuilder& b) {
+std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& b, Vars& rows) {
   if (b.group.parts.size() != 1) return std::nullopt;
   const GroupPart& part = b.group.parts.front();
   for (size_t i = 0; i < part.sinks.size(); ++i) {
@@ -43,20 +43,29 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
     const bool sum = s.combine == Combine::sum && is_float(s.body.dtype());
     if (s.finish || s.across || (i == 0 ? !sum : s.combine.has_value())) return std::nullopt;
   }
-  Contraction c(b);
-  c.rows_ = part.rows;
+  rows = part.rows;
+  std::vector<FlatSink> sinks;
   for (int id : part.sinks) {
-    c.sinks_.push_back(
+    sinks.push_back(
         flatten(b, id, [](const Expr& let) { return let_node(let.node().ivalue, let.dtype()); }));
-    if (!c.sinks_.back().checks.empty()) return std::nullopt;
+    if (!sinks.back().checks.empty()) return std::nullopt;
   }
-  collapse(b, c.sinks_, c.rows_);
-  const FlatSink& sum = c.sinks_.front();
-  for (const FlatSink& s : c.sinks_) {
-    if (!without(s.out, c.rows_).empty() || s.out.size() != sum.out.size()) return std::nullopt;
+  collapse(b, sinks, rows);
+  const FlatSink& sum = sinks.front();
+  for (const FlatSink& s : sinks) {
+    if (!without(s.out, rows).empty() || s.out.size() != sum.out.size()) return std::nullopt;
   }
   if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
-  if (nominal_points(b, sum.reduce) < kLeastTerms || !c.choose_vector()) return std::nullopt;
+  if (nominal_points(b, sum.reduce) < kLeastTerms) return std::nullopt;
+  return sinks;
+}
+
+std::optional<Contraction> Contraction::match(KernelBuilder& b) {
+  Contraction c(b);
+  std::optional<std::vector<FlatSink>> sinks = sum_with_maps(b, c.rows_);
+  if (!sinks) return std::nullopt;
+  c.sinks_ = *std::move(sinks);
+  if (!c.choose_vector()) return std::nullopt;
   c.choose_tiles();
   c.choose_inside();
   return c;

@@ -8,6 +8,10 @@
 
 namespace fluid {
 
+/// The group's sinks where they are one sum of at least some terms and maps of its results, element
+/// by element; null when they are not.
+std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& builder, Vars& rows);
+
 /// A sum of products whose loads are reused by several results, and maps that follow it element by
 /// element. Lanes are one variable that loads walk with stride 1; up to two result variables are
 /// cut into tiles whose results accumulate side by side, so that a load feeds several of them. A

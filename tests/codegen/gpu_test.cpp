@@ -96,6 +96,31 @@ TEST(Gpu, SumsOverEverythingTakeTwoPassesWithoutAtomics) {
   EXPECT_FALSE(has(p, "atom") || has(p, "red.global")) << p.ptx;
 }
 
+int count(const std::string& text, const std::string& word) {
+  int n = 0;
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++n;
+  return n;
+}
+
+TEST(Gpu, LoadsFeedSeveralProducts) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{matmul(source(g, "a", {2048, 512}), source(g, "b", {512, 1024}))};
+  });
+  EXPECT_EQ(p.launches.size(), 1U);
+  EXPECT_GE(count(p.ptx, "fma.rn.f32"), 4 * count(p.ptx, "ld.global")) << p.ptx;
+  EXPECT_TRUE(has(p, "ld.global.nc.v4.b32")) << p.ptx;
+}
+
+TEST(Gpu, FewResultsOfManyTermsTakeTwoPasses) {
+  const GpuProgram p = compile([](ir::Graph& g) {
+    return Values{
+        matmul(source(g, "x", {50'000, 20}), source(g, "dy", {50'000, 10}), {.transpose_a = true})};
+  });
+  ASSERT_EQ(p.launches.size(), 2U);
+  EXPECT_GE(p.launches[0].groups(1) * p.launches[0].threads, 16 * 1024);
+  EXPECT_FALSE(has(p, "atom")) << p.ptx;
+}
+
 TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
   const GpuProgram p = compile([](ir::Graph& g) {
     return Values{relu(source(g, "x", {kBatch, 1000}))};

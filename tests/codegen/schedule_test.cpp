@@ -111,6 +111,27 @@ TEST(Schedule, MatrixProducts) {
   }
 }
 
+/// Sizes at which a GPU's threads take tiles of results, or its teams share terms, in parts or not.
+TEST(Schedule, SumsOfProductsByTiles) {
+  check_program(3, [](ir::Graph& g) {
+    const Value x = input(g, "x", {kBatch, 4, 12, 12}), w = input(g, "w", {16, 4, 3, 3});
+    const Value y = conv2d(x, w), dy = input(g, "dy", {kBatch, 16, 10, 10});
+    return Values{relu(y + input(g, "b", {16, 1, 1})),
+                  conv2d_grad_input(dy, w, {.input = x.type()}),
+                  conv2d_grad_filter(x, dy, {.filter = w.type()})};
+  });
+  check_program(6, [](ir::Graph& g) {
+    const Value a = input(g, "a", {kBatch, 36}), b = input(g, "b", {36, 2048});
+    return Values{matmul(a, b) * input(g, "c", {2048})};
+  });
+  check_program(5, [](ir::Graph& g) {  // cut into parts
+    const Value x = input(g, "x", {1990, 24}), y = input(g, "y", {1990, 10});
+    const Value a = input(g, "a", {kBatch, 600}), b = input(g, "b", {16, 600});
+    return Values{input(g, "w", {24, 10}) - matmul(x, y, {.transpose_a = true}) * 0.5,
+                  tanh(matmul(a, b, {.transpose_b = true})), sum(x, {.axes = 0})};
+  });
+}
+
 TEST(Schedule, Convolutions) {
   for (int64_t stride : {1, 2}) {
     check_program(3, [&](ir::Graph& g) {
