@@ -87,6 +87,18 @@ TEST(Allocation, StepsAllocateNothing) {
   EXPECT_GT(sum, 0);
 }
 
+TEST(Allocation, RecordedStepsAllocateNothing) {
+  const Program net = linear_regression_program();
+  Executor exe(net, cpu(), {.batch = 500, .profile = ProfileOptions{.warm_up = 1, .steps = 50}});
+  const Batch batch = linear_batch(500);
+  exe.run(batch);
+  EXPECT_EQ(allocations_during([&] {
+              for (int i = 0; i < 60; ++i) exe.run(batch);
+            }),
+            0);
+  EXPECT_EQ(exe.profile().steps.at(0).times.size(), 50U);
+}
+
 Program trained_by(Program net) {
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.001});
   return net;
