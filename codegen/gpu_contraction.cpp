@@ -40,20 +40,6 @@ int64_t step_of(const Expr& load, int64_t var) {
   return affine ? std::abs(affine->coefficient(var)) : INT64_MAX;
 }
 
-/// Gives the variables the digits of `number`, the first counting fastest.
-kir::Block& unpack(KernelBuilder& b, const Expr& number,
-                   const std::vector<std::pair<int64_t, Expr>>& digits, kir::Block& out) {
-  kir::Block* at = &out;
-  Expr rest = number;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    const auto& [var, count] = digits[i];
-    const bool last = i + 1 == digits.size();
-    at = &give(*at, var, last ? rest : scalar::mod(rest, count));
-    if (!last) rest = name_value(b, scalar::floordiv(rest, count), *at);
-  }
-  return *at;
-}
-
 Expr all_of(const std::vector<Expr>& conditions) {
   Expr all;
   for (const Expr& c : conditions) all = all ? scalar::logical_and(all, c) : c;

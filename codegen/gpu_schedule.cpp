@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostThreads = 256;  // of a team: registers for all of them, and several a core
 constexpr int64_t kMostThreadsAlone = 512;  // of the only team there is
 constexpr int64_t kMostLanes = 8;
-constexpr int64_t kTypicalBatch = 1024;
+constexpr int64_t kLargeBatch = int64_t{1} << 20;
 
 /// Calls `visit` for every vector loop of a block.
 void for_each_vector_loop(const kir::Block& block,
@@ -59,12 +59,18 @@ bool has_variables(const Expr& e) {
   });
 }
 
+bool names(const Expr& e, int64_t var) {
+  return depends(e, [&](const Expr& leaf) {
+    return leaf.op() == Scalar::let || (leaf.op() == Scalar::var && leaf.node().ivalue == var);
+  });
+}
+
 /// Iterations of a loop, at most and about.
 int64_t iterations(const Expr& begin, const Expr& end) {
   if (end.op() == Scalar::min) {
     return std::min(iterations(begin, end.args()[0]), iterations(begin, end.args()[1]));
   }
-  if (!has_variables(end)) return kir::evaluate(end, kTypicalBatch);
+  if (!has_variables(end)) return kir::evaluate(end, kLargeBatch);
   const auto last = as_affine(end), first = as_affine(begin);
   if (last && first && last->terms == first->terms) return last->offset - first->offset;
   return INT64_MAX;
@@ -123,7 +129,11 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
     });
     std::function<void(const kir::Block&)> stores = [&](const kir::Block& block) {
       for (const kir::Stmt& s : block) {
-        if (auto* inner = std::get_if<kir::For>(&s)) stores(*inner->body);
+        if (auto* inner = std::get_if<kir::For>(&s)) {
+          // What numbers its variables by the loop's cannot go in vectors.
+          plain = plain && !names(inner->begin, loop.var);
+          stores(*inner->body);
+        }
         if (auto* branch = std::get_if<kir::If>(&s)) stores(*branch->body);
         auto* store = std::get_if<kir::StoreTo>(&s);
         if (store == nullptr) continue;

@@ -42,6 +42,19 @@ kir::Block& add_if(kir::Block& block, const Expr& condition) {
   return *body;
 }
 
+kir::Block& unpack(KernelBuilder& b, const Expr& number,
+                   const std::vector<std::pair<int64_t, Expr>>& digits, kir::Block& out) {
+  kir::Block* at = &out;
+  Expr rest = number;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const auto& [var, count] = digits[i];
+    const bool last = i + 1 == digits.size();
+    at = &give(*at, var, last ? rest : scalar::mod(rest, count));
+    if (!last) rest = name_value(b, scalar::floordiv(rest, count), *at);
+  }
+  return *at;
+}
+
 bool depends(const Expr& e, const std::function<bool(const Expr& leaf)>& leaf) {
   bool found = false;
   for_each_node(e, [&](const Expr& n) { found = found || (n.args().empty() && leaf(n)); });

@@ -12,6 +12,9 @@ kir::Block& add_loop(kir::Block& block, int64_t var, const Expr& begin, const Ex
 /// A loop of one iteration: gives `var` a value.
 kir::Block& give(kir::Block& block, int64_t var, const Expr& value);
 kir::Block& add_if(kir::Block& block, const Expr& condition);
+/// Gives the variables the digits of `number`, each with how many it counts, the first fastest.
+kir::Block& unpack(KernelBuilder& builder, const Expr& number,
+                   const std::vector<std::pair<int64_t, Expr>>& digits, kir::Block& block);
 
 /// Variables, and lets, that the expression depends on.
 bool depends(const Expr& e, const std::function<bool(const Expr& leaf)>& leaf);

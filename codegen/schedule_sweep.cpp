@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kMaxAccumulators = 8;  // more kept elements accumulate in memory
 constexpr double kMaxUnrolled = 32;      // copies of a loop body
+constexpr double kTeamLoop = 1024;       // iterations that keep a GPU's largest team busy
 
 int64_t round_up(double n, int64_t multiple) {
   const auto whole = static_cast<int64_t>(std::min(n, 1e12));
@@ -340,10 +341,29 @@ void Sweep::emit_row(kir::Block& out) {
   }
 }
 
+/// One loop over all combinations of `fastest` and `others`: a short one would leave a team's
+/// threads without work.
+kir::Block& Sweep::flat_loop(int64_t fastest, const Vars& others, kir::Block& out) {
+  std::vector<std::pair<int64_t, Expr>> digits = {{fastest, extent_expr(b_.extent(fastest))}};
+  Expr count = digits[0].second;
+  for (size_t i = others.size(); i-- > 0;) {
+    digits.push_back({others[i], extent_expr(b_.extent(others[i]))});
+    count = count * digits.back().second;
+  }
+  const Expr number = b_.new_var();
+  kir::Block& loop =
+      add_loop(out, number.node().ivalue, Expr::index(0), count, kir::For::Kind::vector);
+  return unpack(b_, number, digits, loop);
+}
+
 /// Loops over `vars`, the nest's vector variable innermost, short ones unrolled.
 kir::Block& Sweep::nest_loops(const Nest& nest, const Vars& vars, kir::Block& out) {
   Vars order = without(vars, {nest.vector});
   const bool vector = contains(vars, nest.vector);
+  if (b_.processor.gpu && vector && !order.empty() && !nest.array &&
+      nominal(b_.extent(nest.vector)) < kTeamLoop) {
+    return flat_loop(nest.vector, order, out);
+  }
   std::vector<kir::For::Kind> kinds(order.size(), kir::For::Kind::serial);
   double copies = 1;
   for (size_t i = order.size(); i-- > 0;) {

@@ -57,6 +57,7 @@ class Sweep {
   void emit_point(const Nest& nest, std::vector<FlatSink>& sinks, kir::Block& out);
   void emit_results(const FlatSink& sink, kir::Block& out);
   kir::Block& nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
+  kir::Block& flat_loop(int64_t fastest, const Vars& others, kir::Block& out);
   void declare(const FlatSink& sink, bool lanes, kir::Block& out);
   void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out);
   const Partial* partial_of(const FlatSink& sink) const;

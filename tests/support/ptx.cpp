@@ -44,6 +44,8 @@ std::string ptx_assembler() {
   return "";
 }
 
+std::vector<std::string> gpu_architectures() { return {"sm_80", "sm_90", "sm_100", "sm_120"}; }
+
 void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> passes,
                       const std::vector<std::string>& architectures) {
   std::set<std::string> seen;

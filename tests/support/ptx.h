@@ -10,6 +10,9 @@ namespace fluid::testing {
 /// NVIDIA's assembler for PTX: its path, or "" when there is none.
 std::string ptx_assembler();
 
+/// Those that kernels are tested for.
+std::vector<std::string> gpu_architectures();
+
 /// Expects that `assembler` takes the passes, each distinct one once, for every architecture, and
 /// that no thread needs memory of its own. What it says of a kernel names it by the kernel's name
 /// and a number. Prints how many registers they take.

@@ -1,0 +1,155 @@
+// The GPU kernels of whole training programs: valid code, and the same results as the CPU's.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <random>
+
+#include "codegen/compiler.h"
+#include "codegen/gpu.h"
+#include "codegen/schedule.h"
+#include "ir/tensor.h"
+#include "ops/program_file.h"
+#include "passes/pass.h"
+#include "tests/support/gpu_emulator.h"
+#include "tests/support/plain_target.h"
+#include "tests/support/ptx.h"
+
+namespace fluid::testing {
+namespace {
+
+/// The program after all passes, with generated kernels only.
+std::unique_ptr<ir::Program> prepared(const std::string& example, const Options& wanted) {
+  Options options = wanted;
+  options.libraries = false;
+  auto program = load_program(FLUID_BINARY_DIR "/examples/" + example + ".fluid");
+  run_passes(*program, pipeline(options), options, PlainTarget());
+  return program;
+}
+
+void for_each_group(const ir::Program& program,
+                    const std::function<void(const ir::Graph& body)>& visit) {
+  for (const auto& op : program.main().ops) {
+    if (op->name == "fused") visit(*program.find(op->attrs.get<GraphRef>("body").name));
+  }
+}
+
+AmpOptions amp(AmpLevel level, DType dtype) { return {.dtype = dtype, .level = level}; }
+
+bool all_wanted() { return std::getenv("FLUID_TEST_ALL") != nullptr; }
+
+TEST(GpuExamples, EveryKernelAssembles) {
+  const std::string assembler = ptx_assembler();
+  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
+  std::vector<kir::Kernel> kernels;
+  auto add = [&](const std::string& example, const Options& options) {
+    for_each_group(*prepared(example, options), [&](const ir::Graph& body) {
+      for (kir::Kernel& k : schedule_gpu(body, body.name)) kernels.push_back(std::move(k));
+    });
+  };
+  for (const std::string example : {"linear_regression", "mnist_fluid", "mnist_cnn"}) {
+    for (const Mode mode : {Mode::init, Mode::train, Mode::eval, Mode::predict}) {
+      add(example, {.mode = mode, .batch = 100});
+    }
+  }
+  std::vector<std::string> mixed = {"mnist_cnn"};
+  if (all_wanted()) mixed.insert(mixed.end(), {"resnet18", "alexnet_cifar10"});
+  for (const std::string& example : mixed) {
+    add(example, {.batch = 32});
+    for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
+      for (const DType dtype : {bf16, f16}) add(example, {.batch = 32, .amp = amp(level, dtype)});
+    }
+  }
+  expect_assembles(assembler, kernels, gpu_architectures());
+}
+
+/// Memory for a kernel's buffers: operands at random, the rest zero.
+std::vector<Tensor> memory_for(const kir::Kernel& kernel, int64_t batch, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> real(0.1, 2);
+  std::vector<Tensor> memory;
+  for (const kir::Buffer& b : kernel.buffers) {
+    Tensor t(f64, {b.elements.at(batch)});
+    if (b.role == kir::Buffer::Role::in) {
+      for (double& x : t.as<double>()) {
+        x = is_float(b.dtype) ? real(random) : static_cast<double>(random() % 2);
+      }
+    }
+    memory.push_back(t.cast(b.dtype));
+  }
+  return memory;
+}
+
+std::vector<void*> pointers_to(std::vector<Tensor>& memory) {
+  std::vector<void*> pointers;
+  for (Tensor& t : memory) pointers.push_back(t.data());
+  return pointers;
+}
+
+/// Of sums in another order; halves may round the other way.
+double tolerance(DType dtype) {
+  if (!is_float(dtype)) return 0;
+  return dtype == f64 ? 1e-11 : dtype == f32 ? 1e-4 : dtype == f16 ? 2e-3 : 1.6e-2;
+}
+
+void expect_equal(const kir::Kernel& kernel, const std::vector<Tensor>& cpu,
+                  const std::vector<Tensor>& gpu) {
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const kir::Buffer& b = kernel.buffers[i];
+    if (b.role != kir::Buffer::Role::out) continue;
+    for (int64_t j = 0; j < cpu[i].numel(); ++j) {
+      const double want = cpu[i].at(j), got = gpu[i].at(j);
+      if (std::isnan(want) && std::isnan(got)) continue;
+      if (want == got) continue;
+      ASSERT_NEAR(want, got, tolerance(b.dtype) * (1 + std::fabs(want)))
+          << b.name << "[" << j << "] of " << kir::print(kernel);
+    }
+  }
+}
+
+/// Every kernel of a program on the CPU and on an emulated GPU, from equal operands.
+void expect_places_agree(const std::string& example, const Options& options) {
+  SCOPED_TRACE(example);
+  const auto program = prepared(example, options);
+  Compiler compiler{CompilerOptions{}};
+  GpuEmulator emulator;
+  uint64_t seed = 0;
+  for_each_group(*program, [&](const ir::Graph& body) {
+    if (::testing::Test::HasFatalFailure()) return;
+    const int64_t batch = options.batch;
+    const kir::Kernel kernel = schedule(body, "k");
+    std::vector<Tensor> cpu = memory_for(kernel, batch, ++seed);
+    const std::vector<void*> cpu_memory = pointers_to(cpu);
+    const CompiledKernel code = compiler.compile({&kernel, 1}).at(0);
+    code.body(cpu_memory.data(), batch, 0, kir::evaluate(kernel.blocks, batch));
+    if (code.finish != nullptr) code.finish(cpu_memory.data(), batch, 0, 1);
+
+    const std::vector<kir::Kernel> passes = schedule_gpu(body, "k");
+    std::vector<Tensor> gpu = memory_for(passes.front(), batch, seed);
+    emulator.run(passes, pointers_to(gpu), batch, 1000);
+    expect_equal(kernel, cpu, gpu);
+  });
+  EXPECT_GT(seed, 0U) << "no kernels";
+}
+
+TEST(GpuExamples, KernelsComputeWhatTheCpusDo) {
+  expect_places_agree("linear_regression", {.batch = 700});
+  expect_places_agree("mnist_fluid", {.batch = 3});
+  expect_places_agree("mnist_cnn", {.batch = 3});
+  expect_places_agree("mnist_cnn", {.batch = 3, .amp = amp(AmpLevel::o1, bf16)});
+  expect_places_agree("mnist_cnn", {.batch = 3, .amp = amp(AmpLevel::o2, f16)});
+  expect_places_agree("mnist_cnn", {.mode = Mode::init, .batch = 3});
+  expect_places_agree("mnist_cnn", {.mode = Mode::eval, .batch = 3});
+}
+
+TEST(GpuExamples, KernelsOfLargeNetworksComputeWhatTheCpusDo) {
+  if (!all_wanted()) GTEST_SKIP() << "takes minutes: FLUID_TEST_ALL=1 runs it";
+  for (const std::string example : {"resnet18", "alexnet_cifar10"}) {
+    expect_places_agree(example, {.batch = 2});
+    expect_places_agree(example, {.batch = 2, .amp = amp(AmpLevel::o2, bf16)});
+  }
+}
+
+}  // namespace
+}  // namespace fluid::testing
