@@ -106,10 +106,10 @@ bool goes_along(const Expr& offset, int64_t var, int64_t lanes) {
          });
 }
 
-/// Elements that a thread takes at a time: 16 bytes of the narrowest type, where all that the
+/// Elements that a thread takes at a time: 16 bytes of the widest type, where all that the
 /// vector loops read and write lies side by side.
 int64_t choose_lanes(const kir::Kernel& kernel) {
-  int64_t narrowest = 16;
+  int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {
     return size_of(kernel.buffers[static_cast<size_t>(buffer)].dtype);
   };
@@ -117,7 +117,7 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
   bool plain = true;
   for_each_vector_loop(kernel.body, [&](const kir::For& loop) {
     auto touch = [&](const Expr& offset, int64_t buffer) {
-      if (has_variables(offset)) narrowest = std::min(narrowest, bytes(buffer));
+      if (has_variables(offset)) widest = std::max(widest, bytes(buffer));
       offsets.push_back({&loop, offset});
     };
     for_each_expr(*loop.body, [&](const Expr& root) {
@@ -144,7 +144,7 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
     stores(*loop.body);
   });
   if (!plain || offsets.empty()) return 1;
-  const int64_t lanes = std::min(16 / narrowest, kMostLanes);
+  const int64_t lanes = std::min(16 / widest, kMostLanes);
   const bool fits = std::ranges::all_of(offsets, [&](const auto& o) {
     return multiple_of(o.first->begin, lanes) && goes_along(o.second, o.first->var, lanes);
   });
