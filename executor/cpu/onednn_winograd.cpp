@@ -103,13 +103,15 @@ struct Matrices {
 
   int64_t stride() const { return rows * columns + kWinogradLanes; }
   int64_t bytes() const { return aligned(kWinogradPlanes * stride() * int64_t{sizeof(float)}); }
-  Desc desc(bool transposed = false) const { return part(rows, transposed); }
-  /// The first rows alone.
-  Desc part(int64_t first_rows, bool transposed = false) const {
-    return transposed ? Desc({kWinogradPlanes, columns, first_rows}, dnnl::memory::data_type::f32,
-                             dnnl::memory::dims{stride(), 1, columns})
-                      : Desc({kWinogradPlanes, first_rows, columns}, dnnl::memory::data_type::f32,
-                             dnnl::memory::dims{stride(), columns, 1});
+  Desc all() const { return first(rows); }
+  Desc first(int64_t n) const { return desc({n, columns}, {columns, 1}); }
+  Desc first_transposed(int64_t n) const { return desc({columns, n}, {1, columns}); }
+
+ private:
+  Desc desc(std::pair<int64_t, int64_t> extents, std::pair<int64_t, int64_t> strides) const {
+    return {{kWinogradPlanes, extents.first, extents.second},
+            dnnl::memory::data_type::f32,
+            dnnl::memory::dims{stride(), strides.first, strides.second}};
   }
 };
 
@@ -129,13 +131,21 @@ struct Chunks {
   int64_t count() const { return (tiles + size - 1) / size; }
 };
 
+/// A product of matrices in every plane.
+struct Product {
+  int64_t tiles;
+  bool adds;  ///< to what is there
+
+  auto operator<=>(const Product&) const = default;
+};
+
 /// All that does not depend on where the memory is.
 struct Prepared {
   Problem problem;
   WinogradTiles tiles;
   Chunks chunks;
   Matrices from, to, filters;
-  std::map<std::pair<int64_t, bool>, dnnl::matmul> products;  ///< by tiles, and whether they add
+  std::map<Product, dnnl::matmul::primitive_desc> products;
   Desc scratch;
 
   Prepared(const Problem& p, bool across)
@@ -146,25 +156,28 @@ struct Prepared {
         to{chunks.size, p.filter.to()},
         filters{p.filter.from(), p.filter.to()} {
     for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
-      const int64_t n = std::min(chunks.size, chunks.tiles - begin);
-      add_product(n, gives_filter() && begin > 0);
+      add({std::min(chunks.size, chunks.tiles - begin), gives_filter() && begin > 0});
     }
   }
 
   bool gives_filter() const { return problem.gives == Gives::filter_gradient; }
 
-  void add_product(int64_t n, bool adds) {
+  /// Of a product: the left matrix, the right one, the result.
+  std::array<Desc, 3> matrices(const Product& p) const {
+    if (gives_filter()) return {from.first_transposed(p.tiles), to.first(p.tiles), filters.all()};
+    return {from.first(p.tiles), filters.all(), to.first(p.tiles)};
+  }
+
+  void add(const Product& product) {
     dnnl::primitive_attr attributes = onednn_attributes({});
-    if (adds) {
+    if (product.adds) {
       dnnl::post_ops sum;
       sum.append_sum();
       attributes.set_post_ops(sum);
     }
-    const dnnl::matmul::desc desc =
-        gives_filter() ? dnnl::matmul::desc(from.part(n, true), to.part(n), filters.desc())
-                       : dnnl::matmul::desc(from.part(n), filters.desc(), to.part(n));
-    const dnnl::matmul::primitive_desc pd(desc, attributes, onednn_engine());
-    products.try_emplace({n, adds}, pd);
+    const auto [left, right, result] = matrices(product);
+    const dnnl::matmul::primitive_desc pd({left, right, result}, attributes, onednn_engine());
+    products.try_emplace(product, pd);
     if (pd.scratchpad_desc().get_size() >= scratch.get_size()) scratch = pd.scratchpad_desc();
   }
 
@@ -224,38 +237,42 @@ class Call {
  private:
   using Body = void (*)(Call&, int64_t begin, int64_t end);
 
+  struct Bound {
+    dnnl::matmul primitive;
+    std::vector<dnnl_exec_arg_t> args;
+  };
+
   void bind_products(void* scratch) {
-    for (const auto& [key, product] : p_.products) {
-      const auto& [n, adds] = key;
-      const auto arg = [&](int id, const Desc& desc, void* data) {
-        memory_.emplace_back(desc, onednn_engine(), data);
-        return dnnl_exec_arg_t{id, memory_.back().get()};
-      };
-      const bool filter = p_.gives_filter();
-      Matrices from = p_.from, to = p_.to;
-      products_[key] = {arg(DNNL_ARG_SRC, from.part(n, filter), from_planes_.data),
-                        filter ? arg(DNNL_ARG_WEIGHTS, to.part(n), to_planes_.data)
-                               : arg(DNNL_ARG_WEIGHTS, p_.filters.desc(), filter_planes_.data),
-                        filter ? arg(DNNL_ARG_DST, p_.filters.desc(), filter_planes_.data)
-                               : arg(DNNL_ARG_DST, to.part(n), to_planes_.data),
-                        arg(DNNL_ARG_SCRATCHPAD, p_.scratch, scratch)};
+    const auto arg = [&](int id, const Desc& desc, void* data) {
+      memory_.emplace_back(desc, onednn_engine(), data);
+      return dnnl_exec_arg_t{id, memory_.back().get()};
+    };
+    float* const left = from_planes_.data;
+    float* const right = p_.gives_filter() ? to_planes_.data : filter_planes_.data;
+    float* const result = p_.gives_filter() ? filter_planes_.data : to_planes_.data;
+    for (const auto& [product, pd] : p_.products) {
+      const std::array<Desc, 3> matrices = p_.matrices(product);
+      products_[product] = {
+          dnnl::matmul(pd),
+          {arg(DNNL_ARG_SRC, matrices[0], left), arg(DNNL_ARG_WEIGHTS, matrices[1], right),
+           arg(DNNL_ARG_DST, matrices[2], result), arg(DNNL_ARG_SCRATCHPAD, p_.scratch, scratch)}};
     }
   }
 
   int64_t chunk_tiles() const { return std::min(p_.chunks.size, p_.chunks.tiles - first_); }
 
   void over(int64_t n, Body body) {
-    struct Bound {
+    struct Context {
       Call& call;
       Body body;
-    } bound{*this, body};
+    } context{*this, body};
     parallel_for(
         n, thread_count(0),
         [](void* context, int64_t begin, int64_t end) {
-          const auto& b = *static_cast<Bound*>(context);
-          b.body(b.call, begin, end);
+          const auto& c = *static_cast<Context*>(context);
+          c.body(c.call, begin, end);
         },
-        &bound);
+        &context);
   }
   void over_tiles(Body body) { over(chunk_tiles(), body); }
 
@@ -263,8 +280,8 @@ class Call {
   void over_filters(Body body) { over(p_.problem.filter.from() / kWinogradLanes, body); }
 
   void multiply(bool adds) {
-    const std::pair key(chunk_tiles(), adds);
-    run_onednn(p_.products.at(key).get(), stream_, products_.at(key));
+    const Bound& product = products_.at({chunk_tiles(), adds});
+    run_onednn(product.primitive.get(), stream_, product.args);
   }
 
   void transform(int64_t tile) const {
@@ -306,7 +323,7 @@ class Call {
   WinogradPlanes from_planes_, to_planes_, filter_planes_;
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
-  std::map<std::pair<int64_t, bool>, std::vector<dnnl_exec_arg_t>> products_;
+  std::map<Product, Bound> products_;
   int64_t first_ = 0;  ///< tile of the chunk that runs
 };
 
