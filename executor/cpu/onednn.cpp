@@ -13,8 +13,6 @@
 namespace fluid {
 namespace {
 
-constexpr double kCallSeconds = 4e-6;  // entering the library and a parallel region
-
 struct Kind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
@@ -112,10 +110,10 @@ double predicted_seconds(const OnednnTask& task, const Kind& kind, const OnednnR
   for (const Type& t : task.operands) bytes += static_cast<double>(t.bytes_at(1));
   const double flops = cost.flops / efficiency(task, kind, rates.vector_lanes);
   const double rate = rates.flops * 4 / static_cast<double>(size_of(task.result.dtype));
-  double seconds = kCallSeconds + std::max(flops / rate, bytes / rates.bytes);
+  double seconds = kLibraryCallSeconds + std::max(flops / rate, bytes / rates.bytes);
   if (task.widened) {
-    seconds +=
-        kCallSeconds * static_cast<double>(task.operands.size() + 1) + 1.5 * bytes / rates.bytes;
+    seconds += kLibraryCallSeconds * static_cast<double>(task.operands.size() + 1) +
+               1.5 * bytes / rates.bytes;
   }
   return seconds;
 }
@@ -157,7 +155,7 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
   as_given.workspace = reordered.workspace();
   for (const Type& t : task->operands) as_given.operands.push_back(t.layout);
   as_given.results = {task->result.layout};
-  as_given.seconds += kCallSeconds * static_cast<double>(reordered.moves()) +
+  as_given.seconds += kLibraryCallSeconds * static_cast<double>(reordered.moves()) +
                       2 * static_cast<double>(reordered.moved_bytes) / rates.bytes;
   claims.push_back(as_given);
 }

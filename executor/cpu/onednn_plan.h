@@ -27,6 +27,9 @@ struct OnednnPlan {
   std::string implementation;
 };
 
+/// Of a prediction: entering the library and a parallel region.
+inline constexpr double kLibraryCallSeconds = 4e-6;
+
 dnnl::engine& onednn_engine();
 /// The attributes that every primitive has: memory of ours for its scratch, and the relu.
 dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue);

@@ -331,14 +331,14 @@ class Call {
 /// besides, in f32 operations at the peak's rate: from runs of 64 to 512 channels on two cores with
 /// AVX-512. Filters have a place in every plane for every value that they have nine of.
 double predicted_seconds(const Problem& p, const Chunks& chunks, const OnednnRates& rates) {
-  constexpr double kCallSeconds = 4e-6;  // a parallel region: three a chunk, one for the filter
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.from()), to = static_cast<double>(p.filter.to());
   const auto n = static_cast<double>(chunks.tiles);
   const double flops =
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
+  // Three parallel regions a chunk, one for the filter.
   const auto regions = static_cast<double>(1 + 3 * chunks.count());
-  return regions * kCallSeconds + kWinogradPlanes * flops / rates.flops;
+  return regions * kLibraryCallSeconds + kWinogradPlanes * flops / rates.flops;
 }
 
 void add_claim(const Kind& kind, const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,

@@ -61,35 +61,32 @@ std::vector<WinogradTiles::Line> WinogradTiles::lines(const WinogradAxis& axis, 
   return lines;
 }
 
-std::byte* WinogradTiles::at(const WinogradImages& images, Place y, Place x, int64_t height,
-                             int64_t width, std::byte* none) const {
-  const int64_t image = y.image * across_ + x.image;
-  if (y.pixel < 0 || x.pixel < 0 || image >= images_) return none;
-  return images.data + ((image * height + y.pixel) * width + x.pixel) * images.pixel_bytes;
+template <size_t kPlaces>
+std::array<std::byte*, kPlaces * kPlaces> WinogradTiles::pixels(
+    int64_t tile, std::array<Place, kPlaces> Line::*places, const WinogradImages& images,
+    int64_t height, int64_t width, std::byte* none) const {
+  const auto n = static_cast<int64_t>(columns_.size());
+  const Line& row = rows_[static_cast<size_t>(tile / n)];
+  const Line& column = columns_[static_cast<size_t>(tile % n)];
+  std::array<std::byte*, kPlaces * kPlaces> pixels;
+  auto next = pixels.begin();
+  for (const Place y : row.*places) {
+    for (const Place x : column.*places) {
+      const int64_t image = y.image * across_ + x.image;
+      const bool there = y.pixel >= 0 && x.pixel >= 0 && image < images_;
+      const int64_t pixel = (image * height + y.pixel) * width + x.pixel;
+      *next++ = there ? images.data + pixel * images.pixel_bytes : none;
+    }
+  }
+  return pixels;
 }
 
 WinogradReach WinogradTiles::reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const {
-  const auto n = static_cast<int64_t>(columns_.size());
-  const Line& row = rows_[static_cast<size_t>(tile / n)];
-  const Line& column = columns_[static_cast<size_t>(tile % n)];
-  WinogradReach pixels;
-  auto next = pixels.begin();
-  for (const Place y : row.in) {
-    for (const Place x : column.in) *next++ = at(in, y, x, y_.in, x_.in, zeros);
-  }
-  return pixels;
+  return pixels(tile, &Line::in, in, y_.in, x_.in, zeros);
 }
 
 WinogradGiven WinogradTiles::given(int64_t tile, const WinogradImages& out, std::byte* none) const {
-  const auto n = static_cast<int64_t>(columns_.size());
-  const Line& row = rows_[static_cast<size_t>(tile / n)];
-  const Line& column = columns_[static_cast<size_t>(tile % n)];
-  WinogradGiven pixels;
-  auto next = pixels.begin();
-  for (const Place y : row.out) {
-    for (const Place x : column.out) *next++ = at(out, y, x, y_.out, x_.out, none);
-  }
-  return pixels;
+  return pixels(tile, &Line::out, out, y_.out, x_.out, none);
 }
 
 }  // namespace fluid

@@ -32,7 +32,7 @@ class WinogradTiles {
 
   /// The pixels of `in` that a tile depends on; `zeros` stands for padding.
   WinogradReach reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
-  /// The pixels of `out` that a tile gives; null where it gives none.
+  /// The pixels of `out` that a tile gives; `none` where it gives none.
   WinogradGiven given(int64_t tile, const WinogradImages& out, std::byte* none) const;
 
  private:
@@ -45,8 +45,13 @@ class WinogradTiles {
     std::array<Place, kWinogradTile> out;
   };
   static std::vector<Line> lines(const WinogradAxis& axis, int64_t images, bool across);
-  std::byte* at(const WinogradImages& images, Place y, Place x, int64_t height, int64_t width,
-                std::byte* none) const;
+  /// The addresses of a tile's places in `images` of height x width; `none` where there is no
+  /// pixel.
+  template <size_t kPlaces>
+  std::array<std::byte*, kPlaces * kPlaces> pixels(int64_t tile,
+                                                   std::array<Place, kPlaces> Line::*places,
+                                                   const WinogradImages& images, int64_t height,
+                                                   int64_t width, std::byte* none) const;
 
   int64_t images_;
   WinogradAxis y_, x_;

@@ -128,24 +128,26 @@ FLUID_AVX512 void from_planes(const WinogradPlanes& planes, int64_t i, Vec* x) {
 
 template <DType D>
 struct Transforms {
-  FLUID_AVX512_ENTRY static void image(const WinogradReach& pixels, int64_t channels,
-                                       WinogradPlanes to) {
+  /// A square of pixels of kSide lines, times the matrix that kLine multiplies by.
+  template <int kSide, void (*kLine)(const Vec*, Vec*), size_t kPixels>
+  FLUID_AVX512 static void square(const std::array<std::byte*, kPixels>& pixels, int64_t channels,
+                                  WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
-      Vec x[36], y[36];
-      for (size_t p = 0; p < pixels.size(); ++p) x[p] = load<D>(pixels[p], i);
-      sandwich<6, 6, by_b>(x, y);
+      Vec x[kPixels], y[kWinogradPlanes];
+      for (size_t p = 0; p < kPixels; ++p) x[p] = load<D>(pixels[p], i);
+      sandwich<kSide, kWinogradReach, kLine>(x, y);
       to_planes(y, to, i);
     }
   }
 
+  FLUID_AVX512_ENTRY static void image(const WinogradReach& pixels, int64_t channels,
+                                       WinogradPlanes to) {
+    square<kWinogradReach, by_b>(pixels, channels, to);
+  }
+
   FLUID_AVX512_ENTRY static void gradient(const WinogradGiven& pixels, int64_t channels,
                                           WinogradPlanes to) {
-    for (int64_t i = 0; i < channels; i += kWinogradLanes) {
-      Vec x[16], y[36];
-      for (size_t p = 0; p < pixels.size(); ++p) x[p] = load<D>(pixels[p], i);
-      sandwich<4, 6, by_a_transposed>(x, y);
-      to_planes(y, to, i);
-    }
+    square<kWinogradTile, by_a_transposed>(pixels, channels, to);
   }
 
   FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
