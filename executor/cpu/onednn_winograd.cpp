@@ -48,13 +48,13 @@ bool is_image(const Type& t) {
 /// gives.
 struct Problem {
   Gives gives;
-  DType dtype;
+  WinogradForm form;
   int64_t images;
   WinogradAxis y, x;
   WinogradFilter filter;
   bool bias, relu;
 
-  WinogradTiles tiles(bool across) const { return {images, y, x, across}; }
+  WinogradTiles tiles(bool across) const { return {images, y, x, form.reach(), across}; }
 };
 
 WinogradAxis axis_of(const WindowAxis& window, const Dim& in, const Dim& out, bool turned) {
@@ -64,8 +64,9 @@ WinogradAxis axis_of(const WindowAxis& window, const Dim& in, const Dim& out, bo
 }
 
 bool fits(const WindowAxis& window) {
-  return window.kernel == 3 && window.stride == 1 && window.dilation == 1 && window.before < 3 &&
-         window.after < 3;
+  const bool taps = window.kernel == 3 || window.kernel == 5;
+  return taps && window.stride == 1 && window.dilation == 1 && window.before < window.kernel &&
+         window.after < window.kernel;
 }
 
 std::optional<Problem> problem_of(const Kind& kind, const ir::Op& op, const Chain& chain,
@@ -82,34 +83,34 @@ std::optional<Problem> problem_of(const Kind& kind, const ir::Op& op, const Chai
       kind.gives == Gives::result ? task->result : task->operands[gives_filter ? 1 : 0];
   if (!is_image(in) || !is_image(out) || w.layout) return std::nullopt;
   const Window2d window = window_of(op.attrs, w.shape[2].size, w.shape[3].size);
-  if (!fits(window.y) || !fits(window.x) || op.attrs.get<int64_t>("groups") != 1) {
-    return std::nullopt;
-  }
+  if (!fits(window.y) || !fits(window.x) || window.y.kernel != window.x.kernel) return std::nullopt;
+  if (op.attrs.get<int64_t>("groups") != 1) return std::nullopt;
+  const WinogradForm form{dtype, static_cast<int>(window.y.kernel)};
   const bool turned = kind.gives == Gives::input_gradient;
   return Problem{.gives = kind.gives,
-                 .dtype = dtype,
+                 .form = form,
                  .images = in.shape[0].size,
                  .y = axis_of(window.y, in.shape[2], out.shape[2], turned),
                  .x = axis_of(window.x, in.shape[3], out.shape[3], turned),
-                 .filter = {dtype, w.shape[0].size, w.shape[1].size, turned},
+                 .filter = {form, w.shape[0].size, w.shape[1].size, turned},
                  .bias = task->epilogue.bias.has_value(),
                  .relu = task->epilogue.relu};
 }
 
-/// A matrix a plane. A line more than its rows lies between planes, so that the 36 stores of a
+/// A matrix a plane. A line more than its rows lies between planes, so that the stores of a
 /// vector do not fall into the same set of the cache.
 struct Matrices {
-  int64_t rows, columns;
+  int64_t planes, rows, columns;
 
   int64_t stride() const { return rows * columns + kWinogradLanes; }
-  int64_t bytes() const { return aligned(kWinogradPlanes * stride() * int64_t{sizeof(float)}); }
+  int64_t bytes() const { return aligned(planes * stride() * int64_t{sizeof(float)}); }
   Desc all() const { return first(rows); }
   Desc first(int64_t n) const { return desc({n, columns}, {columns, 1}); }
   Desc first_transposed(int64_t n) const { return desc({columns, n}, {1, columns}); }
 
  private:
   Desc desc(std::pair<int64_t, int64_t> extents, std::pair<int64_t, int64_t> strides) const {
-    return {{kWinogradPlanes, extents.first, extents.second},
+    return {{planes, extents.first, extents.second},
             dnnl::memory::data_type::f32,
             dnnl::memory::dims{stride(), strides.first, strides.second}};
   }
@@ -122,8 +123,8 @@ constexpr int64_t kChunkBytes = 8 << 20;
 struct Chunks {
   int64_t tiles, size;
 
-  Chunks(int64_t tiles, int64_t channels) : tiles(tiles) {
-    const int64_t tile_bytes = kWinogradPlanes * channels * int64_t{sizeof(float)};
+  Chunks(int64_t tiles, int64_t values_a_tile) : tiles(tiles) {
+    const int64_t tile_bytes = values_a_tile * int64_t{sizeof(float)};
     const int64_t most = std::max<int64_t>(kChunkBytes / tile_bytes, 32);
     const int64_t n = (tiles + most - 1) / most;
     size = (tiles + n - 1) / n;
@@ -151,10 +152,10 @@ struct Prepared {
   Prepared(const Problem& p, bool across)
       : problem(p),
         tiles(p.tiles(across)),
-        chunks(tiles.count(), p.filter.from() + p.filter.to()),
-        from{chunks.size, p.filter.from()},
-        to{chunks.size, p.filter.to()},
-        filters{p.filter.from(), p.filter.to()} {
+        chunks(tiles.count(), p.form.planes() * (p.filter.from() + p.filter.to())),
+        from{p.form.planes(), chunks.size, p.filter.from()},
+        to{p.form.planes(), chunks.size, p.filter.to()},
+        filters{p.form.planes(), p.filter.from(), p.filter.to()} {
     for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
       add({std::min(chunks.size, chunks.tiles - begin), gives_filter() && begin > 0});
     }
@@ -182,7 +183,7 @@ struct Prepared {
   }
 
   int64_t zeros_bytes() const {
-    return aligned(std::max(from.columns, to.columns) * size_of(problem.dtype));
+    return aligned(std::max(from.columns, to.columns) * size_of(problem.form.dtype));
   }
   int64_t workspace() const {
     return zeros_bytes() + from.bytes() + to.bytes() + filters.bytes() +
@@ -197,7 +198,8 @@ class Call {
     const Problem& problem = p_.problem;
     const size_t last = problem.bias ? 3 : 2;
     const auto image = [&](size_t i, int64_t channels) {
-      return WinogradImages{static_cast<std::byte*>(buffers[i]), channels * size_of(problem.dtype)};
+      return WinogradImages{static_cast<std::byte*>(buffers[i]),
+                            channels * size_of(problem.form.dtype)};
     };
     from_ = image(0, problem.filter.from());
     to_ = image(p_.gives_filter() ? 1 : last, problem.filter.to());
@@ -285,7 +287,7 @@ class Call {
   }
 
   void transform(int64_t tile) const {
-    winograd_image(p_.problem.dtype, p_.tiles.reach(first_ + tile, from_, zeros_), p_.from.columns,
+    winograd_image(p_.problem.form, p_.tiles.reach(first_ + tile, from_, zeros_), p_.from.columns,
                    from_planes_.at(tile * p_.from.columns));
   }
 
@@ -297,7 +299,7 @@ class Call {
     over_tiles([](Call& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
-        winograd_results(c.p_.problem.dtype, c.to_planes_.at(t * channels), channels, c.bias_,
+        winograd_results(c.p_.problem.form, c.to_planes_.at(t * channels), channels, c.bias_,
                          c.p_.problem.relu, c.p_.tiles.given(c.first_ + t, c.to_, nullptr));
       }
     });
@@ -308,7 +310,7 @@ class Call {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
         c.transform(t);
-        winograd_gradient(c.p_.problem.dtype, c.p_.tiles.given(c.first_ + t, c.to_, c.zeros_),
+        winograd_gradient(c.p_.problem.form, c.p_.tiles.given(c.first_ + t, c.to_, c.zeros_),
                           channels, c.to_planes_.at(t * channels));
       }
     });
@@ -338,7 +340,7 @@ double predicted_seconds(const Problem& p, const Chunks& chunks, const OnednnRat
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
   // Three parallel regions a chunk, one for the filter.
   const auto regions = static_cast<double>(1 + 3 * chunks.count());
-  return regions * kLibraryCallSeconds + kWinogradPlanes * flops / rates.flops;
+  return regions * kLibraryCallSeconds + p.form.planes() * flops / rates.flops;
 }
 
 void add_claim(const Kind& kind, const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,

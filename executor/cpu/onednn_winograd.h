@@ -1,8 +1,8 @@
 #pragma once
 
-// Convolutions with 3x3 filters and a stride of 1 by Winograd's algorithm (winograd_transform.h),
-// in f32 whatever the dtype of the tensors; oneDNN multiplies the matrices. Images have their
-// channels innermost, filters are plain, and channels come in multiples of 16.
+// Convolutions with 3x3 and 5x5 filters and a stride of 1 by Winograd's algorithm
+// (winograd_transform.h), in f32 whatever the dtype of the tensors; oneDNN multiplies the matrices.
+// Images have their channels innermost, filters are plain, and channels come in multiples of 16.
 
 #include <memory>
 

@@ -1,6 +1,7 @@
 #include "executor/cpu/winograd_tiles.h"
 
 #include <algorithm>
+#include <span>
 
 namespace fluid {
 namespace {
@@ -23,8 +24,8 @@ int64_t tiles_along(const WinogradAxis& axis, int64_t images, bool across) {
 }  // namespace
 
 WinogradTiles::WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x,
-                             bool may_lie_across)
-    : images_(images), y_(y), x_(x) {
+                             int reach, bool may_lie_across)
+    : images_(images), y_(y), x_(x), reach_(static_cast<size_t>(reach)) {
   int64_t fewest = tiles_along(y, images, false) * tiles_along(x, 1, false);
   bool across = false;
   for (int64_t n = 1; may_lie_across && n <= images; ++n) {
@@ -47,7 +48,7 @@ std::vector<WinogradTiles::Line> WinogradTiles::lines(const WinogradAxis& axis, 
   for (int64_t t = 0; t < tiles; ++t) {
     Line& line = lines[static_cast<size_t>(t)];
     const int64_t first = t * kWinogradTile;
-    for (int64_t i = 0; i < kWinogradReach; ++i) {
+    for (int64_t i = 0; i < kWinogradMostReach; ++i) {
       const int64_t image = (across ? first + i : first) / period;
       const int64_t pixel = first + i - image * period - axis.before;
       if (image < images && pixel >= 0 && pixel < axis.in)
@@ -61,32 +62,32 @@ std::vector<WinogradTiles::Line> WinogradTiles::lines(const WinogradAxis& axis, 
   return lines;
 }
 
-template <size_t kPlaces>
-std::array<std::byte*, kPlaces * kPlaces> WinogradTiles::pixels(
-    int64_t tile, std::array<Place, kPlaces> Line::*places, const WinogradImages& images,
-    int64_t height, int64_t width, std::byte* none) const {
+template <size_t kMost>
+void WinogradTiles::pixels(int64_t tile, std::array<Place, kMost> Line::*places, size_t side,
+                           const Pixels& of, std::byte** addresses) const {
   const auto n = static_cast<int64_t>(columns_.size());
   const Line& row = rows_[static_cast<size_t>(tile / n)];
   const Line& column = columns_[static_cast<size_t>(tile % n)];
-  std::array<std::byte*, kPlaces * kPlaces> pixels;
-  auto next = pixels.begin();
-  for (const Place y : row.*places) {
-    for (const Place x : column.*places) {
+  for (const Place y : std::span(row.*places).first(side)) {
+    for (const Place x : std::span(column.*places).first(side)) {
       const int64_t image = y.image * across_ + x.image;
       const bool there = y.pixel >= 0 && x.pixel >= 0 && image < images_;
-      const int64_t pixel = (image * height + y.pixel) * width + x.pixel;
-      *next++ = there ? images.data + pixel * images.pixel_bytes : none;
+      const int64_t pixel = (image * of.height + y.pixel) * of.width + x.pixel;
+      *addresses++ = there ? of.images.data + pixel * of.images.pixel_bytes : of.none;
     }
   }
-  return pixels;
 }
 
 WinogradReach WinogradTiles::reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const {
-  return pixels(tile, &Line::in, in, y_.in, x_.in, zeros);
+  WinogradReach addresses{};
+  pixels(tile, &Line::in, reach_, {in, y_.in, x_.in, zeros}, addresses.data());
+  return addresses;
 }
 
 WinogradGiven WinogradTiles::given(int64_t tile, const WinogradImages& out, std::byte* none) const {
-  return pixels(tile, &Line::out, out, y_.out, x_.out, none);
+  WinogradGiven addresses;
+  pixels(tile, &Line::out, kWinogradTile, {out, y_.out, x_.out, none}, addresses.data());
+  return addresses;
 }
 
 }  // namespace fluid

@@ -6,7 +6,7 @@
 
 namespace fluid {
 
-/// One axis of a convolution with three taps and a stride of 1.
+/// One axis of a convolution with a stride of 1.
 struct WinogradAxis {
   int64_t in = 0, out = 0;        ///< pixels
   int64_t before = 0, after = 0;  ///< padding
@@ -26,7 +26,8 @@ struct WinogradImages {
 /// images of 13 x 13 take 784 tiles across and 1024 otherwise.
 class WinogradTiles {
  public:
-  WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, bool may_lie_across);
+  WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, int reach,
+                bool may_lie_across);
 
   int64_t count() const { return static_cast<int64_t>(rows_.size() * columns_.size()); }
 
@@ -41,20 +42,23 @@ class WinogradTiles {
     int64_t pixel = -1;  ///< none when negative
   };
   struct Line {
-    std::array<Place, kWinogradReach> in;
+    std::array<Place, kWinogradMostReach> in;
     std::array<Place, kWinogradTile> out;
   };
   static std::vector<Line> lines(const WinogradAxis& axis, int64_t images, bool across);
-  /// The addresses of a tile's places in `images` of height x width; `none` where there is no
-  /// pixel.
-  template <size_t kPlaces>
-  std::array<std::byte*, kPlaces * kPlaces> pixels(int64_t tile,
-                                                   std::array<Place, kPlaces> Line::*places,
-                                                   const WinogradImages& images, int64_t height,
-                                                   int64_t width, std::byte* none) const;
+  struct Pixels {
+    const WinogradImages& images;
+    int64_t height, width;
+    std::byte* none;  ///< stands for what lies outside
+  };
+  /// The addresses of `side` x `side` places of a tile.
+  template <size_t kMost>
+  void pixels(int64_t tile, std::array<Place, kMost> Line::*places, size_t side, const Pixels& of,
+              std::byte** addresses) const;
 
   int64_t images_;
   WinogradAxis y_, x_;
+  size_t reach_;        ///< pixels along an axis that a tile depends on
   int64_t across_ = 1;  ///< images in a row
   std::vector<Line> rows_, columns_;
 };

@@ -51,57 +51,111 @@ FLUID_AVX512 void store(Vec x, void* to, int64_t i) {
   }
 }
 
-// A line of a tile times one of the matrices.
-
-FLUID_AVX512 void by_b(const Vec* d, Vec* t) {
-  t[0] = fma(4, d[0], fma(-5, d[2], d[4]));
-  const Vec even = fma(-4, d[2], d[4]), odd = fma(-4, d[1], d[3]);
-  t[1] = even + odd;
-  t[2] = even - odd;
-  const Vec outer = d[4] - d[2], twice = d[3] - d[1];
-  t[3] = fma(2, twice, outer);
-  t[4] = fma(-2, twice, outer);
-  t[5] = fma(4, d[1], fma(-5, d[3], d[5]));
+/// What the points p and -p give, of the even and the odd powers' sums.
+FLUID_AVX512 void both(Vec even, Vec odd, Vec* to) {
+  to[0] = even + odd;
+  to[1] = even - odd;
 }
 
-FLUID_AVX512 void by_a(const Vec* m, Vec* y) {
-  const Vec s1 = m[1] + m[2], d1 = m[1] - m[2];
-  const Vec s2 = m[3] + m[4], d2 = m[3] - m[4];
-  y[0] = m[0] + s1 + s2;
-  y[1] = fma(2, d2, d1);
-  y[2] = fma(4, s2, s1);
-  y[3] = fma(8, d2, d1) + m[5];
-}
+/// A line of a tile times one of the matrices.
+template <int kTaps>
+struct Line;
 
-FLUID_AVX512 void by_a_transposed(const Vec* y, Vec* m) {
-  m[0] = y[0];
-  const Vec even = y[0] + y[2], odd = y[1] + y[3];
-  m[1] = even + odd;
-  m[2] = even - odd;
-  const Vec even2 = fma(4, y[2], y[0]), odd2 = fma(8, y[3], y[1] + y[1]);
-  m[3] = even2 + odd2;
-  m[4] = even2 - odd2;
-  m[5] = y[3];
-}
+template <>
+struct Line<3> {
+  FLUID_AVX512 static void by_b(const Vec* d, Vec* t) {
+    t[0] = fma(4, d[0], fma(-5, d[2], d[4]));
+    const Vec even = fma(-4, d[2], d[4]), odd = fma(-4, d[1], d[3]);
+    both(even, odd, t + 1);
+    const Vec outer = d[4] - d[2], twice = d[3] - d[1];
+    both(outer, twice + twice, t + 3);
+    t[5] = fma(4, d[1], fma(-5, d[3], d[5]));
+  }
 
-FLUID_AVX512 void by_g(const Vec* g, Vec* u) {
-  u[0] = all(1 / 4.f) * g[0];
-  const Vec outer = all(-1 / 6.f) * (g[0] + g[2]);
-  u[1] = fma(-1 / 6.f, g[1], outer);
-  u[2] = fma(1 / 6.f, g[1], outer);
-  const Vec outer2 = fma(1 / 24.f, g[0], all(1 / 6.f) * g[2]);
-  u[3] = fma(1 / 12.f, g[1], outer2);
-  u[4] = fma(-1 / 12.f, g[1], outer2);
-  u[5] = g[2];
-}
+  FLUID_AVX512 static void by_a(const Vec* m, Vec* y) {
+    const Vec s1 = m[1] + m[2], d1 = m[1] - m[2];
+    const Vec s2 = m[3] + m[4], d2 = m[3] - m[4];
+    y[0] = m[0] + s1 + s2;
+    y[1] = fma(2, d2, d1);
+    y[2] = fma(4, s2, s1);
+    y[3] = fma(8, d2, d1) + m[5];
+  }
 
-FLUID_AVX512 void by_g_transposed(const Vec* u, Vec* g) {
-  const Vec s1 = u[1] + u[2], d1 = u[2] - u[1];
-  const Vec s2 = u[3] + u[4], d2 = u[3] - u[4];
-  g[0] = fma(1 / 4.f, u[0], fma(-1 / 6.f, s1, all(1 / 24.f) * s2));
-  g[1] = fma(1 / 6.f, d1, all(1 / 12.f) * d2);
-  g[2] = fma(-1 / 6.f, s1, fma(1 / 6.f, s2, u[5]));
-}
+  FLUID_AVX512 static void by_a_transposed(const Vec* y, Vec* m) {
+    m[0] = y[0];
+    both(y[0] + y[2], y[1] + y[3], m + 1);
+    both(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
+    m[5] = y[3];
+  }
+
+  FLUID_AVX512 static void by_g(const Vec* g, Vec* u) {
+    u[0] = all(1 / 4.f) * g[0];
+    const Vec outer = all(-1 / 6.f) * (g[0] + g[2]);
+    both(outer, all(-1 / 6.f) * g[1], u + 1);
+    const Vec outer2 = fma(1 / 24.f, g[0], all(1 / 6.f) * g[2]);
+    both(outer2, all(1 / 12.f) * g[1], u + 3);
+    u[5] = g[2];
+  }
+
+  FLUID_AVX512 static void by_g_transposed(const Vec* u, Vec* g) {
+    const Vec s1 = u[1] + u[2], d1 = u[2] - u[1];
+    const Vec s2 = u[3] + u[4], d2 = u[3] - u[4];
+    g[0] = fma(1 / 4.f, u[0], fma(-1 / 6.f, s1, all(1 / 24.f) * s2));
+    g[1] = fma(1 / 6.f, d1, all(1 / 12.f) * d2);
+    g[2] = fma(-1 / 6.f, s1, fma(1 / 6.f, s2, u[5]));
+  }
+};
+
+template <>
+struct Line<5> {
+  FLUID_AVX512 static void by_b(const Vec* d, Vec* t) {
+    t[0] = fma(21 / 4.f, d[4] - d[2], d[0] - d[6]);
+    both(fma(-17 / 4.f, d[4], d[2] + d[6]), fma(-17 / 4.f, d[3], d[1] + d[5]), t + 1);
+    both(fma(1 / 4.f, d[2], fma(-5 / 4.f, d[4], d[6])),
+         fma(1 / 2.f, d[1], fma(-5 / 2.f, d[3], d[5] + d[5])), t + 3);
+    both(fma(4, d[2], fma(-5, d[4], d[6])), fma(2, d[1], fma(-5 / 2.f, d[3], all(1 / 2.f) * d[5])),
+         t + 5);
+    t[7] = fma(21 / 4.f, d[3] - d[5], d[7] - d[1]);
+  }
+
+  FLUID_AVX512 static void by_a(const Vec* m, Vec* y) {
+    const Vec s1 = m[1] + m[2], s2 = m[3] + m[4], s3 = m[5] + m[6];
+    const Vec d1 = m[1] - m[2], d2 = m[3] - m[4], d3 = m[5] - m[6];
+    y[0] = m[0] + s1 + s2 + s3;
+    y[1] = fma(2, d2, fma(1 / 2.f, d3, d1));
+    y[2] = fma(4, s2, fma(1 / 4.f, s3, s1));
+    y[3] = fma(8, d2, fma(1 / 8.f, d3, d1)) + m[7];
+  }
+
+  FLUID_AVX512 static void by_a_transposed(const Vec* y, Vec* m) {
+    m[0] = y[0];
+    both(y[0] + y[2], y[1] + y[3], m + 1);
+    both(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
+    both(fma(1 / 4.f, y[2], y[0]), fma(1 / 8.f, y[3], all(1 / 2.f) * y[1]), m + 5);
+    m[7] = y[3];
+  }
+
+  FLUID_AVX512 static void by_g(const Vec* g, Vec* u) {
+    u[0] = g[0];
+    both(all(-2 / 9.f) * (g[0] + g[2] + g[4]), all(-2 / 9.f) * (g[1] + g[3]), u + 1);
+    both(all(1 / 90.f) * fma(16, g[4], fma(4, g[2], g[0])), all(1 / 45.f) * fma(4, g[3], g[1]),
+         u + 3);
+    both(all(32 / 45.f) * fma(1 / 16.f, g[4], fma(1 / 4.f, g[2], g[0])),
+         all(16 / 45.f) * fma(1 / 4.f, g[3], g[1]), u + 5);
+    u[7] = g[4];
+  }
+
+  FLUID_AVX512 static void by_g_transposed(const Vec* u, Vec* g) {
+    const Vec s1 = all(-2 / 9.f) * (u[1] + u[2]), d1 = all(-2 / 9.f) * (u[1] - u[2]);
+    const Vec s2 = all(1 / 90.f) * (u[3] + u[4]), d2 = all(1 / 90.f) * (u[3] - u[4]);
+    const Vec s3 = all(32 / 45.f) * (u[5] + u[6]), d3 = all(32 / 45.f) * (u[5] - u[6]);
+    g[0] = u[0] + s1 + s2 + s3;
+    g[1] = fma(2, d2, fma(1 / 2.f, d3, d1));
+    g[2] = fma(4, s2, fma(1 / 4.f, s3, s1));
+    g[3] = fma(8, d2, fma(1 / 8.f, d3, d1));
+    g[4] = fma(16, s2, fma(1 / 16.f, s3, s1)) + u[7];
+  }
+};
 
 /// M x M' of a square x of kIn lines, where kLine multiplies a line by M.
 template <int kIn, int kOut, void (*kLine)(const Vec*, Vec*)>
@@ -116,46 +170,49 @@ FLUID_AVX512 void sandwich(const Vec* x, Vec* y) {
   for (int r = 0; r < kOut; ++r) kLine(half + r * kIn, y + r * kOut);
 }
 
+template <int kPlanes>
 FLUID_AVX512 void to_planes(const Vec* x, const WinogradPlanes& planes, int64_t i) {
-  for (int p = 0; p < kWinogradPlanes; ++p)
-    _mm512_storeu_ps(planes.data + p * planes.stride + i, x[p]);
+  for (int p = 0; p < kPlanes; ++p) _mm512_storeu_ps(planes.data + p * planes.stride + i, x[p]);
 }
 
+template <int kPlanes>
 FLUID_AVX512 void from_planes(const WinogradPlanes& planes, int64_t i, Vec* x) {
-  for (int p = 0; p < kWinogradPlanes; ++p)
-    x[p] = _mm512_loadu_ps(planes.data + p * planes.stride + i);
+  for (int p = 0; p < kPlanes; ++p) x[p] = _mm512_loadu_ps(planes.data + p * planes.stride + i);
 }
 
-template <DType D>
+template <DType D, int kTaps>
 struct Transforms {
+  using L = Line<kTaps>;
+  static constexpr int kReach = kWinogradTile + kTaps - 1, kPlanes = kReach * kReach;
+  static constexpr int kArea = kTaps * kTaps;
+
   /// A square of pixels of kSide lines, times the matrix that kLine multiplies by.
-  template <int kSide, void (*kLine)(const Vec*, Vec*), size_t kPixels>
-  FLUID_AVX512 static void square(const std::array<std::byte*, kPixels>& pixels, int64_t channels,
-                                  WinogradPlanes to) {
+  template <int kSide, void (*kLine)(const Vec*, Vec*)>
+  FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
-      Vec x[kPixels], y[kWinogradPlanes];
-      for (size_t p = 0; p < kPixels; ++p) x[p] = load<D>(pixels[p], i);
-      sandwich<kSide, kWinogradReach, kLine>(x, y);
-      to_planes(y, to, i);
+      Vec x[kSide * kSide], y[kPlanes];
+      for (int p = 0; p < kSide * kSide; ++p) x[p] = load<D>(pixels[p], i);
+      sandwich<kSide, kReach, kLine>(x, y);
+      to_planes<kPlanes>(y, to, i);
     }
   }
 
   FLUID_AVX512_ENTRY static void image(const WinogradReach& pixels, int64_t channels,
                                        WinogradPlanes to) {
-    square<kWinogradReach, by_b>(pixels, channels, to);
+    square<kReach, L::by_b>(pixels.data(), channels, to);
   }
 
   FLUID_AVX512_ENTRY static void gradient(const WinogradGiven& pixels, int64_t channels,
                                           WinogradPlanes to) {
-    square<kWinogradTile, by_a_transposed>(pixels, channels, to);
+    square<kWinogradTile, L::by_a_transposed>(pixels.data(), channels, to);
   }
 
   FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
                                          bool relu, const WinogradGiven& pixels) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
-      Vec x[36], y[16];
-      from_planes(from, i, x);
-      sandwich<6, 4, by_a>(x, y);
+      Vec x[kPlanes], y[kWinogradTile * kWinogradTile];
+      from_planes<kPlanes>(from, i, x);
+      sandwich<kReach, kWinogradTile, L::by_a>(x, y);
       const Vec added = bias != nullptr ? load<D>(bias, i) : all(0);
       for (size_t p = 0; p < pixels.size(); ++p) {
         if (pixels[p] == nullptr) continue;
@@ -166,14 +223,14 @@ struct Transforms {
     }
   }
 
-  // A block of 16 x 16 filters: rows of 16 * 9 taps that lie side by side in memory.
-  static constexpr int64_t kRow = kWinogradLanes * 9;
+  // A block of 16 x 16 filters: rows of 16, whose taps lie side by side in memory.
+  static constexpr int64_t kRow = kWinogradLanes * kArea;
 
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
     alignas(64) float block[kWinogradLanes * kRow];
     // How far apart, in the block, the filters of neighbouring channels are.
-    const int64_t next_to = f.turned ? 9 : kRow, next_from = f.turned ? kRow : 9;
+    const int64_t next_to = f.turned ? kArea : kRow, next_from = f.turned ? kRow : kArea;
     const __m512i lanes =
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
                            _mm512_set1_epi32(static_cast<int>(next_to)));
@@ -182,17 +239,17 @@ struct Transforms {
         const int64_t out = f.turned ? s : t, in = f.turned ? t : s;
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
           for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
-            _mm512_store_ps(block + r * kRow + i, load<D>(w, ((out + r) * f.ins + in) * 9 + i));
+            _mm512_store_ps(block + r * kRow + i, load<D>(w, ((out + r) * f.ins + in) * kArea + i));
           }
         }
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
-          Vec g[9], u[36];
-          for (int64_t tap = 0; tap < 9; ++tap) {
-            g[tap] =
-                _mm512_i32gather_ps(lanes, block + c * next_from + (f.turned ? 8 - tap : tap), 4);
+          Vec g[kArea], u[kPlanes];
+          for (int64_t tap = 0; tap < kArea; ++tap) {
+            g[tap] = _mm512_i32gather_ps(
+                lanes, block + c * next_from + (f.turned ? kArea - 1 - tap : tap), 4);
           }
-          sandwich<3, 6, by_g>(g, u);
-          to_planes(u, to, (s + c) * f.to() + t);
+          sandwich<kTaps, kReach, L::by_g>(g, u);
+          to_planes<kPlanes>(u, to, (s + c) * f.to() + t);
         }
       }
     }
@@ -207,16 +264,16 @@ struct Transforms {
     for (int64_t in = begin; in < end; in += kWinogradLanes) {
       for (int64_t out = 0; out < f.outs; out += kWinogradLanes) {
         for (int64_t c = 0; c < kWinogradLanes; ++c) {
-          Vec m[36], g[9];
-          from_planes(from, (in + c) * f.outs + out, m);
-          sandwich<6, 3, by_g_transposed>(m, g);
-          for (int64_t tap = 0; tap < 9; ++tap) {
-            _mm512_i32scatter_ps(block + c * 9 + tap, lanes, g[tap], 4);
+          Vec m[kPlanes], g[kArea];
+          from_planes<kPlanes>(from, (in + c) * f.outs + out, m);
+          sandwich<kReach, kTaps, L::by_g_transposed>(m, g);
+          for (int64_t tap = 0; tap < kArea; ++tap) {
+            _mm512_i32scatter_ps(block + c * kArea + tap, lanes, g[tap], 4);
           }
         }
         for (int64_t r = 0; r < kWinogradLanes; ++r) {
           for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
-            store<D>(_mm512_load_ps(block + r * kRow + i), w, ((out + r) * f.ins + in) * 9 + i);
+            store<D>(_mm512_load_ps(block + r * kRow + i), w, ((out + r) * f.ins + in) * kArea + i);
           }
         }
       }
@@ -232,17 +289,20 @@ bool winograd_runs_here() {
          __builtin_cpu_supports("f16c");
 }
 
-#define FLUID_BY_DTYPE(dtype, call)                                  \
-  switch (dtype) {                                                   \
-    case DType::f32:                                                 \
-      return Transforms<DType::f32>::call;                           \
-    case DType::bf16:                                                \
-      return Transforms<DType::bf16>::call;                          \
-    case DType::f16:                                                 \
-      return Transforms<DType::f16>::call;                           \
-    default:                                                         \
-      throw InternalError("Winograd's transforms of another dtype"); \
+#define FLUID_BY_FORM(form, call)                                                    \
+  check(form.taps == 3 || form.taps == 5, "Winograd's transforms of other filters"); \
+  switch (form.dtype) {                                                              \
+    case DType::f32:                                                                 \
+      FLUID_BY_TAPS(DType::f32, form, call)                                          \
+    case DType::bf16:                                                                \
+      FLUID_BY_TAPS(DType::bf16, form, call)                                         \
+    case DType::f16:                                                                 \
+      FLUID_BY_TAPS(DType::f16, form, call)                                          \
+    default:                                                                         \
+      throw InternalError("Winograd's transforms of another dtype");                 \
   }
+#define FLUID_BY_TAPS(D, form, call) \
+  return form.taps == 3 ? Transforms<D, 3>::call : Transforms<D, 5>::call;
 
 #else
 
@@ -250,33 +310,33 @@ namespace fluid {
 
 bool winograd_runs_here() { return false; }
 
-#define FLUID_BY_DTYPE(dtype, call) \
-  throw InternalError("Winograd's transforms on another processor")
+#define FLUID_BY_FORM(form, call) throw InternalError("Winograd's transforms on another processor")
 
 #endif
 
-void winograd_image(DType dtype, const WinogradReach& pixels, int64_t channels, WinogradPlanes to) {
-  FLUID_BY_DTYPE(dtype, image(pixels, channels, to))
+void winograd_image(const WinogradForm& form, const WinogradReach& pixels, int64_t channels,
+                    WinogradPlanes to) {
+  FLUID_BY_FORM(form, image(pixels, channels, to))
 }
 
-void winograd_gradient(DType dtype, const WinogradGiven& pixels, int64_t channels,
+void winograd_gradient(const WinogradForm& form, const WinogradGiven& pixels, int64_t channels,
                        WinogradPlanes to) {
-  FLUID_BY_DTYPE(dtype, gradient(pixels, channels, to))
+  FLUID_BY_FORM(form, gradient(pixels, channels, to))
 }
 
-void winograd_results(DType dtype, WinogradPlanes from, int64_t channels, const void* bias,
-                      bool relu, const WinogradGiven& pixels) {
-  FLUID_BY_DTYPE(dtype, results(from, channels, bias, relu, pixels))
+void winograd_results(const WinogradForm& form, WinogradPlanes from, int64_t channels,
+                      const void* bias, bool relu, const WinogradGiven& pixels) {
+  FLUID_BY_FORM(form, results(from, channels, bias, relu, pixels))
 }
 
 void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
                      WinogradPlanes to) {
-  FLUID_BY_DTYPE(filter.dtype, filter(filter, w, begin, end, to))
+  FLUID_BY_FORM(filter.form, filter(filter, w, begin, end, to))
 }
 
 void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
                               int64_t end, void* w) {
-  FLUID_BY_DTYPE(filter.dtype, filter_gradient(filter, from, begin, end, w))
+  FLUID_BY_FORM(filter.form, filter_gradient(filter, from, begin, end, w))
 }
 
 }  // namespace fluid

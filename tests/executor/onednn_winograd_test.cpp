@@ -25,12 +25,13 @@ LibraryRoutine make(std::string_view kernel, const ir::Op& op, const Chain& epil
 }
 
 void put_channels_last(ir::Result& result) {
-  if (result.type.shape.size() == 4 && !result.type.shape[3].is(3)) {
+  const Shape& s = result.type.shape;
+  if (s.size() == 4 && s[0].size % kWinogradLanes != 0) {
     result.type.layout = Layout{{0, 2, 3, 1}, {}};
   }
 }
 
-// The claims for images, which are all but 3 pixels wide, with their channels last.
+// The claims for images with their channels last; filters come in multiples of 16, images do not.
 std::vector<Claim> claims_of(LibraryProgram& p) {
   for (const ir::Op* op : p.chain) {
     for (const Value& v : op->operands) put_channels_last(v.op()->results[0]);
@@ -56,8 +57,10 @@ std::vector<Case> cases(DType dtype = f32) {
                            {{2, 16, 5, 7}, {48, 16, 3, 3}, {}},
                            {{7, 16, 4, 4}, {32, 16, 3, 3}, {.padding = 1}},
                            {{3, 16, 5, 6}, {16, 16, 3, 3}, {.padding = {2, 0, 1, 2}}},
-                           {{2, 16, 6, 2}, {16, 16, 3, 3}, {.padding = 2}}};
-  if (dtype != f32) all = {all[2]};
+                           {{2, 16, 6, 2}, {16, 16, 3, 3}, {.padding = 2}},
+                           {{3, 16, 9, 7}, {32, 16, 5, 5}, {.padding = 2}},
+                           {{2, 16, 8, 6}, {16, 16, 5, 5}, {.padding = {4, 0, 1, 3}}}};
+  if (dtype != f32) all = {all[2], all[6]};
   return all;
 }
 
@@ -144,7 +147,8 @@ TEST_F(Winograd, ManyTiles) {
 }
 
 TEST_F(Winograd, OnlyWhatItCanDo) {
-  const std::vector<Case> others = {{{2, 16, 8, 8}, {16, 16, 5, 5}, {.padding = 2}},
+  const std::vector<Case> others = {{{2, 16, 8, 8}, {16, 16, 7, 7}, {.padding = 2}},
+                                    {{2, 16, 8, 8}, {16, 16, 3, 5}, {.padding = 1}},
                                     {{2, 16, 9, 9}, {16, 16, 3, 3}, {.stride = 2}},
                                     {{2, 16, 9, 9}, {16, 16, 3, 3}, {.dilation = 2}},
                                     {{2, 32, 9, 9}, {32, 16, 3, 3}, {.groups = 2}},
@@ -193,10 +197,10 @@ TEST_F(Winograd, KeepsNansAndSamplesApart) {
 
 TEST(WinogradTiles, LieAcrossImagesWhereFewerDo) {
   const WinogradAxis odd{13, 13, 1, 1}, even{16, 16, 1, 1};
-  EXPECT_EQ(WinogradTiles(64, odd, odd, false).count(), 64 * 16);
-  EXPECT_EQ(WinogradTiles(64, odd, odd, true).count(), 28 * 28);
-  EXPECT_EQ(WinogradTiles(64, even, even, true).count(), 64 * 16);
-  EXPECT_EQ(WinogradTiles(3, odd, even, true).count(), 11 * 4);
+  EXPECT_EQ(WinogradTiles(64, odd, odd, 6, false).count(), 64 * 16);
+  EXPECT_EQ(WinogradTiles(64, odd, odd, 6, true).count(), 28 * 28);
+  EXPECT_EQ(WinogradTiles(64, even, even, 6, true).count(), 64 * 16);
+  EXPECT_EQ(WinogradTiles(3, odd, even, 6, true).count(), 11 * 4);
 }
 
 }  // namespace
