@@ -191,10 +191,30 @@ struct Prepared {
   }
 };
 
+/// oneDNN makes the code of its f32 products, MiBs of it, when the first one runs that is larger
+/// than a few vectors.
+void make_gemm_code() {
+  constexpr dnnl_dim_t kSide = 32;
+  std::array<float, kSide * kSide> factor{}, product{};
+  dnnl::sgemm('N', 'N', kSide, kSide, kSide, 1, factor.data(), kSide, factor.data(), kSide, 0,
+              product.data(), kSide);
+}
+
+/// What can be bound to memory. Making the products' code takes time and memory, and claims need
+/// none of it.
+struct Compiled : Prepared {
+  std::map<Product, dnnl::matmul> primitives;
+
+  Compiled(const Problem& p, bool across) : Prepared(p, across) {
+    make_gemm_code();
+    for (const auto& [product, pd] : products) primitives.try_emplace(product, pd);
+  }
+};
+
 /// A kernel bound to memory.
 class Call {
  public:
-  Call(const Prepared& prepared, void* const* buffers, void* workspace) : p_(prepared) {
+  Call(const Compiled& compiled, void* const* buffers, void* workspace) : p_(compiled) {
     const Problem& problem = p_.problem;
     const size_t last = problem.bias ? 3 : 2;
     const auto image = [&](size_t i, int64_t channels) {
@@ -240,7 +260,7 @@ class Call {
   using Body = void (*)(Call&, int64_t begin, int64_t end);
 
   struct Bound {
-    dnnl::matmul primitive;
+    const_dnnl_primitive_t primitive;
     std::vector<dnnl_exec_arg_t> args;
   };
 
@@ -252,10 +272,10 @@ class Call {
     float* const left = from_planes_.data;
     float* const right = p_.gives_filter() ? to_planes_.data : filter_planes_.data;
     float* const result = p_.gives_filter() ? filter_planes_.data : to_planes_.data;
-    for (const auto& [product, pd] : p_.products) {
+    for (const auto& [product, primitive] : p_.primitives) {
       const std::array<Desc, 3> matrices = p_.matrices(product);
       products_[product] = {
-          dnnl::matmul(pd),
+          primitive.get(),
           {arg(DNNL_ARG_SRC, matrices[0], left), arg(DNNL_ARG_WEIGHTS, matrices[1], right),
            arg(DNNL_ARG_DST, matrices[2], result), arg(DNNL_ARG_SCRATCHPAD, p_.scratch, scratch)}};
     }
@@ -283,7 +303,7 @@ class Call {
 
   void multiply(bool adds) {
     const Bound& product = products_.at({chunk_tiles(), adds});
-    run_onednn(product.primitive.get(), stream_, product.args);
+    run_onednn(product.primitive, stream_, product.args);
   }
 
   void transform(int64_t tile) const {
@@ -317,7 +337,7 @@ class Call {
     multiply(first_ > 0);
   }
 
-  const Prepared& p_;
+  const Compiled& p_;
   WinogradImages from_, to_;
   void* filter_ = nullptr;
   const void* bias_ = nullptr;
@@ -377,12 +397,12 @@ std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir:
   if (!problem) {
     throw DeviceError("there is no kernel '" + std::string(kernel) + "' for " + op.name);
   }
-  auto prepared = std::make_shared<const Prepared>(*problem, kind->across);
-  LibraryBinder bind = [prepared](void* const* buffers, void* workspace) -> LibraryCall {
-    auto call = std::make_shared<Call>(*prepared, buffers, workspace);
-    return [prepared, call] { call->run(); };
+  auto compiled = std::make_shared<const Compiled>(*problem, kind->across);
+  LibraryBinder bind = [compiled](void* const* buffers, void* workspace) -> LibraryCall {
+    auto call = std::make_shared<Call>(*compiled, buffers, workspace);
+    return [compiled, call] { call->run(); };
   };
-  return LibraryRoutine{std::move(bind), prepared->workspace()};
+  return LibraryRoutine{std::move(bind), compiled->workspace()};
 }
 
 }  // namespace fluid
