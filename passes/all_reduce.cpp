@@ -55,8 +55,11 @@ class Reduction {
     Values gradients;
     for (const size_t i : bucket) gradients.push_back(travelling(i));
     if (options_.shard_optimizer) cut(bucket);
-    const Values sums =
-        exchange(options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients);
+    for (const size_t i : bucket) waits_for_ = std::max(waits_for_, recipe_.waits_for(i));
+    const Values sums = insert_exchange(
+        graph_, waits_for_ + 1 + flushed_,  // buckets went before, and moved what they wait for
+        options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
+        recipe_.directive().loc);
     for (size_t k = 0; k < bucket.size(); ++k) {
       ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[bucket[k]]));
       Value& gradient = recipe_.gradient(bucket[k]);
@@ -96,22 +99,19 @@ class Reduction {
       ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
       part = cast(part, f64);
     }
-    const Values sums = exchange("all_reduce", parts);
+    const Values sums = record_exchange(graph_, "all_reduce", parts, recipe_.directive().loc);
     size_t i = 0;
     replace_summands(graph_,
                      [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
     if (options_.check_finite) loss = sums.back();
   }
 
-  Values exchange(std::string_view op, const Values& parts) {
-    return record_exchange(graph_, op, parts, recipe_.directive().loc);
-  }
-
   ir::Graph& graph_;
   const Recipe& recipe_;
   const Options& options_;
   const Buckets& buckets_;
-  int64_t flushed_ = 0;  ///< buckets of gradients so far
+  int64_t flushed_ = 0;     ///< buckets of gradients so far
+  int64_t waits_for_ = -1;  ///< exchange of backward that one of them waits for, the last
   std::map<size_t, Value> cast_;
   std::vector<std::vector<int64_t>> cuts_;  ///< by parameter, see Recipe::shard
   std::vector<int64_t> bucket_of_;
@@ -123,6 +123,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   if (directive == nullptr || options.world == 1) return false;
   Reduction(graph, Recipe(*directive), options).run();
   move_last(graph, directive);
+  sort_by_exchanges(graph);
   return true;
 }
 

@@ -1,7 +1,9 @@
 #include "ops/functions.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/exchange.h"
 #include "passes/passes.h"
+#include "passes/recipe.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -109,14 +111,17 @@ bool run(ir::Program& program, const Options&, const Target&) {
     throw UserError(train->loc, "the loss does not depend on any parameter: nothing to train");
   }
   std::vector<std::string> names;
+  Values values;
   train->operands.push_back(gradients.seed);
   for (const auto& [param, gradient] : gradients.parameters) {
     names.push_back(param->symbol);
+    values.push_back(gradient);
     train->operands.push_back(gradient);
     if (gradient.op()->param.empty()) gradient.op()->param = param->symbol;
   }
   train->attrs.set("parameters", names);
   move_last(graph, train);
+  if (const auto waits = last_exchanges(graph, values)) Recipe(*train).set_waits(*waits);
   return true;
 }
 

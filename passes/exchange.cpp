@@ -1,6 +1,9 @@
 #include "passes/exchange.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
 
 #include "ops/record.h"
 #include "passes/rewrite.h"
@@ -8,7 +11,9 @@
 namespace fluid {
 namespace {
 
-int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>("bucket"); }
+constexpr const char* kNumber = "bucket";
+
+int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(kNumber); }
 
 }  // namespace
 
@@ -16,8 +21,52 @@ Values record_exchange(ir::Graph& graph, std::string_view op, const Values& buck
                        const Loc& loc) {
   const std::vector<ir::Op*> before = exchanges(graph);
   const int64_t number = before.empty() ? 0 : number_of(*before.back()) + 1;
+  return insert_exchange(graph, number, op, bucket, loc);
+}
+
+Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, const Values& bucket,
+                       const Loc& loc) {
+  for (ir::Op* later : exchanges(graph)) {
+    const int64_t own = number_of(*later);
+    if (own >= number) later->attrs.set(kNumber, own + 1);
+  }
   ir::RecordAs as(graph, {ir::Role::comm, loc, "", ""});
-  return record(graph, op, bucket, {{"bucket", number}}, loc);
+  return record(graph, op, bucket, {{kNumber, number}}, loc);
+}
+
+void sort_by_exchanges(ir::Graph& graph) {
+  const std::vector<ir::Op*> in_order = exchanges(graph);
+  std::map<const ir::Op*, const ir::Op*> before;
+  for (size_t i = 1; i < in_order.size(); ++i) before[in_order[i]] = in_order[i - 1];
+  std::map<const ir::Op*, std::unique_ptr<ir::Op>> left;
+  std::vector<const ir::Op*> given;
+  for (auto& op : graph.ops) {
+    given.push_back(op.get());
+    left[op.get()] = std::move(op);
+  }
+  graph.ops.clear();
+  const std::function<void(const ir::Op*)> visit = [&](const ir::Op* op) {
+    const auto own = left.find(op);
+    if (own == left.end()) return;
+    std::unique_ptr<ir::Op> taken = std::move(own->second);
+    left.erase(own);
+    for (const Value& v : taken->operands) visit(v.op());
+    if (const auto first = before.find(op); first != before.end()) visit(first->second);
+    graph.ops.push_back(std::move(taken));
+  };
+  for (const ir::Op* op : given) visit(op);
+}
+
+std::optional<std::vector<int64_t>> last_exchanges(const ir::Graph& graph, const Values& values) {
+  if (exchanges(graph).empty()) return std::nullopt;
+  std::map<const ir::Op*, int64_t> last;
+  for (const auto& op : graph.ops) {
+    int64_t& number = last[op.get()] = is_exchange(*op) ? number_of(*op) : -1;
+    for (const Value& v : op->operands) number = std::max(number, last.at(v.op()));
+  }
+  std::vector<int64_t> found;
+  for (const Value& v : values) found.push_back(last.at(v.op()));
+  return found;
 }
 
 int64_t exchanged_bytes(const ir::Op& exchange) {

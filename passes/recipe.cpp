@@ -12,6 +12,7 @@ constexpr const char* kPredicated = "predicated";
 constexpr const char* kCuts = "cuts";
 constexpr const char* kBucket = "bucket";
 constexpr const char* kRank = "rank";
+constexpr const char* kWaits = "waits";
 
 }  // namespace
 
@@ -27,6 +28,15 @@ void Recipe::scale_seed(const std::function<Value()>& factor) const {
     const Value unscaled = record(graph, op.name, op.operands, op.attrs, op.loc)[0];
     return Values{unscaled * cast(factor(), unscaled.dtype())};
   });
+}
+
+int64_t Recipe::waits_for(size_t i) const {
+  const auto waits = directive_.attrs.get_or(kWaits, std::vector<int64_t>());
+  return waits.empty() ? -1 : waits[i];
+}
+
+void Recipe::set_waits(const std::vector<int64_t>& numbers) const {
+  directive_.attrs.set(kWaits, numbers);
 }
 
 void Recipe::replace_gradients(const std::function<Value(Value)>& replace) const {

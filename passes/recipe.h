@@ -32,6 +32,10 @@ class Recipe {
   void scale_seed(const std::function<Value()>& factor) const;
   /// Of parameter `i`.
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
+  /// The number of the last exchange of backward that the gradient of parameter `i` waits for; -1
+  /// for none. They count as append_backward left them.
+  int64_t waits_for(size_t i) const;
+  void set_waits(const std::vector<int64_t>& numbers) const;
   /// Puts what `replace` records in the place of each gradient.
   void replace_gradients(const std::function<Value(Value)>& replace) const;
   /// Splits the update among the processes (ZeRO-1): of parameter `i` this one keeps the elements

@@ -242,7 +242,10 @@ Order overlapped(const Problem& p, const Order& order) {
     todo.pop_back();
     if (waits[static_cast<size_t>(i)]) continue;
     waits[static_cast<size_t>(i)] = true;
-    todo.insert(todo.end(), p.after(i).begin(), p.after(i).end());
+    // What another exchange has only to come after, it does not wait for.
+    std::ranges::copy_if(p.after(i), std::back_inserter(todo), [&](int next) {
+      return !is_exchange(p.op(i)) || !is_exchange(p.op(next));
+    });
   }
   Order result;
   std::vector<bool> done(static_cast<size_t>(p.size()));

@@ -26,7 +26,8 @@ OpDef all_reduce_op() {
       "all_reduce",
       "The sums of tensors over all processes, where they lie: one bucket of them in one "
       "message. Every process runs the buckets in the order of their numbers: those of forward "
-      "are negative, and the gradients of number n are exchanged as number -1 - n.",
+      "are negative, and the gradients of number n are exchanged as number -1 - n, or later "
+      "where buckets of parameters' gradients go in between.",
       {"sum", "one of each operand, of its type"});
   op.grad = GradFn(all_reduce_grad);
   return op;

@@ -36,13 +36,15 @@ void check_schedule(const InferCtx& c) {
   (*def->infer)(InferCtx(*def->name, operands, complete, c.loc()));
 }
 
-/// Of each parameter as many, the last of which is for its end.
-void check_cuts(const InferCtx& c, size_t parameters) {
+/// Of each parameter as many cuts, the last of which is for its end.
+void check_parameters(const InferCtx& c, size_t parameters) {
+  const auto waits = c.attrs().get_or("waits", std::vector<int64_t>()).size();
   const auto cuts = c.attrs().get_or("cuts", std::vector<int64_t>()).size();
   const auto buckets = c.attrs().get_or("bucket", std::vector<int64_t>()).size();
   const auto rank = c.attrs().get_or("rank", int64_t{0});
   const bool none = cuts == 0 && buckets == 0;
   const bool each = parameters > 0 && cuts % parameters == 0 && buckets == parameters;
+  c.require(waits == 0 || waits == parameters, "needs waits for each of its parameters, or none");
   c.require(none || (each && rank >= 0 && static_cast<size_t>(rank) + 1 < cuts / parameters),
             "needs cuts and a bucket for each of its parameters, or for none");
 }
@@ -55,7 +57,7 @@ std::vector<Type> infer_train(const InferCtx& c) {
   const bool predicated = c.attrs().get_or("predicated", false);
   c.require(c.arity() == 1 + (gradients > 0 ? 1 + gradients : 0) + (predicated ? 1 : 0),
             "needs a seed, and one gradient for each of its parameters");
-  check_cuts(c, gradients);
+  check_parameters(c, gradients);
   require_setting(c, "lr", 0);
   for (const char* clip : {"clip_value", "clip_norm", "clip_global_norm"}) {
     if (c.attrs().has(clip)) require_setting(c, clip, 0);
@@ -96,6 +98,9 @@ OpDef train_op() {
       .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
                 {"lr", 0.001, "learning rate", true},
                 {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
+                {"waits", std::vector<int64_t>{},
+                 "of each gradient, the last exchange between processes that it waits for, by its "
+                 "number; without any, none waits"},
                 {"predicated", false, "whether the last operand says if the step is applied"},
                 {"cuts", std::vector<int64_t>{},
                  "where several processes share the update: of each parameter, where each one's "

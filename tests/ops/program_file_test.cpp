@@ -156,6 +156,11 @@ TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
                  ":3: train: needs cuts and a bucket for each of its parameters, or for none");
   expect_refused(R"(program @p {
   %x = data "x" : f32[]
+  train(%x) {optimizer = "sgd", lr = 0.1, waits = [0]}
+})",
+                 ":3: train: needs waits for each of its parameters, or none");
+  expect_refused(R"(program @p {
+  %x = data "x" : f32[]
   train(%x) {optimizer = "sgd", lr = 0.1, schedule_steps = 3}
 })",
                  ":3: train: has settings of a schedule, but no attribute 'schedule'");
