@@ -1,0 +1,131 @@
+#pragma once
+
+// What a library that drives GPUs gives the executor: one C symbol, which returns one table of
+// functions. Plain C types alone cross it, so that neither side depends on how the other was built,
+// and no header of a vendor is needed here.
+//
+// Work is queued on streams, in order; work of several streams runs in any order but for what
+// events ask. A call returns before its work is done unless it says otherwise. Memory must not be
+// released while queued work uses it. Every function returns a result; what went wrong in words is
+// what `error` returns, in the thread that made the call.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FLUID_GPU_TABLE_VERSION 1u
+#define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
+
+extern "C" {
+
+typedef enum FluidGpuResult {
+  fluid_gpu_ok = 0,
+  fluid_gpu_not_ready = 1,      ///< of an event: its work is not done
+  fluid_gpu_out_of_memory = 2,  ///< nothing was taken
+  fluid_gpu_unusable = 3,       ///< no driver, no GPU, or one that is not supported
+  fluid_gpu_misused = 4,        ///< a call that is not allowed here; the queues are as before
+  fluid_gpu_failed = 5          ///< the GPU or a library failed: what is queued is lost
+} FluidGpuResult;
+
+/// As each library counts: CUDA 13000 is 13.0, cuDNN 91300 is 9.13.0, NCCL 22703 is 2.27.3.
+typedef struct FluidGpuVersions {
+  int64_t driver;  ///< of CUDA that the driver runs; 0: there is no driver
+  int64_t runtime;
+  int64_t blas;
+  int64_t dnn;
+  int64_t collectives;
+  int64_t linker;
+} FluidGpuVersions;
+
+typedef struct FluidGpuDescription {
+  char name[128];
+  int32_t major, minor;  ///< compute capability
+  int32_t multiprocessors;
+  int32_t memory_bus_bits;
+  int64_t clock_khz, memory_clock_khz;
+  int64_t memory, free_memory;  ///< bytes
+  int64_t l2_bytes;
+} FluidGpuDescription;
+
+typedef struct FluidGpu FluidGpu;  ///< a GPU that was opened
+typedef struct FluidGpuStream FluidGpuStream;
+typedef struct FluidGpuEvent FluidGpuEvent;
+typedef struct FluidGpuGraph FluidGpuGraph;    ///< recorded work that is queued as one
+typedef struct FluidGpuModule FluidGpuModule;  ///< loaded code
+typedef struct FluidGpuKernel FluidGpuKernel;  ///< an entry of a module
+
+typedef struct FluidGpuLaunch {
+  FluidGpuKernel* kernel;
+  int64_t groups;          ///< CUDA's grid
+  int64_t threads;         ///< of a group: CUDA's block
+  void* const* arguments;  ///< the address of each, copied by the call
+  int32_t argument_count;  ///< every argument has 8 bytes
+} FluidGpuLaunch;
+
+typedef struct FluidGpuTable {
+  uint32_t version;
+  const char* (*error)(void);
+
+  FluidGpuResult (*versions)(FluidGpuVersions* versions);
+  /// Of those that CUDA_VISIBLE_DEVICES leaves. Unusable without a driver that is new enough.
+  FluidGpuResult (*device_count)(int32_t* count);
+  FluidGpuResult (*describe)(int32_t device, FluidGpuDescription* description);
+
+  /// Makes a context; unusable when the device's architecture is not supported. `close` waits for
+  /// what is queued and takes back what is left.
+  FluidGpuResult (*open)(int32_t device, FluidGpu** gpu);
+  FluidGpuResult (*close)(FluidGpu* gpu);
+
+  /// Of the GPU's memory, aligned to 256 bytes; not zeroed. Returning it waits for queued work.
+  FluidGpuResult (*allocate)(FluidGpu* gpu, int64_t bytes, void** address);
+  FluidGpuResult (*release)(FluidGpu* gpu, void* address);
+  /// Of the host's memory, so that copies need not wait for it to be paged in.
+  FluidGpuResult (*allocate_host)(FluidGpu* gpu, int64_t bytes, void** address);
+  FluidGpuResult (*release_host)(FluidGpu* gpu, void* address);
+  FluidGpuResult (*memory_info)(FluidGpu* gpu, int64_t* free_bytes, int64_t* total_bytes);
+
+  FluidGpuResult (*stream_create)(FluidGpu* gpu, FluidGpuStream** stream);
+  FluidGpuResult (*stream_destroy)(FluidGpuStream* stream);
+  /// Waits until all that was queued is done. Misused while the stream is recorded.
+  FluidGpuResult (*stream_synchronize)(FluidGpuStream* stream);
+
+  /// Between addresses of the GPU or of host memory taken above, in any direction.
+  FluidGpuResult (*copy)(FluidGpuStream* stream, void* to, const void* from, int64_t bytes);
+  FluidGpuResult (*fill)(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes);
+  FluidGpuResult (*launch)(FluidGpuStream* stream, const FluidGpuLaunch* launch);
+
+  FluidGpuResult (*event_create)(FluidGpu* gpu, FluidGpuEvent** event);
+  FluidGpuResult (*event_destroy)(FluidGpuEvent* event);
+  /// The event stands for all that was queued on the stream so far, until it is noted again.
+  FluidGpuResult (*event_record)(FluidGpuEvent* event, FluidGpuStream* stream);
+  /// What is queued on the stream from now on waits for the event, as noted last; not at all when
+  /// it never was.
+  FluidGpuResult (*stream_wait)(FluidGpuStream* stream, FluidGpuEvent* event);
+  FluidGpuResult (*event_query)(FluidGpuEvent* event);  ///< ok: done
+  FluidGpuResult (*event_synchronize)(FluidGpuEvent* event);
+  /// Between two events that are done.
+  FluidGpuResult (*event_milliseconds)(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds);
+
+  /// What is queued on the stream until `capture_end`, and on those that wait for an event of it,
+  /// is recorded instead of run. All of these must have been joined to the stream by then, else the
+  /// capture is lost and `capture_end` says misused. One capture a GPU at a time.
+  FluidGpuResult (*capture_begin)(FluidGpuStream* stream);
+  FluidGpuResult (*capture_end)(FluidGpuStream* stream, FluidGpuGraph** graph);
+  FluidGpuResult (*graph_launch)(FluidGpuGraph* graph, FluidGpuStream* stream);
+  FluidGpuResult (*graph_destroy)(FluidGpuGraph* graph);
+
+  /// Code for the GPU's architecture, of what the code generator made for it. The image belongs to
+  /// the caller, who may keep it on disk, and gives it back by `image_release`.
+  FluidGpuResult (*assemble)(FluidGpu* gpu, const char* text, size_t length, void** image,
+                             size_t* image_bytes);
+  void (*image_release)(void* image);
+  FluidGpuResult (*module_load)(FluidGpu* gpu, const void* image, size_t bytes,
+                                FluidGpuModule** module);
+  FluidGpuResult (*module_unload)(FluidGpuModule* module);
+  FluidGpuResult (*module_kernel)(FluidGpuModule* module, const char* name,
+                                  FluidGpuKernel** kernel);
+} FluidGpuTable;
+
+/// Null when the library does not have this version.
+typedef const FluidGpuTable* (*FluidGpuTableFn)(uint32_t version);
+
+}  // extern "C"
