@@ -107,7 +107,8 @@ typedef struct FluidGpuTable {
 
   /// What is queued on the stream until `capture_end`, and on those that wait for an event of it,
   /// is recorded instead of run. All of these must have been joined to the stream by then, else the
-  /// capture is lost and `capture_end` says misused. One capture a GPU at a time.
+  /// capture is lost and `capture_end` says misused; likewise when a call was misused meanwhile, as
+  /// waiting for the stream, asking for memory or returning it are. One capture a GPU at a time.
   FluidGpuResult (*capture_begin)(FluidGpuStream* stream);
   FluidGpuResult (*capture_end)(FluidGpuStream* stream, FluidGpuGraph** graph);
   FluidGpuResult (*graph_launch)(FluidGpuGraph* graph, FluidGpuStream* stream);
@@ -120,7 +121,7 @@ typedef struct FluidGpuTable {
   void (*image_release)(void* image);
   FluidGpuResult (*module_load)(FluidGpu* gpu, const void* image, size_t bytes,
                                 FluidGpuModule** module);
-  FluidGpuResult (*module_unload)(FluidGpuModule* module);
+  FluidGpuResult (*module_unload)(FluidGpuModule* module);  ///< waits for queued work
   FluidGpuResult (*module_kernel)(FluidGpuModule* module, const char* name,
                                   FluidGpuKernel** kernel);
 } FluidGpuTable;

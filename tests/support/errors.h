@@ -22,4 +22,16 @@ void expect_user_error(F call, const std::string& part) {
   ADD_FAILURE() << "no UserError, expected: " << part;
 }
 
+/// What the Error says that `call` is expected to throw.
+template <class Error, class F>
+std::string error_of(F call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing of the kind was thrown";
+  return "";
+}
+
 }  // namespace fluid

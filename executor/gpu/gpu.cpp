@@ -1,0 +1,149 @@
+#include "executor/gpu/gpu.h"
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+/// Makes an object by `make(&object)` and owns it.
+template <class Owned, class T, class Make>
+Owned made(const FluidGpuTable& table, Make&& make) {
+  T* object = nullptr;
+  check_gpu(table, make(&object));
+  return Owned(table, object);
+}
+
+/// Machine code, given back to the table that made it.
+class Image {
+ public:
+  Image(const FluidGpuTable& table, FluidGpu* gpu, std::string_view text) : table_(table) {
+    check_gpu(table, table.assemble(gpu, text.data(), text.size(), &data, &bytes));
+  }
+  ~Image() { table_.image_release(data); }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+
+  void* data = nullptr;
+  size_t bytes = 0;
+
+ private:
+  const FluidGpuTable& table_;
+};
+
+}  // namespace
+
+void check_gpu(const FluidGpuTable& table, FluidGpuResult result) {
+  if (result != fluid_gpu_ok) throw DeviceError(table.error());
+}
+
+GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes)
+    : table_(&table), gpu_(gpu), where_(where), bytes_(bytes) {
+  void* address = nullptr;
+  check_gpu(table,
+            (where == Where::gpu ? table.allocate : table.allocate_host)(gpu, bytes, &address));
+  data_ = static_cast<std::byte*>(address);
+}
+
+GpuMemory::~GpuMemory() {
+  if (data_ == nullptr) return;
+  (where_ == Where::gpu ? table_->release : table_->release_host)(gpu_, data_);
+}
+
+void GpuMemory::swap(GpuMemory& other) {
+  std::swap(table_, other.table_);
+  std::swap(gpu_, other.gpu_);
+  std::swap(where_, other.where_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+}
+
+Gpu::Gpu(const FluidGpuTable& table, int device)
+    : table_(table), gpu_(made<decltype(gpu_), FluidGpu>(table, [&](FluidGpu** gpu) {
+        return table.open(device, gpu);
+      })) {}
+
+int64_t Gpu::free_memory() const {
+  int64_t free = 0, total = 0;
+  check(table_.memory_info(gpu_.get(), &free, &total));
+  return free;
+}
+
+GpuStream Gpu::stream() const {
+  return made<GpuStream, FluidGpuStream>(
+      table_, [&](FluidGpuStream** stream) { return table_.stream_create(gpu_.get(), stream); });
+}
+
+GpuEvent Gpu::event() const {
+  return made<GpuEvent, FluidGpuEvent>(
+      table_, [&](FluidGpuEvent** event) { return table_.event_create(gpu_.get(), event); });
+}
+
+GpuModule Gpu::module(std::string_view text) const {
+  const Image image(table_, gpu_.get(), text);
+  return made<GpuModule, FluidGpuModule>(table_, [&](FluidGpuModule** module) {
+    return table_.module_load(gpu_.get(), image.data, image.bytes, module);
+  });
+}
+
+FluidGpuKernel* Gpu::kernel(const GpuModule& module, const char* name) const {
+  FluidGpuKernel* kernel = nullptr;
+  check(table_.module_kernel(module.get(), name, &kernel));
+  return kernel;
+}
+
+void Gpu::copy(const GpuStream& stream, void* to, const void* from, int64_t bytes) const {
+  check(table_.copy(stream.get(), to, from, bytes));
+}
+
+void Gpu::fill(const GpuStream& stream, void* to, uint8_t value, int64_t bytes) const {
+  check(table_.fill(stream.get(), to, value, bytes));
+}
+
+void Gpu::launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t groups, int64_t threads,
+                 std::span<void* const> arguments) const {
+  const FluidGpuLaunch launch{kernel, groups, threads, arguments.data(),
+                              static_cast<int32_t>(arguments.size())};
+  check(table_.launch(stream.get(), &launch));
+}
+
+void Gpu::synchronize(const GpuStream& stream) const {
+  check(table_.stream_synchronize(stream.get()));
+}
+
+void Gpu::record(const GpuEvent& event, const GpuStream& stream) const {
+  check(table_.event_record(event.get(), stream.get()));
+}
+
+void Gpu::wait(const GpuStream& stream, const GpuEvent& event) const {
+  check(table_.stream_wait(stream.get(), event.get()));
+}
+
+bool Gpu::is_done(const GpuEvent& event) const {
+  const FluidGpuResult result = table_.event_query(event.get());
+  if (result == fluid_gpu_not_ready) return false;
+  check(result);
+  return true;
+}
+
+void Gpu::synchronize(const GpuEvent& event) const { check(table_.event_synchronize(event.get())); }
+
+float Gpu::milliseconds(const GpuEvent& from, const GpuEvent& to) const {
+  float milliseconds = 0;
+  check(table_.event_milliseconds(from.get(), to.get(), &milliseconds));
+  return milliseconds;
+}
+
+void Gpu::begin_capture(const GpuStream& stream) const {
+  check(table_.capture_begin(stream.get()));
+}
+
+GpuGraph Gpu::end_capture(const GpuStream& stream) const {
+  return made<GpuGraph, FluidGpuGraph>(
+      table_, [&](FluidGpuGraph** graph) { return table_.capture_end(stream.get(), graph); });
+}
+
+void Gpu::launch(const GpuGraph& graph, const GpuStream& stream) const {
+  check(table_.graph_launch(graph.get(), stream.get()));
+}
+
+}  // namespace fluid

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "executor/gpu/backend_table.h"
+
+namespace fluid {
+
+/// Throws DeviceError with what the table says went wrong, unless it went well.
+void check_gpu(const FluidGpuTable& table, FluidGpuResult result);
+
+/// Owns an object of the table, and gives it back.
+template <class T, FluidGpuResult (*FluidGpuTable::*kRelease)(T*)>
+class GpuOwned {
+ public:
+  GpuOwned() = default;
+  GpuOwned(const FluidGpuTable& table, T* object) : table_(&table), object_(object) {}
+  ~GpuOwned() {
+    if (object_ != nullptr) (table_->*kRelease)(object_);
+  }
+  GpuOwned(GpuOwned&& other) noexcept { swap(other); }
+  GpuOwned& operator=(GpuOwned&& other) noexcept {
+    GpuOwned(std::move(other)).swap(*this);
+    return *this;
+  }
+
+  T* get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  void swap(GpuOwned& other) {
+    std::swap(table_, other.table_);
+    std::swap(object_, other.object_);
+  }
+
+  const FluidGpuTable* table_ = nullptr;
+  T* object_ = nullptr;
+};
+
+using GpuStream = GpuOwned<FluidGpuStream, &FluidGpuTable::stream_destroy>;
+using GpuEvent = GpuOwned<FluidGpuEvent, &FluidGpuTable::event_destroy>;
+using GpuGraph = GpuOwned<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
+using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
+
+/// Memory of a GPU, or host memory that it copies from and to.
+class GpuMemory {
+ public:
+  enum class Where : uint8_t { gpu, host };
+  GpuMemory() = default;
+  GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes);
+  ~GpuMemory();
+  GpuMemory(GpuMemory&& other) noexcept { swap(other); }
+  GpuMemory& operator=(GpuMemory&& other) noexcept {
+    GpuMemory(std::move(other)).swap(*this);
+    return *this;
+  }
+
+  /// An address of the GPU's must not be read or written through.
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  void swap(GpuMemory& other);
+
+  const FluidGpuTable* table_ = nullptr;
+  FluidGpu* gpu_ = nullptr;
+  Where where_ = Where::gpu;
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+/// A GPU that was opened. All that it gives must be gone before it is. What fails throws a
+/// DeviceError; functions that only queue work may throw that of work queued earlier.
+class Gpu {
+ public:
+  Gpu(const FluidGpuTable& table, int device);
+
+  GpuMemory allocate(int64_t bytes) const {
+    return {table_, gpu_.get(), GpuMemory::Where::gpu, bytes};
+  }
+  GpuMemory allocate_host(int64_t bytes) const {
+    return {table_, gpu_.get(), GpuMemory::Where::host, bytes};
+  }
+  int64_t free_memory() const;
+
+  GpuStream stream() const;
+  GpuEvent event() const;
+  /// Code from what the generator made, by way of the machine code for this GPU.
+  GpuModule module(std::string_view text) const;
+  FluidGpuKernel* kernel(const GpuModule& module, const char* name) const;
+
+  void copy(const GpuStream& stream, void* to, const void* from, int64_t bytes) const;
+  void fill(const GpuStream& stream, void* to, uint8_t value, int64_t bytes) const;
+  /// `arguments`: the address of each, of 8 bytes.
+  void launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t groups, int64_t threads,
+              std::span<void* const> arguments) const;
+  void synchronize(const GpuStream& stream) const;
+
+  void record(const GpuEvent& event, const GpuStream& stream) const;
+  void wait(const GpuStream& stream, const GpuEvent& event) const;
+  bool is_done(const GpuEvent& event) const;
+  void synchronize(const GpuEvent& event) const;
+  float milliseconds(const GpuEvent& from, const GpuEvent& to) const;
+
+  void begin_capture(const GpuStream& stream) const;
+  GpuGraph end_capture(const GpuStream& stream) const;
+  void launch(const GpuGraph& graph, const GpuStream& stream) const;
+
+ private:
+  void check(FluidGpuResult result) const { check_gpu(table_, result); }
+
+  const FluidGpuTable& table_;
+  GpuOwned<FluidGpu, &FluidGpuTable::close> gpu_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "executor/gpu/backend_table.h"
+#include "tests/support/host_gpu_work.h"
+
+namespace fluid::testing {
+
+struct HostGpuOptions {
+  HostPace pace = HostPace::late;
+  uint64_t seed = 0;  ///< of the order in which work runs that may run in any
+  int64_t memory = int64_t{1} << 30;
+  int devices = 1;
+};
+
+/// The functions of a GPU, run by the host. It stands in for one in tests: work runs late, or in
+/// any order that streams and events allow, and the GPU's memory cannot be touched but by work that
+/// was queued. Misuse that a GPU does not notice fails here.
+const FluidGpuTable& host_gpu_table();
+
+/// Sets what GPUs that are opened from now on are like, and takes back all that was left open or
+/// told to fail.
+void reset_host_gpu(const HostGpuOptions& options);
+
+/// Lets the call of the table's function `name` after the next `calls` fail. A failed GPU stays so.
+void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls = 0);
+
+/// A kernel's work, all groups at once.
+struct HostKernel {
+  std::string name;
+  std::function<void(const FluidGpuLaunch& launch)> run;
+};
+
+/// What `assemble` takes for these kernels, in the place of PTX.
+std::string host_gpu_text(std::vector<HostKernel> kernels);
+
+/// Objects that are open: none should be left at the end.
+int host_gpu_objects();
+
+}  // namespace fluid::testing

@@ -1,0 +1,137 @@
+#include "tests/support/host_gpu_work.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fluid::testing {
+namespace {
+
+using Work = std::shared_ptr<HostWork>;
+
+HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
+
+bool is_ready(const Work& work) {
+  return std::ranges::all_of(work->after, [](const Work& w) { return w->done; });
+}
+
+/// All that has to be done before `last` is.
+std::set<Work> before(const HostFrontier& last) {
+  std::set<Work> found;
+  std::vector<Work> todo = last;
+  while (!todo.empty()) {
+    const Work work = todo.back();
+    todo.pop_back();
+    if (found.insert(work).second) todo.insert(todo.end(), work->after.begin(), work->after.end());
+  }
+  return found;
+}
+
+}  // namespace
+
+bool HostScheduler::is_done(const HostFrontier& work) {
+  return std::ranges::all_of(work, [](const Work& w) { return w->done; });
+}
+
+bool HostScheduler::run_one() {
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    if (is_ready(pending_[i])) ready.push_back(i);
+  }
+  if (ready.empty()) return false;
+  const size_t chosen = ready[random_() % ready.size()];
+  const Work work = pending_[chosen];
+  pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(chosen));
+  try {
+    work->run();
+  } catch (...) {
+    pending_.clear();
+    throw;
+  }
+  work->done = true;
+  work->done_at = ++now_;
+  work->after.clear();
+  return true;
+}
+
+void HostScheduler::run_until_done(const HostFrontier& work) {
+  while (!is_done(work) && run_one()) continue;
+}
+
+void HostScheduler::run_all() {
+  while (run_one()) continue;
+}
+
+void HostScheduler::pass() {
+  if (pace_ == HostPace::early) run_all();
+  if (pace_ != HostPace::random) return;
+  for (uint64_t n = random_() % 4; n > 0 && run_one(); --n) continue;
+}
+
+void HostScheduler::add(HostStream& stream, std::function<void()> run) {
+  HostFrontier& last = stream.capture ? stream.recorded : stream.queued;
+  auto work = std::make_shared<HostWork>(HostWork{.run = std::move(run), .after = last});
+  (stream.capture ? stream.capture->recorded : pending_).push_back(work);
+  last = {std::move(work)};
+}
+
+void HostScheduler::note(HostEvent& event, const HostStream& stream) const {
+  event.noted = true;
+  event.capture = stream.capture;
+  event.stands_for = stream.capture ? stream.recorded : stream.queued;
+}
+
+void HostScheduler::wait(HostStream& stream, const HostEvent& event) const {
+  if (!event.noted) return;
+  if (event.capture && event.capture->ended) throw misused("the event was noted in a capture");
+  if (stream.capture && event.capture != stream.capture) {
+    stream.capture->lost = true;
+    throw misused("a recorded stream waits for an event that was not recorded with it");
+  }
+  if (event.capture && !stream.capture) stream.capture = event.capture;
+  HostFrontier& last = event.capture ? stream.recorded : stream.queued;
+  last.insert(last.end(), event.stands_for.begin(), event.stands_for.end());
+}
+
+void HostScheduler::begin_capture(HostStream& stream, const std::vector<HostStream*>& all) {
+  for (const HostStream* other : all) {
+    if (other->capture) throw misused("a stream of this GPU is recorded already");
+  }
+  stream.capture = std::make_shared<HostCapture>(HostCapture{.origin = &stream});
+  stream.recorded.clear();
+}
+
+HostFrontier HostScheduler::end_capture(HostStream& stream, const std::vector<HostStream*>& all) {
+  if (!stream.capture || stream.capture->origin != &stream) {
+    throw misused("no capture began on this stream");
+  }
+  const std::shared_ptr<HostCapture> capture = stream.capture;
+  capture->ended = true;
+  const size_t joined = before(stream.recorded).size();
+  for (HostStream* other : all) {
+    if (other->capture != capture) continue;
+    other->capture.reset();
+    other->recorded.clear();
+  }
+  if (capture->lost) throw misused("the capture was lost by a call that is not allowed meanwhile");
+  if (joined != capture->recorded.size()) {
+    throw misused("work of another stream was recorded, which the first never waited for");
+  }
+  return capture->recorded;
+}
+
+void HostScheduler::launch(const HostFrontier& graph, HostStream& stream) {
+  if (stream.capture) {
+    stream.capture->lost = true;
+    throw misused("a graph is launched while its stream is recorded");
+  }
+  std::map<Work, Work> copies;
+  for (const Work& recorded : graph) {
+    auto work = std::make_shared<HostWork>(HostWork{.run = recorded->run, .after = stream.queued});
+    for (const Work& first : recorded->after) work->after.push_back(copies.at(first));
+    pending_.push_back(work);
+    copies[recorded] = std::move(work);
+  }
+  for (const auto& [recorded, work] : copies) stream.queued.push_back(work);
+}
+
+}  // namespace fluid::testing

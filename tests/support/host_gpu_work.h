@@ -1,0 +1,86 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "executor/gpu/backend_table.h"
+
+namespace fluid::testing {
+
+/// Queued work: runs once all that it comes after is done.
+struct HostWork {
+  std::function<void()> run;
+  std::vector<std::shared_ptr<HostWork>> after;
+  bool done = false;
+  float done_at = 0;  ///< milliseconds of a clock that counts work
+};
+
+/// Work that a stream or an event stands for: what comes next waits for all of it.
+using HostFrontier = std::vector<std::shared_ptr<HostWork>>;
+
+/// What is recorded of the streams that were joined to `origin`.
+struct HostCapture {
+  const void* origin = nullptr;
+  HostFrontier recorded;
+  bool lost = false;   ///< by a call that is not allowed meanwhile
+  bool ended = false;  ///< events noted in it stand for nothing any more
+};
+
+struct HostStream {
+  HostFrontier queued, recorded;
+  std::shared_ptr<HostCapture> capture;  ///< null: runs what it is given
+};
+
+struct HostEvent {
+  HostFrontier stands_for;
+  std::shared_ptr<HostCapture> capture;  ///< that it was noted in
+  bool noted = false;
+};
+
+/// Why a call did not go well.
+struct HostRefusal {
+  FluidGpuResult result;
+  std::string why;
+};
+
+/// When queued work runs. A GPU may do it at any time between being given it and being waited for.
+enum class HostPace : uint8_t {
+  early,   ///< at once
+  late,    ///< when somebody waits for it
+  random,  ///< some at every call
+};
+
+/// Runs the work of all streams in any order that events and streams allow.
+class HostScheduler {
+ public:
+  HostScheduler(HostPace pace, uint64_t seed) : pace_(pace), random_(seed) {}
+
+  void add(HostStream& stream, std::function<void()> run);
+  void note(HostEvent& event, const HostStream& stream) const;
+  void wait(HostStream& stream, const HostEvent& event) const;
+  void run_until_done(const HostFrontier& work);
+  void run_all();
+  static bool is_done(const HostFrontier& work);
+
+  void begin_capture(HostStream& stream, const std::vector<HostStream*>& all);
+  /// The recorded work, each after what it comes after.
+  HostFrontier end_capture(HostStream& stream, const std::vector<HostStream*>& all);
+  void launch(const HostFrontier& graph, HostStream& stream);
+
+  /// Lets the clock go on, and some work be done where it is done at random times.
+  void pass();
+
+ private:
+  bool run_one();
+
+  HostPace pace_;
+  std::mt19937_64 random_;
+  std::vector<std::shared_ptr<HostWork>> pending_;
+  float now_ = 0;
+};
+
+}  // namespace fluid::testing
