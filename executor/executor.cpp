@@ -26,7 +26,7 @@ namespace {
 std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator) {
   if (place.kind != Place::Kind::cpu) {
-    throw UserError("place '" + place.str() + "': this build of Fluid runs on the CPU only");
+    throw UserError("place '" + place.str() + "': programs do not run on GPUs yet");
   }
   return cpu_device(
       {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});

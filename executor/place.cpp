@@ -24,7 +24,7 @@ Place place_named(std::string_view name) {
     throw UserError("no place '" + std::string(name) + "'" + did_you_mean(name, known) +
                     "; places are auto, cpu and cuda:N");
   }
-  throw UserError("place '" + std::string(name) + "': this build of Fluid runs on the CPU only");
+  throw UserError("place '" + std::string(name) + "': programs do not run on GPUs yet");
 }
 
 }  // namespace fluid

@@ -18,8 +18,8 @@ struct Place {
 inline Place cpu() { return {Place::Kind::cpu, 0}; }
 inline Place cuda(int index) { return {Place::Kind::cuda, index}; }
 
-/// "cpu", "cuda", "cuda:N", or "auto". Throws UserError for anything else, and for a GPU while this
-/// build has no GPU place.
+/// "cpu", "cuda", "cuda:N", or "auto". Throws UserError for anything else, and for a GPU: programs
+/// do not run on those yet.
 Place place_named(std::string_view name);
 
 }  // namespace fluid

@@ -23,7 +23,9 @@ struct TargetDescription {
 /// This machine, from what the operating system says; rates follow from the vector width.
 TargetDescription describe_host(int threads);
 /// The JSON that `fluidrun devices --json` prints, and back. Throws UserError naming the file and
-/// the entry that is unknown, missing or of the wrong kind.
+/// the entry that is unknown, missing or of the wrong kind. kMachineEntry, where `devices` tells
+/// people what it knows besides, is not read.
+inline constexpr const char* kMachineEntry = "machine";
 std::string to_json(const TargetDescription& description);
 TargetDescription target_from_json(const std::string& text, const std::string& file);
 

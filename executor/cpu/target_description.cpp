@@ -60,7 +60,7 @@ TargetDescription target_from_json(const std::string& text, const std::string& f
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) throw UserError(file + ": not a JSON object that describes a target");
   TargetDescription d;
-  std::vector<std::string> known;
+  std::vector<std::string> known = {kMachineEntry};
   for_each_entry(d, [&](const char* name, auto& value) {
     known.emplace_back(name);
     const auto entry = json.find(name);

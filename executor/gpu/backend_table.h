@@ -14,6 +14,7 @@
 
 #define FLUID_GPU_TABLE_VERSION 1u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
+#define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< compute capability 8.0, the first with bf16
 
 extern "C" {
 

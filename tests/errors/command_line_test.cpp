@@ -152,9 +152,9 @@ TEST_F(CommandLine, IsRefusedForNoBatchAndNoGpuEverywhere) {
     refuse(command + " --batch 0", "--batch: must be a positive integer, not 0; see fluidrun ");
     refuse(command + " --unknown", "'--unknown' is not expected");
     if (command.starts_with("summary")) continue;
-    refuse(command + " --place cuda:0", "place 'cuda:0': this build of Fluid runs on the CPU only");
+    refuse(command + " --place cuda:0", "place 'cuda:0': programs do not run on GPUs yet");
   }
-  refuse("run line.fir --input x=1x2xf32=1,2 --place cuda:0", "runs on the CPU only");
+  refuse("run line.fir --input x=1x2xf32=1,2 --place cuda:0", "programs do not run on GPUs yet");
 }
 
 TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {

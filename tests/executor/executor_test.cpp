@@ -129,7 +129,7 @@ TEST(Executor, RefusesFeedsAndPlacesItCannotUse) {
   batch.columns[0].second = Tensor(f32, {2, 4});
   expect_user_error([&] { exe.run(batch); },
                     "feed 'x' is f32[2, 4] in a batch of 2; the program takes f32[?, 2]");
-  expect_user_error([&] { Executor(net, cuda(0)); }, "this build of Fluid runs on the CPU only");
+  expect_user_error([&] { Executor(net, cuda(0)); }, "programs do not run on GPUs yet");
   Program empty("empty");
   expect_user_error([&] { Executor(empty, cpu()); },
                     "program 'empty' has no output: mark one with output()");

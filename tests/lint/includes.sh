@@ -31,6 +31,7 @@ done << 'END'
 llvm(-c)?/ codegen/([a-z_]+\.cpp|llvm_headers\.h)
 dnnl executor/cpu/onednn[a-z_]*\.(h|cpp)
 gloo/ executor/comm/gloo\.cpp
+(cuda|cublas|cudnn|nccl|nvJitLink)[a-zA-Z_]*\.h executor/cuda/[a-z_]+\.(h|cpp)
 omp\.h executor/cpu/parallel\.cpp
 CLI/ executor/fluidrun(/[a-z_]+)?\.cpp
 nlohmann/ (frontend|executor)/[a-z_/]+\.cpp

@@ -1,0 +1,69 @@
+#include "executor/cuda/answer.h"
+
+namespace fluid::cuda {
+namespace {
+
+thread_local std::string text;
+
+FluidGpuResult result_of(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return fluid_gpu_ok;
+    case cudaErrorNotReady:
+      return fluid_gpu_not_ready;
+    case cudaErrorMemoryAllocation:
+      return fluid_gpu_out_of_memory;
+    case cudaErrorInsufficientDriver:
+    case cudaErrorCallRequiresNewerDriver:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorSystemNotReady:
+    case cudaErrorCompatNotSupportedOnDevice:
+    case cudaErrorInitializationError:
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorDeviceNotLicensed:
+      return fluid_gpu_unusable;
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidResourceHandle:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidPtx:
+    case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorSymbolNotFound:
+    case cudaErrorLaunchOutOfResources:
+    case cudaErrorIllegalState:
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+    case cudaErrorStreamCaptureMerge:
+    case cudaErrorStreamCaptureUnmatched:
+    case cudaErrorStreamCaptureUnjoined:
+    case cudaErrorStreamCaptureIsolation:
+    case cudaErrorStreamCaptureImplicit:
+    case cudaErrorStreamCaptureWrongThread:
+      return fluid_gpu_misused;
+    default:
+      return fluid_gpu_failed;
+  }
+}
+
+}  // namespace
+
+FluidGpuResult answer(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess) return fluid_gpu_ok;
+  cudaGetLastError();  // else a later call would report this one
+  return refuse(result_of(error), std::string(doing) + ": " + cudaGetErrorName(error) + ", " +
+                                      cudaGetErrorString(error));
+}
+
+FluidGpuResult refuse(FluidGpuResult result, std::string why) {
+  text = std::move(why);
+  return result;
+}
+
+const char* last_error() { return text.c_str(); }
+
+}  // namespace fluid::cuda

@@ -1,0 +1,84 @@
+#include <nvJitLink.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "executor/cuda/functions.h"
+#include "executor/cuda/objects.h"
+
+namespace fluid::cuda {
+namespace {
+
+class Linker {
+ public:
+  explicit Linker(int architecture) {
+    const std::string option = "-arch=sm_" + std::to_string(architecture);
+    const char* options[] = {option.c_str()};
+    result_ = nvJitLinkCreate(&handle_, 1, options);
+  }
+  ~Linker() {
+    if (handle_ != nullptr) nvJitLinkDestroy(&handle_);
+  }
+  Linker(const Linker&) = delete;
+  Linker& operator=(const Linker&) = delete;
+
+  /// Does nothing after a failure.
+  template <class Call>
+  void then(Call&& call) {
+    if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
+  }
+  nvJitLinkResult result() const { return result_; }
+  /// In one line.
+  std::string failure() const {
+    std::string log;
+    size_t size = 0;
+    if (handle_ != nullptr && nvJitLinkGetErrorLogSize(handle_, &size) == NVJITLINK_SUCCESS) {
+      log.resize(size);
+      if (nvJitLinkGetErrorLog(handle_, log.data()) != NVJITLINK_SUCCESS) log.clear();
+    }
+    log.resize(std::min(log.find('\0'), log.size()));
+    while (!log.empty() && log.back() == '\n') log.pop_back();
+    std::replace(log.begin(), log.end(), '\n', ' ');
+    return "nvJitLink's error " + std::to_string(result_) + ": " + log;
+  }
+
+ private:
+  nvJitLinkHandle handle_ = nullptr;
+  nvJitLinkResult result_ = NVJITLINK_SUCCESS;
+};
+
+}  // namespace
+
+FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
+                            size_t* image_bytes) {
+  const std::string ended(text, length);  // by the 0 that the linker wants to see
+  Linker linker(architecture);
+  linker.then([&](nvJitLinkHandle handle) {
+    return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
+                            "kernels");
+  });
+  linker.then([](nvJitLinkHandle handle) { return nvJitLinkComplete(handle); });
+  size_t bytes = 0;
+  linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubinSize(handle, &bytes); });
+  std::unique_ptr<void, decltype(&std::free)> made(std::malloc(bytes), std::free);
+  linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
+  if (linker.result() != NVJITLINK_SUCCESS) {
+    const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;  // a newer GPU
+    return refuse(
+        unknown ? fluid_gpu_unusable : fluid_gpu_misused,
+        "assembling kernels for sm_" + std::to_string(architecture) + ": " + linker.failure());
+  }
+  *image = made.release();
+  *image_bytes = bytes;
+  return fluid_gpu_ok;
+}
+
+FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
+                        size_t* image_bytes) {
+  return assemble_for(gpu->architecture, text, length, image, image_bytes);
+}
+
+void image_release(void* image) { std::free(image); }
+
+}  // namespace fluid::cuda

@@ -1,0 +1,51 @@
+#pragma once
+
+// The functions of the table; executor/gpu/backend_table.h says what each does.
+
+#include "executor/gpu/backend_table.h"
+
+namespace fluid::cuda {
+
+FluidGpuResult versions(FluidGpuVersions* versions);
+FluidGpuResult device_count(int32_t* count);
+FluidGpuResult describe(int32_t device, FluidGpuDescription* description);
+FluidGpuResult open(int32_t device, FluidGpu** gpu);
+FluidGpuResult close(FluidGpu* gpu);
+
+FluidGpuResult allocate(FluidGpu* gpu, int64_t bytes, void** address);
+FluidGpuResult release(FluidGpu* gpu, void* address);
+FluidGpuResult allocate_host(FluidGpu* gpu, int64_t bytes, void** address);
+FluidGpuResult release_host(FluidGpu* gpu, void* address);
+FluidGpuResult memory_info(FluidGpu* gpu, int64_t* free_bytes, int64_t* total_bytes);
+
+FluidGpuResult stream_create(FluidGpu* gpu, FluidGpuStream** stream);
+FluidGpuResult stream_destroy(FluidGpuStream* stream);
+FluidGpuResult stream_synchronize(FluidGpuStream* stream);
+FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t bytes);
+FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes);
+FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch);
+
+FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEvent** event);
+FluidGpuResult event_destroy(FluidGpuEvent* event);
+FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream);
+FluidGpuResult stream_wait(FluidGpuStream* stream, FluidGpuEvent* event);
+FluidGpuResult event_query(FluidGpuEvent* event);
+FluidGpuResult event_synchronize(FluidGpuEvent* event);
+FluidGpuResult event_milliseconds(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds);
+
+FluidGpuResult capture_begin(FluidGpuStream* stream);
+FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph);
+FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream);
+FluidGpuResult graph_destroy(FluidGpuGraph* graph);
+
+FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
+                        size_t* image_bytes);
+/// For the architecture sm_<architecture>, with or without a GPU.
+FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
+                            size_t* image_bytes);
+void image_release(void* image);
+FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes, FluidGpuModule** module);
+FluidGpuResult module_unload(FluidGpuModule* module);
+FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel);
+
+}  // namespace fluid::cuda

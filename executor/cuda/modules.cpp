@@ -1,0 +1,58 @@
+#include <elf.h>
+
+#include <cstring>
+
+#include "executor/cuda/functions.h"
+#include "executor/cuda/objects.h"
+
+namespace fluid::cuda {
+namespace {
+
+/// CUDA takes an image without its size: one that was cut off would be read beyond its end.
+bool is_whole(const void* image, size_t bytes) {
+  Elf64_Ehdr header;
+  if (bytes < sizeof header) return false;
+  std::memcpy(&header, image, sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  const size_t sections = size_t{header.e_shnum} * header.e_shentsize;
+  const size_t segments = size_t{header.e_phnum} * header.e_phentsize;
+  return header.e_shoff <= bytes && sections <= bytes - header.e_shoff && header.e_phoff <= bytes &&
+         segments <= bytes - header.e_phoff;
+}
+
+cudaError_t unload(cudaLibrary_t library) {
+  const cudaError_t waited = cudaDeviceSynchronize();  // for kernels of it that still run
+  const cudaError_t unloaded = cudaLibraryUnload(library);
+  return waited != cudaSuccess ? waited : unloaded;
+}
+
+}  // namespace
+
+FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
+                           FluidGpuModule** module) {
+  if (!is_whole(image, bytes)) {
+    return refuse(fluid_gpu_misused, "loading a module: the image is cut off, or is none");
+  }
+  return make_object<unload>(gpu, module, "loading a module", [&](cudaLibrary_t* handle) {
+    return cudaLibraryLoadData(handle, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  });
+}
+
+FluidGpuResult module_unload(FluidGpuModule* module) {
+  FluidGpu* gpu = module->gpu;
+  return outside_captures(gpu, "unloading a module",
+                          [&] { return gpu->belongings.give_back(module); });
+}
+
+FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel) {
+  return on(module->gpu, "finding a kernel", [&] {
+    cudaKernel_t found = nullptr;
+    const cudaError_t error = cudaLibraryGetKernel(&found, module->handle, name);
+    if (error != cudaSuccess) return error;
+    *kernel = reinterpret_cast<FluidGpuKernel*>(found);
+    cudaFuncAttributes loaded;  // else the first launch would load it, which a capture forbids
+    return cudaFuncGetAttributes(&loaded, found);
+  });
+}
+
+}  // namespace fluid::cuda

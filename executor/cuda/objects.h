@@ -1,0 +1,83 @@
+#pragma once
+
+// What the table's opaque pointers point to.
+
+#include <atomic>
+#include <memory>
+
+#include "executor/cuda/answer.h"
+#include "executor/cuda/belongings.h"
+
+struct FluidGpu {
+  int device = 0;
+  int architecture = 0;                             ///< 90 is sm_90
+  std::atomic<FluidGpuStream*> captured = nullptr;  ///< where a capture began and has not ended
+  std::atomic<bool> capture_lost = false;
+  fluid::cuda::Belongings belongings = {};
+};
+
+struct FluidGpuStream {
+  FluidGpu* gpu = nullptr;
+  cudaStream_t handle = nullptr;
+};
+
+struct FluidGpuEvent {
+  FluidGpu* gpu = nullptr;
+  cudaEvent_t handle = nullptr;
+};
+
+struct FluidGpuGraph {
+  FluidGpu* gpu = nullptr;
+  cudaGraphExec_t handle = nullptr;
+};
+
+struct FluidGpuModule {
+  FluidGpu* gpu = nullptr;
+  cudaLibrary_t handle = nullptr;
+};
+
+namespace fluid::cuda {
+
+/// The answer to `call`, made with the GPU as this thread's current one. When it is that the call
+/// was misused, a capture is lost.
+template <class Call>
+FluidGpuResult on(FluidGpu* gpu, const char* doing, Call&& call) {
+  cudaError_t error = cudaSetDevice(gpu->device);
+  if (error == cudaSuccess) error = call();
+  const FluidGpuResult result = answer(error, doing);
+  if (result == fluid_gpu_misused && gpu->captured != nullptr) gpu->capture_lost = true;
+  return result;
+}
+
+/// The same of a call that is not allowed during a capture, by whatever thread.
+template <class Call>
+FluidGpuResult outside_captures(FluidGpu* gpu, const char* doing, Call&& call) {
+  return on(gpu, doing,
+            [&] { return gpu->captured == nullptr ? call() : cudaErrorStreamCaptureUnsupported; });
+}
+
+template <class T, auto kDestroy>
+cudaError_t destroy_object(void* object) {
+  const std::unique_ptr<T> owned(static_cast<T*>(object));
+  return kDestroy(owned->handle);
+}
+
+/// Wraps what `make(&handle)` makes, for kDestroy to destroy.
+template <auto kDestroy, class T, class Make>
+FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* doing, Make&& make) {
+  return on(gpu, doing, [&] {
+    auto made = std::make_unique<T>(T{.gpu = gpu});
+    if (const cudaError_t error = make(&made->handle); error != cudaSuccess) return error;
+    *object = made.release();
+    gpu->belongings.add(*object, destroy_object<T, kDestroy>);
+    return cudaSuccess;
+  });
+}
+
+template <class T>
+FluidGpuResult give_back(T* object, const char* doing) {
+  FluidGpu* gpu = object->gpu;
+  return on(gpu, doing, [&] { return gpu->belongings.give_back(object); });
+}
+
+}  // namespace fluid::cuda

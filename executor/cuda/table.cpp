@@ -1,0 +1,49 @@
+#include "executor/cuda/answer.h"
+#include "executor/cuda/functions.h"
+
+namespace fluid::cuda {
+namespace {
+
+constexpr FluidGpuTable kTable = {
+    .version = FLUID_GPU_TABLE_VERSION,
+    .error = last_error,
+    .versions = versions,
+    .device_count = device_count,
+    .describe = describe,
+    .open = open,
+    .close = close,
+    .allocate = allocate,
+    .release = release,
+    .allocate_host = allocate_host,
+    .release_host = release_host,
+    .memory_info = memory_info,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_synchronize = stream_synchronize,
+    .copy = copy,
+    .fill = fill,
+    .launch = launch,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .stream_wait = stream_wait,
+    .event_query = event_query,
+    .event_synchronize = event_synchronize,
+    .event_milliseconds = event_milliseconds,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .graph_launch = graph_launch,
+    .graph_destroy = graph_destroy,
+    .assemble = assemble,
+    .image_release = image_release,
+    .module_load = module_load,
+    .module_unload = module_unload,
+    .module_kernel = module_kernel,
+};
+
+}  // namespace
+}  // namespace fluid::cuda
+
+extern "C" [[gnu::visibility("default")]] const FluidGpuTable* fluid_gpu_table(uint32_t version) {
+  return version == FLUID_GPU_TABLE_VERSION ? &fluid::cuda::kTable : nullptr;
+}

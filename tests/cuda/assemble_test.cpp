@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "executor/cuda/answer.h"
+#include "executor/cuda/functions.h"
+
+namespace fluid::cuda {
+namespace {
+
+constexpr std::string_view kKernel = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry fill(.param .u64 to) {
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<2>;
+  ld.param.u64 %rd1, [to];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, %tid.x;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+)";
+
+TEST(Assemble, MakesCodeForEveryArchitecture) {
+  for (const int architecture : {80, 90, 100, 120}) {
+    void* image = nullptr;
+    size_t bytes = 0;
+    ASSERT_EQ(assemble_for(architecture, kKernel.data(), kKernel.size(), &image, &bytes),
+              fluid_gpu_ok)
+        << last_error();
+    const std::string_view code(static_cast<const char*>(image), bytes);
+    EXPECT_TRUE(code.starts_with("\177ELF")) << architecture;
+    EXPECT_NE(code.find(".text.fill"), std::string_view::npos) << architecture;
+    image_release(image);
+  }
+}
+
+TEST(Assemble, SaysWhatIsWrong) {
+  void* image = nullptr;
+  size_t bytes = 0;
+  std::string wrong(kKernel);
+  wrong.replace(wrong.find("mov.u32"), 7, "mow.u32");
+  EXPECT_EQ(assemble_for(90, wrong.data(), wrong.size(), &image, &bytes), fluid_gpu_misused);
+  EXPECT_NE(std::string(last_error()).find("mow"), std::string::npos) << last_error();
+  EXPECT_EQ(image, nullptr);
+  EXPECT_EQ(std::string(last_error()).find('\n'), std::string::npos) << last_error();
+  EXPECT_EQ(assemble_for(99, kKernel.data(), kKernel.size(), &image, &bytes), fluid_gpu_unusable);
+  EXPECT_NE(std::string(last_error()).find("sm_99: "), std::string::npos) << last_error();
+}
+
+}  // namespace
+}  // namespace fluid::cuda

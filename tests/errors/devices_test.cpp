@@ -1,0 +1,99 @@
+// What `fluidrun devices` says of machines that made-up libraries stand for.
+
+#include "ir/atomic_file.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+class Devices : public FluidrunTest {
+ protected:
+  /// What `command` prints on the machine of a library in gpu_libraries, or of another file.
+  std::string on(const std::string& library, const std::string& command = "devices") {
+    before_ = "export FLUID_GPU_LIBRARY=" +
+              (library.find('/') == std::string::npos
+                   ? std::string(FLUID_BINARY_DIR) + "/gpu_libraries/" + library + ".so"
+                   : library) +
+              "; ";
+    const Result result = run(command);
+    EXPECT_EQ(result.code, 0) << result.output;
+    return result.output;
+  }
+  /// The text behind the CPU's two lines.
+  static std::string behind_cpu(const std::string& output) {
+    EXPECT_TRUE(output.starts_with("cpu     ")) << output;
+    return output.substr(output.find('\n', output.find('\n') + 1) + 1);
+  }
+};
+
+TEST_F(Devices, ListsCpuAndGpus) {
+  const std::string output = on("three_gpus");
+  EXPECT_NE(output.find(" threads, "), std::string::npos) << output;
+  EXPECT_EQ(behind_cpu(output),
+            "cuda:0  Made-up GPU 0, 9.0, 132 multiprocessors: 79.00 GiB of 80.00 GiB are free\n"
+            "cuda:1  Made-up GPU 1, 7.5, 132 multiprocessors: 79.00 GiB of 80.00 GiB are free\n"
+            "        compute capability 7.5 is not supported, 8.0 and newer are\n"
+            "cuda:2: cudaErrorMadeUp, as asked\n"
+            "        driver CUDA 13.0, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0, NCCL 2.28.9, "
+            "nvJitLink 13.0\n"
+            "        programs do not run on GPUs yet\n");
+}
+
+TEST_F(Devices, SayInOneLineWhyThereAreNoGpus) {
+  EXPECT_EQ(behind_cpu(on("no_driver")),
+            "cuda    none: no NVIDIA driver is installed, or this container sees none\n");
+  EXPECT_EQ(behind_cpu(on(dir_.file("none.so"))),
+            "cuda    none: there is no library '" + dir_.file("none.so") + "'\n");
+  const std::string needs = behind_cpu(on("needs_absent"));
+  EXPECT_NE(needs.find("needs libfluid_absent.so, which is not found"), std::string::npos) << needs;
+}
+
+TEST_F(Devices, SayWhereTheLibraryIsLookedFor) {
+  std::filesystem::create_symlink(kFluidrun, dir_.file("linked"));
+  std::filesystem::copy_file(kFluidrun, dir_.file("alone"));
+  const Result alone = run_command("LD_LIBRARY_PATH= ./alone devices");
+  EXPECT_EQ(alone.code, 0) << alone.output;
+  EXPECT_EQ(behind_cpu(alone.output),
+            "cuda    none: libfluid_cuda.so is not installed: neither beside the program, in lib "
+            "or ../lib there, nor where the loader looks; a build makes it where it finds CUDA 13, "
+            "cuDNN and NCCL\n");
+}
+
+TEST_F(Devices, AreFoundInTheFoldersBesideTheProgram) {
+  const std::string made_up = std::string(FLUID_BINARY_DIR) + "/gpu_libraries/three_gpus.so";
+  for (const std::string folder : {"bin", "bin/lib", "lib"}) {
+    std::filesystem::create_directories(dir_.file("bin/lib"));
+    std::filesystem::create_directories(dir_.file("lib"));
+    std::filesystem::copy_file(kFluidrun, dir_.file("bin/fluidrun"),
+                               std::filesystem::copy_options::skip_existing);
+    const std::string file = dir_.file(folder + "/libfluid_cuda.so");
+    std::filesystem::copy_file(made_up, file);
+    const Result result = run_command("bin/fluidrun devices");
+    EXPECT_NE(result.output.find("cuda:0  Made-up GPU 0"), std::string::npos)
+        << folder << ": " << result.output;
+    std::filesystem::remove(file);
+  }
+}
+
+TEST_F(Devices, DescribeTheMachineAsJson) {
+  const std::string json = on("three_gpus", "devices --json");
+  for (const std::string part :
+       {R"("threads": )", R"("machine": {)", R"("cores": )", R"("features": [)",
+        R"("name": "Made-up GPU 0")", R"("free_memory": 84825604096)",
+        R"("compute_capability": "9.0")", R"("problem": "compute capability 7.5 is not)",
+        R"("cuDNN": "9.19.0")"}) {
+    EXPECT_NE(json.find(part), std::string::npos) << part << " in " << json;
+  }
+  const std::string none = on("no_driver", "devices --json");
+  EXPECT_NE(none.find(R"("no_gpus": "no NVIDIA driver is installed)"), std::string::npos) << none;
+  write_plain(dir_.file("t.json"), json);
+  EXPECT_EQ(on("no_driver", "plan line.fir --target t.json"), on("no_driver", "plan line.fir"));
+}
+
+TEST_F(Devices, RunNoProgramsYet) {
+  on("three_gpus", "plan line.fir --place auto");
+  refuse("plan line.fir --place cuda:0", "place 'cuda:0': programs do not run on GPUs yet");
+}
+
+}  // namespace
+}  // namespace fluid

@@ -1,0 +1,108 @@
+// Loading the library that drives GPUs, on machines that libraries of ours make up.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "executor/gpu/backend.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+std::string made_up(const std::string& name) {
+  return std::string(FLUID_BINARY_DIR) + "/gpu_libraries/" + name + ".so";
+}
+
+/// Why the library finds no GPUs; expects that there is a reason, in one line, that all give.
+std::string absence(const std::string& library) {
+  const GpuBackend backend = find_gpus(library);
+  EXPECT_EQ(backend.devices, 0);
+  EXPECT_FALSE(backend.absence.empty());
+  EXPECT_EQ(backend.absence.find('\n'), std::string::npos) << backend.absence;
+  EXPECT_THROW(describe_gpu(backend, 0), DeviceError);
+  EXPECT_THROW(usable_gpu(backend, 0), DeviceError);
+  return backend.absence;
+}
+
+/// What usable_gpu throws as a DeviceError.
+std::string refusal(const GpuBackend& backend, int device) {
+  try {
+    usable_gpu(backend, device);
+  } catch (const DeviceError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(GpuBackend, SaysThatALibraryIsNotThere) {
+  const TempDir dir;
+  EXPECT_EQ(absence(dir.file("none.so")), "there is no library '" + dir.file("none.so") + "'");
+  EXPECT_EQ(absence("libfluid_none.so"), "there is no library 'libfluid_none.so'");
+}
+
+TEST(GpuBackend, NamesALibraryThatIsNeededAndMissing) {
+  EXPECT_EQ(absence(made_up("needs_absent")),
+            "'" + made_up("needs_absent") +
+                "' needs libfluid_absent.so, which is not found: install it, or name its folder in "
+                "LD_LIBRARY_PATH");
+}
+
+TEST(GpuBackend, SaysWhatIsWrongWithAFile) {
+  const TempDir dir;
+  write_plain(dir.file("text.so"), "no library");
+  const std::string why = absence(dir.file("text.so"));
+  EXPECT_TRUE(why.starts_with("'" + dir.file("text.so") + "' cannot be loaded: ")) << why;
+  EXPECT_EQ(absence("libm.so.6"),
+            "'libm.so.6' is no GPU library of Fluid: it lacks fluid_gpu_table");
+}
+
+TEST(GpuBackend, RefusesAnotherVersion) {
+  EXPECT_EQ(absence(made_up("other_version")),
+            "'" + made_up("other_version") +
+                "' is of another version of Fluid than this program: it lacks version 1 of what "
+                "both share");
+}
+
+TEST(GpuBackend, TellsDriversThatDoNotServeApart) {
+  EXPECT_EQ(absence(made_up("no_driver")),
+            "no NVIDIA driver is installed, or this container sees none");
+  EXPECT_EQ(absence(made_up("old_driver")),
+            "the NVIDIA driver is too old: it runs CUDA 12.4, 13.0 is needed");
+  EXPECT_EQ(absence(made_up("broken_driver")),
+            "the NVIDIA driver does not work: cudaErrorMadeUp, as asked");
+}
+
+TEST(GpuBackend, SaysWhichGpusAreLookedFor) {
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(absence(made_up("no_gpus")), "the NVIDIA driver finds no GPU");
+  setenv("CUDA_VISIBLE_DEVICES", "5", 1);
+  EXPECT_EQ(absence(made_up("no_gpus")),
+            "the NVIDIA driver finds no GPU that CUDA_VISIBLE_DEVICES='5' leaves");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST(GpuBackend, DescribesGpus) {
+  const GpuBackend backend = find_gpus(made_up("three_gpus"));
+  EXPECT_EQ(backend.absence, "");
+  EXPECT_EQ(backend.devices, 3);
+  EXPECT_EQ(backend.versions.dnn, 91900);
+  EXPECT_STREQ(describe_gpu(backend, 0).name, "Made-up GPU 0");
+  EXPECT_EQ(&usable_gpu(backend, 0), backend.table);
+}
+
+TEST(GpuBackend, RefusesGpusThatAreNotThereOrNotSupported) {
+  const GpuBackend backend = find_gpus(made_up("three_gpus"));
+  for (const int device : {-1, 3}) {
+    expect_user_error(
+        [&] { usable_gpu(backend, device); },
+        "there is no GPU cuda:" + std::to_string(device) + "; this machine's last is cuda:2");
+  }
+  EXPECT_EQ(refusal(backend, 1),
+            "cuda:1 (Made-up GPU 1): compute capability 7.5 is not supported, 8.0 and newer are");
+  EXPECT_EQ(refusal(backend, 2), "cuda:2: cudaErrorMadeUp, as asked");
+}
+
+}  // namespace
+}  // namespace fluid

@@ -1,0 +1,29 @@
+#include "executor/cpu/host_cpu.h"
+
+#include <gtest/gtest.h>
+
+namespace fluid {
+namespace {
+
+using Features = std::vector<std::string>;
+
+TEST(HostCpu, CountsCoresNotThreads) {
+  const auto thread = [](int package, int core) {
+    return "model name\t: A CPU\nphysical id\t: " + std::to_string(package) +
+           "\ncore id\t\t: " + std::to_string(core) + "\nflags\t\t: fpu avx512f avx2 avx512f2\n\n";
+  };
+  const HostCpu cpu = cpu_of(thread(0, 0) + thread(0, 1) + thread(0, 0) + thread(1, 0));
+  EXPECT_EQ(cpu.name, "A CPU");
+  EXPECT_EQ(cpu.cores, 3);
+  EXPECT_EQ(cpu.features, (Features{"avx2", "avx512f"}));
+}
+
+TEST(HostCpu, SaysNothingThatTheSystemDoesNot) {
+  const HostCpu cpu = cpu_of("processor\t: 0\nFeatures\t: fp asimd\nbare line\nempty:\n");
+  EXPECT_EQ(cpu.name, "");
+  EXPECT_EQ(cpu.cores, 0);
+  EXPECT_EQ(cpu.features, Features{"asimd"});
+}
+
+}  // namespace
+}  // namespace fluid

@@ -1,0 +1,54 @@
+// Libraries that drive no GPU and answer as one would: each build of this file is another machine.
+//   DRIVER          the version of CUDA that its driver runs, 0 without one
+//   DEVICES         how many GPUs it has; -1: the driver refuses to say
+//   TABLE_VERSION   that it has
+
+#include <cstdio>
+
+#include "executor/gpu/backend_table.h"
+
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+const char* error() { return "cudaErrorMadeUp, as asked"; }
+
+FluidGpuResult versions(FluidGpuVersions* versions) {
+  *versions = {.driver = DRIVER,
+               .runtime = 13000,
+               .blas = 130100,
+               .dnn = 91900,
+               .collectives = 22809,
+               .linker = 13000};
+  return fluid_gpu_ok;
+}
+
+FluidGpuResult device_count(int32_t* count) {
+  if (DEVICES < 0) return fluid_gpu_unusable;
+  *count = DEVICES;
+  return fluid_gpu_ok;
+}
+
+/// cuda:0 is as good as one can be, cuda:1 too old, cuda:2 in use.
+FluidGpuResult describe(int32_t device, FluidGpuDescription* gpu) {
+  if (device > 1) return fluid_gpu_unusable;
+  *gpu = {.major = device == 0 ? 9 : 7,
+          .minor = device == 0 ? 0 : 5,
+          .multiprocessors = 132,
+          .memory = 80 * kGiB,
+          .free_memory = 79 * kGiB};
+  std::snprintf(gpu->name, sizeof gpu->name, "Made-up GPU %d", device);
+  return fluid_gpu_ok;
+}
+
+constexpr FluidGpuTable kTable = {.version = TABLE_VERSION,
+                                  .error = error,
+                                  .versions = versions,
+                                  .device_count = device_count,
+                                  .describe = describe};
+
+}  // namespace
+
+extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
+  return version == TABLE_VERSION ? &kTable : nullptr;
+}
