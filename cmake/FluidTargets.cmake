@@ -200,6 +200,21 @@ function(fluid_made_up_gpus)
     set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${out}
                                                SKIP_BUILD_RPATH ON)
   endforeach()
+
+  # Drivers, which the real library then finds.
+  function(add_driver name version init)
+    add_library(${name} SHARED ${folder}/driver.cpp)
+    target_compile_definitions(${name} PRIVATE DRIVER=${version} INIT=${init})
+    target_link_libraries(${name} PRIVATE fluid_flags)
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1
+                                             LIBRARY_OUTPUT_DIRECTORY ${out}/${name})
+  endfunction()
+  if(TARGET fluid_cuda)
+    add_driver(driver_of_cuda_12 12040 0)
+    add_driver(driver_without_gpu 13000 100)
+    add_driver(driver_mismatched 13000 803)
+    list(APPEND modules driver_of_cuda_12 driver_without_gpu driver_mismatched)
+  endif()
   foreach(user ${ARGN})
     add_dependencies(${user} ${modules})
   endforeach()

@@ -44,6 +44,7 @@ FluidGpuResult result_of(cudaError_t error) {
     case cudaErrorStreamCaptureIsolation:
     case cudaErrorStreamCaptureImplicit:
     case cudaErrorStreamCaptureWrongThread:
+    case cudaErrorCapturedEvent:
       return fluid_gpu_misused;
     default:
       return fluid_gpu_failed;

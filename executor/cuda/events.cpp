@@ -32,8 +32,10 @@ FluidGpuResult event_synchronize(FluidGpuEvent* event) {
 }
 
 FluidGpuResult event_milliseconds(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds) {
-  return on(from->gpu, "timing between events",
-            [&] { return cudaEventElapsedTime(milliseconds, from->handle, to->handle); });
+  return on(from->gpu, "timing between events", [&] {
+    const cudaError_t error = cudaEventElapsedTime(milliseconds, from->handle, to->handle);
+    return error == cudaErrorNotReady ? cudaErrorInvalidValue : error;
+  });
 }
 
 }  // namespace fluid::cuda

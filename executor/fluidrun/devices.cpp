@@ -68,7 +68,7 @@ void print_cpu(const TargetDescription& target, const HostCpu& cpu) {
       "cpu     {}{}: {} threads, {}-bit vectors{}, {:.0f} GFLOP/s and {:.0f} GB/s a thread\n",
       cpu.name.empty() ? "CPU" : cpu.name, cores, target.threads, target.vector_bits,
       target.bf16 ? ", bf16" : "", target.gflops_f32, target.memory_gbs);
-  fmt::print("        {}\n", fmt::join(cpu.features, " "));
+  if (!cpu.features.empty()) fmt::print("        {}\n", fmt::join(cpu.features, " "));
 }
 
 void print_gpu(size_t device, const Gpu& gpu) {

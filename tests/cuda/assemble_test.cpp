@@ -5,6 +5,9 @@
 #include "executor/cuda/answer.h"
 #include "executor/cuda/functions.h"
 
+/// nvJitLink keeps some memory of a text that it refuses.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libnvJitLink.so"; }
+
 namespace fluid::cuda {
 namespace {
 

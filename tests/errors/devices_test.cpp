@@ -49,7 +49,6 @@ TEST_F(Devices, SayInOneLineWhyThereAreNoGpus) {
 }
 
 TEST_F(Devices, SayWhereTheLibraryIsLookedFor) {
-  std::filesystem::create_symlink(kFluidrun, dir_.file("linked"));
   std::filesystem::copy_file(kFluidrun, dir_.file("alone"));
   const Result alone = run_command("LD_LIBRARY_PATH= ./alone devices");
   EXPECT_EQ(alone.code, 0) << alone.output;
@@ -73,6 +72,34 @@ TEST_F(Devices, AreFoundInTheFoldersBesideTheProgram) {
         << folder << ": " << result.output;
     std::filesystem::remove(file);
   }
+}
+
+/// libfluid_cuda.so itself, on drivers that libraries of ours stand for.
+TEST_F(Devices, OfTheRealLibraryDependOnTheDriver) {
+  const std::string library = std::string(FLUID_BINARY_DIR) + "/libfluid_cuda.so";
+  if (!std::filesystem::exists(library)) {
+    GTEST_SKIP() << "libfluid_cuda.so is not built: CUDA, cuDNN or NCCL is not installed here";
+  }
+  const auto with = [&](const std::string& driver, const std::string& visible = "") {
+    const std::string folder = std::string(FLUID_BINARY_DIR) + "/gpu_libraries/" + driver;
+    const Result result =
+        run_command("LD_LIBRARY_PATH=" + folder + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} env " +
+                    visible + " " + kFluidrun + " devices");
+    EXPECT_EQ(result.code, 0) << result.output;
+    return behind_cpu(result.output);
+  };
+  EXPECT_EQ(with("driver_of_cuda_12")
+                .find("cuda    none: the NVIDIA driver is too old: it runs "
+                      "CUDA 12.4, 13."),
+            0U);
+  EXPECT_EQ(with("driver_without_gpu", "-u CUDA_VISIBLE_DEVICES"),
+            "cuda    none: the NVIDIA driver finds no GPU\n");
+  EXPECT_EQ(with("driver_without_gpu", "CUDA_VISIBLE_DEVICES=3"),
+            "cuda    none: the NVIDIA driver finds no GPU that CUDA_VISIBLE_DEVICES='3' leaves\n");
+  EXPECT_EQ(with("driver_mismatched")
+                .find("cuda    none: the NVIDIA driver does not work: counting GPUs: "
+                      "cudaErrorSystemDriverMismatch, "),
+            0U);
 }
 
 TEST_F(Devices, DescribeTheMachineAsJson) {
