@@ -31,7 +31,7 @@ std::vector<std::string> features_in(const std::string& flags) {
 HostCpu cpu_of(const std::string& cpuinfo) {
   HostCpu cpu;
   std::string package;
-  std::set<std::string> cores;
+  std::set<std::pair<std::string, std::string>> cores;
   std::istringstream lines(cpuinfo);
   for (std::string line; std::getline(lines, line);) {
     const size_t colon = line.find(':');
@@ -40,7 +40,7 @@ HostCpu cpu_of(const std::string& cpuinfo) {
     const std::string value = line.substr(std::min(colon + 2, line.size()));
     if (key == "model name") cpu.name = value;
     if (key == "physical id") package = value;
-    if (key == "core id") cores.insert(package + "." + value);
+    if (key == "core id") cores.emplace(package, value);
     if (key == "flags" || key == "Features") cpu.features = features_in(value);
   }
   cpu.cores = static_cast<int>(cores.size());

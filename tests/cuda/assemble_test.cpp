@@ -2,8 +2,10 @@
 
 #include <string_view>
 
+#include "codegen/gpu.h"
 #include "executor/cuda/answer.h"
 #include "executor/cuda/functions.h"
+#include "tests/support/kir_samples.h"
 
 /// nvJitLink keeps some memory of a text that it refuses.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libnvJitLink.so"; }
@@ -37,6 +39,26 @@ TEST(Assemble, MakesCodeForEveryArchitecture) {
     EXPECT_NE(code.find(".text.fill"), std::string_view::npos) << architecture;
     image_release(image);
   }
+}
+
+TEST(Assemble, TakesWhatTheCodeGeneratorMakes) {
+  std::vector<kir::Kernel> kernels;
+  for (const kir::Kernel& kernel : testing::every_scalar_kernels()) {
+    for (kir::Kernel& pass : passes_of(kernel)) {
+      pass.name = "k_" + std::to_string(kernels.size());
+      kernels.push_back(std::move(pass));
+    }
+  }
+  const GpuProgram program = compile_ptx(kernels, "sm_90");
+  void* image = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(assemble_for(90, program.ptx.data(), program.ptx.size(), &image, &bytes), fluid_gpu_ok)
+      << last_error();
+  const std::string_view code(static_cast<const char*>(image), bytes);
+  for (const GpuLaunch& launch : program.launches) {
+    EXPECT_NE(code.find(".text." + launch.entry), std::string_view::npos) << launch.entry;
+  }
+  image_release(image);
 }
 
 TEST(Assemble, SaysWhatIsWrong) {
