@@ -6,6 +6,7 @@
 #include <string>
 
 #include "executor/compile_report.h"
+#include "executor/place_memory.h"
 #include "executor/profile/limits.h"
 #include "executor/profile/step_times.h"
 #include "executor/variables.h"
@@ -15,19 +16,16 @@
 
 namespace fluid {
 
-/// Where a step's memory is. Addresses stay until the next bind.
-struct Memory {
-  std::byte* state = nullptr;            ///< variables lie at their table's offsets
-  std::array<std::byte*, 2> slots = {};  ///< of feeds and outputs
-  std::byte* transient = nullptr;
-};
-
 /// Which slots a step uses, each 0 or 1. Two steps may read the same feeds and write different
 /// outputs: data that stays the same is copied in once.
 struct Slots {
   int feeds = 0;
   int outputs = 0;
+  bool new_feeds = true;  ///< the host has written feeds since the slot was used last
 };
+inline constexpr std::array kAllSlots = {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}};
+/// In kAllSlots.
+inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
 /// How a step ended. When it is not good, no variable has changed.
 struct Status {
@@ -64,6 +62,8 @@ class Device {
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
   virtual int threads() const = 0;  ///< of the host, for copies
+  /// Memory for a session. Throws DeviceError when there is not as much.
+  virtual std::shared_ptr<PlaceMemory> memory(const Regions& regions) const = 0;
   /// Compiles the main graph of a program that went through the whole pipeline. Both arguments must
   /// live as long as the result.
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,

@@ -101,6 +101,13 @@ void check_profile(const ProfileOptions& o) {
                               o.warm_up, ProfileOptions::kMost));
 }
 
+ExecutorOptions alone(ExecutorOptions options) {
+  if (options.world.size > 1 || options.choose_amp) {
+    throw UserError("several processes and choose_amp need a place that Fluid knows by name");
+  }
+  return options;
+}
+
 std::string_view name_of(Mode mode) {
   return mode == Mode::train ? "run" : mode == Mode::eval ? "eval" : "predict";
 }
@@ -109,7 +116,9 @@ std::string_view name_of(Mode mode) {
 
 class Executor::Impl {
  public:
-  Impl(const Program& program, Place place, ExecutorOptions options)
+  /// On `device`, or where there is none on that of `place`.
+  Impl(const Program& program, Place place, ExecutorOptions options,
+       std::unique_ptr<Device> device = nullptr)
       : communicator_(communicator_of(options)),
         amp_choice_(chosen_amp(program, place, options, communicator_.get())),
         options_(with_choice(std::move(options), amp_choice_)),
@@ -117,7 +126,8 @@ class Executor::Impl {
         scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
-        session_(program.ir().clone(), device_of(place, options_, communicator_.get()),
+        session_(program.ir().clone(),
+                 device ? std::move(device) : device_of(place, options_, communicator_.get()),
                  session_options(options_)) {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
@@ -246,7 +256,7 @@ class Executor::Impl {
   /// A variable's value; of one that the processes share, all of it, on rank 0 alone: then a call
   /// of all ranks.
   std::optional<Tensor> whole(const Variable& v) {
-    const Tensor own = session_.view(v);
+    const Tensor own = session_.value(v);
     if (!v.part) return own;
     Tensor all(own.dtype(), v.part->whole);
     for (int rank = 0; rank < options_.world.size; ++rank) {
@@ -286,11 +296,14 @@ class Executor::Impl {
     if (!scales_loss()) return;
     const LossScale& s = options_.amp->loss_scale;
     const Variables& variables = session_.variables();
-    auto& scale = session_.view(variables.named(kLossScale)).as<float>()[0];
-    auto& good = session_.view(variables.named(kGoodSteps)).as<int64_t>()[0];
-    const double bound = s.dynamic ? std::clamp<double>(scale, s.floor, s.ceiling) : s.initial;
-    scale = static_cast<float>(bound);
-    good = std::min(good, s.interval - 1);
+    Tensor scale = session_.value(variables.named(kLossScale)).copy();
+    Tensor good = session_.value(variables.named(kGoodSteps)).copy();
+    const double bound =
+        s.dynamic ? std::clamp<double>(scale.item(), s.floor, s.ceiling) : s.initial;
+    scale.as<float>()[0] = static_cast<float>(bound);
+    good.as<int64_t>()[0] = std::min(good.as<int64_t>()[0], s.interval - 1);
+    session_.assign(variables.named(kLossScale), scale);
+    session_.assign(variables.named(kGoodSteps), good);
   }
 
   bool has_schedule() const { return scheduled_; }
@@ -335,8 +348,9 @@ class Executor::Impl {
   void send(const std::vector<Variable>& variables) {
     for (const Variable& v : variables) {
       if (v.part) continue;
-      Tensor t = session_.view(v);
+      Tensor t = session_.value(v);
       communicator_->broadcast(t.data(), t.bytes(), 0);
+      if (!session_.memory().is_host()) session_.assign(v, t);
     }
     session_.refresh_halves();
   }
@@ -409,6 +423,9 @@ class Executor::Impl {
 
 Executor::Executor(const Program& program, Place place, ExecutorOptions options)
     : impl_(std::make_unique<Impl>(program, place, std::move(options))) {}
+
+Executor::Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options)
+    : impl_(std::make_unique<Impl>(program, cpu(), alone(std::move(options)), std::move(device))) {}
 Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 
@@ -436,7 +453,7 @@ void Executor::save(const std::string& path) {
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
-    if (v.saved()) tensors.emplace_back(v.name, session.view(v));
+    if (v.saved()) tensors.emplace_back(v.name, session.value(v));
   }
   write_safetensors(path, tensors);
 }
@@ -482,13 +499,13 @@ std::vector<std::string> Executor::parameters() const {
 
 Tensor Executor::parameter(std::string_view name) {
   Session& session = impl_->session();
-  return session.view(session.variables().named(name)).copy();
+  return session.value(session.variables().named(name)).copy();
 }
 
 void Executor::check_value(std::string_view name, const Tensor& value,
                            const std::string& where) const {
   Session& session = impl_->session();
-  const Tensor current = session.view(session.variables().named(name));
+  const Tensor current = session.value(session.variables().named(name));
   const bool converts =
       current.dtype() == value.dtype() || (is_float(current.dtype()) && is_float(value.dtype()));
   if (current.shape() != value.shape() || !converts) {
@@ -510,16 +527,19 @@ std::optional<LossScaling> Executor::loss_scaling() const {
   if (!impl_->scales_loss()) return std::nullopt;
   Session& session = impl_->session();
   const Variables& variables = session.variables();
-  const Tensor skipped = session.view(variables.named(kSkippedSteps));
-  return LossScaling{.scale = session.view(variables.named(kLossScale)).item(),
+  const Tensor skipped = session.value(variables.named(kSkippedSteps));
+  return LossScaling{.scale = session.value(variables.named(kLossScale)).item(),
                      .skipped = static_cast<int64_t>(skipped.item())};
 }
 
 bool Executor::reduce_on_plateau(double loss) {
   if (!impl_->plateau()) return false;
   Session& session = impl_->session();
-  Tensor state = session.view(session.variables().named(kPlateau));
-  return impl_->plateau()->take(loss, state.as<double>());
+  const Variable& variable = session.variables().named(kPlateau);
+  Tensor state = session.value(variable).copy();
+  const bool reduced = impl_->plateau()->take(loss, state.as<double>());
+  session.assign(variable, state);
+  return reduced;
 }
 
 bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }
@@ -527,7 +547,7 @@ bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }
 std::optional<double> Executor::learning_rate() const {
   if (!impl_->has_schedule()) return std::nullopt;
   Session& session = impl_->session();
-  return session.view(session.variables().named(kLearningRate)).item();
+  return session.value(session.variables().named(kLearningRate)).item();
 }
 
 Profile Executor::profile() const { return impl_->session().profile(); }
@@ -535,11 +555,12 @@ Limits Executor::limits() const { return impl_->session().device().limits(); }
 
 MemoryUse Executor::memory() const {
   Session& session = impl_->session();
-  return {.total = session.arena().size(),
+  const PlaceMemory& memory = session.memory();
+  return {.total = memory.regions().total(),
           .state = session.variables().bytes(),
-          .slots = 2 * session.slot_bytes(),
-          .transient = session.transient_bytes(),
-          .touched = session.arena().touched()};
+          .slots = 2 * memory.regions().slot,
+          .transient = memory.regions().transient,
+          .touched = memory.touched()};
 }
 
 CompileReport Executor::compile_report() const {

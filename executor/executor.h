@@ -24,6 +24,8 @@
 
 namespace fluid {
 
+class Device;
+
 struct ExecutorOptions {
   int64_t batch = 0;                ///< samples of the first prepared step; 0: prepare() says later
   uint64_t seed = 0;                ///< of initialisers and random ops
@@ -96,6 +98,8 @@ class Executor {
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
   /// than `memory_limit`.
   Executor(const Program& program, Place place, ExecutorOptions options = {});
+  /// On a device of the caller's own (executor/device.h), in one process.
+  Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options = {});
   ~Executor();
   Executor(Executor&&) noexcept;
 

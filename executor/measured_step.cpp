@@ -121,7 +121,7 @@ class Trial {
     clock_.close_run(watch.ms());
   }
   MeasuredStep result() { return clock_.result(); }
-  int64_t bytes() const { return session_.arena().size(); }
+  int64_t bytes() const { return session_.memory().regions().total(); }
 
  private:
   PreparedStep& prepared(Options options, int64_t batch) {

@@ -120,25 +120,23 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
   const auto executable = device.build(program, plan, options);
-  const Arena arena(aligned(plan.state) + aligned(plan.slot) + aligned(plan.transient));
-  Memory memory;
-  memory.state = arena.data();
-  memory.slots[0] = memory.slots[1] = memory.state + aligned(plan.state);
-  memory.transient = memory.slots[0] + aligned(plan.slot);
+  const Regions regions{aligned(plan.state), aligned(plan.slot), aligned(plan.transient)};
+  const auto place = device.memory(regions);
+  const Memory& memory = place->at();
   executable->bind(memory, Variables());
   for (const auto& op : program.main().ops) {
     if (source_kind(*op) != SourceKind::feed) continue;
     const Tensor given =
         bad.operands.at(body.operand_of(op->symbol)).cast(op->results[0].type.dtype);
-    std::memcpy(memory.slots[0] + plan.values.at(op->result()).offset, given.data(),
+    std::memcpy(memory.host_slots[0] + plan.values.at(op->result()).offset, given.data(),
                 static_cast<size_t>(given.bytes()));
   }
   executable->run({}, nullptr);
   for (size_t i = 0; i < program.main().outputs.size(); ++i) {
     const Value v = program.main().outputs[i].value;
     const auto [op, result] = body.source_of(i);
-    Tensor value =
-        Tensor::view(v.dtype(), extents(v.shape(), 1), memory.slots[0] + plan.values.at(v).offset);
+    Tensor value = Tensor::view(v.dtype(), extents(v.shape(), 1),
+                                memory.host_slots[0] + plan.values.at(v).offset);
     if (const auto half = stored_half(*bad.op, *op, result)) value = value.cast(*half);
     if (const auto element = first_bad_element(value.data(), value.dtype(), value.numel())) {
       return BadOp{op, result, *element};

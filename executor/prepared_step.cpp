@@ -62,16 +62,16 @@ void PreparedStep::plan_gathering() {
 }
 
 Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
-                          const std::shared_ptr<Arena>& arena) const {
+                          const std::shared_ptr<PlaceMemory>& memory) const {
   const Range& range = runs_.back().part->plan.values.at(output.value);
   check(range.region == Region::slot, "output '" + output.name + "' has no slot");
   const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
   const int64_t offset = gathered == gathered_.end() ? range.offset : gathered->offset;
   return Tensor::view(output.value.dtype(), extents(output.value.shape(), options_.batch),
-                      slot + offset, arena);
+                      slot + offset, memory);
 }
 
-void PreparedStep::bind_outputs(const Memory& memory, const std::shared_ptr<Arena>& arena) {
+void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
   const ir::Program& program = *runs_.back().part->program;
   for (size_t slot = 0; slot < 2; ++slot) {
     std::vector<Output>& bound = bound_[slot];
@@ -81,7 +81,7 @@ void PreparedStep::bind_outputs(const Memory& memory, const std::shared_ptr<Aren
     const auto part_of = [&](const std::string& name, std::string_view part) {
       const ir::Output* found = find_output(program, name + std::string(part));
       check(found != nullptr, "metric '" + name + "' lacks its parts");
-      return view(*found, memory.slots[slot], arena);
+      return view(*found, memory->at().host_slots[slot], memory);
     };
     for (const ir::Output& declared : recorded_.main().outputs) {
       const ir::Output* found = find_output(program, declared.name);
@@ -92,7 +92,7 @@ void PreparedStep::bind_outputs(const Memory& memory, const std::shared_ptr<Aren
             {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
       }
       if (first) bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
-      bound[number++].value = view(*found, memory.slots[slot], arena);
+      bound[number++].value = view(*found, memory->at().host_slots[slot], memory);
     }
   }
 }

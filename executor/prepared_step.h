@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "executor/arena.h"
 #include "executor/device.h"
 #include "executor/feeds.h"
 #include "executor/outputs.h"
+#include "executor/place_memory.h"
 #include "executor/profile/step_recorder.h"
 #include "executor/slices.h"
 #include "ir/graph.h"
@@ -49,9 +49,9 @@ class PreparedStep {
   int64_t slot_bytes() const { return slot_bytes_; }
   size_t outputs() const { return bound_[0].size(); }  ///< how many there are
 
-  /// Points the outputs at the memory of each slot, which `arena` owns. In place: a user may hold
+  /// Points the outputs at the memory of each slot, in `memory`. In place: a user may hold
   /// them, with the figures of a step that has run.
-  void bind_outputs(const Memory& memory, const std::shared_ptr<Arena>& arena);
+  void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
   /// Moves what run number `run` left in a slot to its place among the outputs of the batch.
   void gather(size_t run, std::byte* slot) const;
   /// The outputs in a slot after the last run, with the figures of metrics read.
@@ -70,7 +70,8 @@ class PreparedStep {
     std::vector<int64_t> bytes;
   };
   void plan_gathering();
-  Tensor view(const ir::Output& output, std::byte* slot, const std::shared_ptr<Arena>& arena) const;
+  Tensor view(const ir::Output& output, std::byte* slot,
+              const std::shared_ptr<PlaceMemory>& memory) const;
 
   Options options_;
   std::vector<Run> runs_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "executor/bytes_text.h"
@@ -19,14 +18,6 @@ namespace fluid {
 namespace {
 
 constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
-
-Memory memory_of(const Arena& arena, const Regions& regions) {
-  Memory memory;
-  memory.state = arena.data();
-  memory.slots = {memory.state + regions.state, memory.state + regions.state + regions.slot};
-  memory.transient = memory.slots[1] + regions.slot;
-  return memory;
-}
 
 std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& plan,
                            const ir::Program& recorded) {
@@ -50,12 +41,16 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
 
 Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
                  const SessionOptions& options)
-    : recorded_(std::move(recorded)), device_(std::move(device)), options_(options) {}
+    : recorded_(std::move(recorded)),
+      device_(std::move(device)),
+      options_(options),
+      memory_(device_->memory({})) {}
 
 Regions Session::regions_with(int64_t state, int64_t slot, int64_t transient) const {
-  return {.state = std::max(regions_.state, state),
-          .slot = std::max(regions_.slot, aligned(slot)),
-          .transient = std::max(regions_.transient, aligned(transient))};
+  const Regions& now = memory_->regions();
+  return {.state = std::max(now.state, state),
+          .slot = std::max(now.slot, aligned(slot)),
+          .transient = std::max(now.transient, aligned(transient))};
 }
 
 void Session::check_memory(const Regions& regions, int64_t batch) const {
@@ -123,14 +118,14 @@ PreparedStep& Session::prepare(const Options& options) {
     regions.transient = std::max(regions.transient, aligned(part->plan.transient));
   }
   check_memory(regions, options.batch);
-  std::shared_ptr<Arena> arena;
-  if (regions != regions_) arena = std::make_shared<Arena>(regions.total());
+  std::shared_ptr<PlaceMemory> memory;
+  if (regions != memory_->regions()) memory = device_->memory(regions);
   std::ranges::move(compiled, std::back_inserter(parts_));
   steps_.push_back(std::move(step));
   const bool grown = variables.all().size() > variables_.all().size();
   variables_ = std::move(variables);
-  if (arena) {
-    move_to(std::move(arena), regions);
+  if (memory) {
+    move_to(std::move(memory));
   } else {
     bind(parts_.size() - compiled.size(), steps_.size() - 1);
   }
@@ -155,39 +150,29 @@ Part* Session::part_of(const SliceOfBatch& slice, const Options& step,
   return compiled.back().get();
 }
 
-void Session::move_to(std::shared_ptr<Arena> arena, const Regions& regions) {
-  const int64_t known_state = regions_.state;
-  const auto known_slot = static_cast<size_t>(regions_.slot);
-  const std::shared_ptr<Arena> old = std::exchange(arena_, std::move(arena));
-  const Memory from = memory_of(*old, regions_);
-  const Memory to = memory_of(*arena_, regions);
-  if (known_state > 0) std::memcpy(to.state, from.state, static_cast<size_t>(known_state));
-  for (size_t slot = 0; known_slot > 0 && slot < 2; ++slot) {
-    std::memcpy(to.slots[slot], from.slots[slot], known_slot);
-  }
-  regions_ = regions;
-  random_ = variable_at<int64_t>(kRandomState);
-  weight_ = variable_at<double>(kPartWeight);
+void Session::move_to(std::shared_ptr<PlaceMemory> memory) {
+  const int64_t known_state = memory_->regions().state;
+  const std::shared_ptr<PlaceMemory> old = std::exchange(memory_, std::move(memory));
+  memory_->take(*old);
+  random_ = address_of(kRandomState);
+  weight_ = address_of(kPartWeight);
   if (random_ != nullptr && variables_.find(kRandomState)->offset >= known_state) {
-    std::memcpy(random_, &options_.seed, sizeof options_.seed);
+    memory_->write(random_, &options_.seed, sizeof options_.seed);
   }
   held_ = {};
   bind(0, 0);
 }
 
-template <class T>
-T* Session::variable_at(std::string_view name) const {
+std::byte* Session::address_of(std::string_view name) const {
   const Variable* variable = variables_.find(name);
-  return variable == nullptr ? nullptr : reinterpret_cast<T*>(memory().state + variable->offset);
+  return variable == nullptr ? nullptr : memory_->at().state + variable->offset;
 }
-
-Memory Session::memory() const { return memory_of(*arena_, regions_); }
 
 void Session::bind(size_t first_part, size_t first_step) {
   for (size_t i = first_part; i < parts_.size(); ++i) {
-    parts_[i]->executable->bind(memory(), variables_);
+    parts_[i]->executable->bind(memory_->at(), variables_);
   }
-  for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory(), arena_);
+  for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
 }
 
 void Session::initialise() {
@@ -204,7 +189,7 @@ void Session::refresh_halves(std::string_view parameter) {
   for (const Variable& copy : variables_.all()) {
     const auto of = copied_parameter(copy.name);
     if (!of || copy.saved() || (!parameter.empty() && *of != parameter)) continue;
-    if (const Variable* master = variables_.find(*of)) assign(copy, view(*master));
+    if (const Variable* master = variables_.find(*of)) assign(copy, value(*master));
   }
 }
 
@@ -231,12 +216,14 @@ void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
     const Held& held = held_[static_cast<size_t>(slot)];
     if (may_hold && held.step == &step && held.id == batch.id) {
       slots_.feeds = slot;
+      slots_.new_feeds = false;
       return;
     }
   }
   // Not the other slot: the step before may have left outputs there that are still to be read.
   slots_.feeds = slots_.outputs;
-  std::byte* to = memory().slots[static_cast<size_t>(slots_.feeds)];
+  slots_.new_feeds = true;
+  std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
   for (const Feed& feed : run.part->feeds) {
     copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
               device_->threads());
@@ -246,9 +233,14 @@ void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
 
 /// Says where the slice stands in the batch that all share: random numbers are keyed by it.
 void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
-  if (random_ != nullptr) random_[kFirstSample] = batch.first + slice.first;
+  if (random_ != nullptr) {
+    const int64_t first = batch.first + slice.first;
+    memory_->write(random_ + kFirstSample * sizeof first, &first, sizeof first);
+  }
   if (weight_ == nullptr) return;
-  *weight_ = static_cast<double>(slice.samples) / static_cast<double>(batch.whole_size());
+  const double weight =
+      static_cast<double>(slice.samples) / static_cast<double>(batch.whole_size());
+  memory_->write(weight_, &weight, sizeof weight);
 }
 
 Status Session::run_slice(const PreparedStep& step, size_t number, const Batch& batch,
@@ -269,7 +261,7 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   for (size_t i = 0; i < step.runs().size(); ++i) {
     const Status status = run_slice(step, i, batch, times == nullptr ? nullptr : &times->runs[i]);
     if (!status.good()) throw refusal(status, batch);
-    step.gather(i, memory().slots[slot]);
+    step.gather(i, memory_->at().host_slots[slot]);
   }
   slots_.outputs ^= 1;
   const Outputs outputs(&step.read(slot));
@@ -303,15 +295,18 @@ Profile Session::profile() const {
 }
 
 void Session::assign(const Variable& variable, const Tensor& value) {
-  Tensor to = view(variable);
-  const Tensor converted = value.cast(to.dtype());
-  std::memcpy(to.data(), converted.data(), static_cast<size_t>(converted.bytes()));
+  const Tensor converted = value.cast(variable.type.dtype);
+  memory_->write(memory_->at().state + variable.offset, converted.data(), converted.bytes());
   refresh_halves(variable.name);
 }
 
-Tensor Session::view(const Variable& variable) {
-  return Tensor::view(variable.type.dtype, extents(variable.type.shape, 1),
-                      arena_->data() + variable.offset);
+Tensor Session::value(const Variable& variable) const {
+  std::byte* at = memory_->at().state + variable.offset;
+  const std::vector<int64_t> shape = extents(variable.type.shape, 1);
+  if (memory_->is_host()) return Tensor::view(variable.type.dtype, shape, at);
+  Tensor copied(variable.type.dtype, shape);
+  memory_->read(copied.data(), at, copied.bytes());
+  return copied;
 }
 
 }  // namespace fluid

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "executor/arena.h"
 #include "executor/device.h"
 #include "executor/nonfinite.h"
 #include "executor/prepared_step.h"
@@ -18,15 +17,6 @@
 
 namespace fluid {
 
-/// Bytes of each region of the arena.
-struct Regions {
-  int64_t state = 0;
-  int64_t slot = 0;
-  int64_t transient = 0;
-  int64_t total() const { return state + 2 * slot + transient; }
-  bool operator==(const Regions&) const = default;
-};
-
 struct SessionOptions {
   uint64_t seed = 0;
   Options passes = {};        ///< what all steps have in common
@@ -35,8 +25,8 @@ struct SessionOptions {
   std::optional<ProfileOptions> profile = {};
 };
 
-/// The variables of a program on a device, its compiled steps, and the one arena they live in:
-/// [variables | slot 0 | slot 1 | transient].
+/// The variables of a program on a device, its compiled steps, and the one stretch of memory they
+/// live in: [variables | slot 0 | slot 1 | transient].
 class Session {
  public:
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
@@ -73,14 +63,13 @@ class Session {
 
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
-  Tensor view(const Variable& variable);
+  /// A variable's value: of the CPU's a view, until the next step.
+  Tensor value(const Variable& variable) const;
   /// Sets a variable to a value of its shape, converted to its dtype, and a parameter's half copy
   /// (passes/half_copies.h) with it.
   void assign(const Variable& variable, const Tensor& value);
   const Device& device() const { return *device_; }
-  int64_t slot_bytes() const { return regions_.slot; }
-  int64_t transient_bytes() const { return regions_.transient; }
-  const Arena& arena() const { return *arena_; }
+  const PlaceMemory& memory() const { return *memory_; }
   double passes_ms() const { return passes_ms_; }
 
  private:
@@ -94,10 +83,9 @@ class Session {
                 std::vector<std::unique_ptr<Part>>& compiled);
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions regions_with(int64_t state, int64_t slot, int64_t transient) const;
-  void move_to(std::shared_ptr<Arena> arena, const Regions& regions);
-  Memory memory() const;
-  template <class T>
-  T* variable_at(std::string_view name) const;
+  void move_to(std::shared_ptr<PlaceMemory> memory);
+  /// Null when the programs have no such variable.
+  std::byte* address_of(std::string_view name) const;
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
   using Controls = std::map<std::string, Tensor>;
@@ -117,13 +105,12 @@ class Session {
   Variables variables_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::unique_ptr<PreparedStep>> steps_;
-  std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< shared with outputs' views
-  Regions regions_;                                           ///< of the arena
+  std::shared_ptr<PlaceMemory> memory_;  ///< shared with outputs' views
   std::array<Held, 2> held_;
-  Controls before_;            ///< counters and the like, as the last training step found them
-  Slots slots_;                ///< of the next step
-  int64_t* random_ = nullptr;  ///< state rng; null: the program draws no number
-  double* weight_ = nullptr;   ///< state part.weight
+  Controls before_;              ///< counters and the like, as the last training step found them
+  Slots slots_;                  ///< of the next step
+  std::byte* random_ = nullptr;  ///< state rng; null: the program draws no number
+  std::byte* weight_ = nullptr;  ///< state part.weight
   bool initialised_ = false;
   double passes_ms_ = 0;
 };

@@ -46,7 +46,7 @@ std::vector<Tensor> copies_of(const Values& operands, void* const* buffers, int6
 Session::Controls Session::controls() {
   Controls controls;
   for (const Variable& v : variables_.all()) {
-    if (v.kind == VariableKind::control) controls.emplace(v.name, view(v).copy());
+    if (v.kind == VariableKind::control) controls.emplace(v.name, value(v).copy());
   }
   return controls;
 }
@@ -84,7 +84,7 @@ std::string Session::bad_source(const PreparedStep& step, const Batch& batch) {
   }
   for (const Variable& v : variables_.all()) {
     if (!v.saved() || !is_float(v.type.dtype)) continue;
-    const Tensor value = view(v);
+    const Tensor value = this->value(v);
     if (const auto bad = first_bad_element(value.data(), value.dtype(), value.numel())) {
       return fmt::format("element {} of '{}' was {} before the step", bad->index, v.name,
                          bad->value);

@@ -45,7 +45,7 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
           fmt::format("{}: holds no '{}', which training goes on from{}", where, v.name, note));
     }
     if (kept == nullptr) continue;
-    const Tensor ours = session.view(v);
+    const Tensor ours = session.value(v);
     const bool fits = ours.dtype() == kept->value.dtype() ||
                       (is_float(ours.dtype()) && is_float(kept->value.dtype()));
     if (!fits || (v.part ? v.part->whole : ours.shape()) != kept->value.shape()) {
@@ -106,7 +106,9 @@ void restore_snapshot(Session& session, const Snapshot& from, const std::string&
     const Kept* kept = from.find(v.name);
     if (kept == nullptr || v.kind == VariableKind::scratch) continue;
     if (v.name == kRandomState) {
-      session.view(v).as<int64_t>()[kRuns] = kept->value.as<int64_t>()[kRuns];
+      Tensor ours = session.value(v).copy();
+      ours.as<int64_t>()[kRuns] = kept->value.as<int64_t>()[kRuns];
+      session.assign(v, ours);
     } else {
       session.assign(v, v.part ? v.part->own_of(kept->value) : kept->value);
     }

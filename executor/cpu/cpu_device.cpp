@@ -4,6 +4,7 @@
 #include "executor/cpu/cpu_limits.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/parallel.h"
+#include "executor/host_memory.h"
 
 namespace fluid {
 namespace {
@@ -20,6 +21,9 @@ class CpuDevice : public Device {
 
   const Target& target() const override { return target_; }
   int threads() const override { return threads_; }
+  std::shared_ptr<PlaceMemory> memory(const Regions& regions) const override {
+    return std::make_shared<HostMemory>(regions);
+  }
 
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {

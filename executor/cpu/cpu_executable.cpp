@@ -14,8 +14,6 @@ namespace {
 
 constexpr double kParallelFlops = 60e3;  // below it, waking the pool costs more than it saves
 
-size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
-
 /// Notes when the calls of a run begin and end.
 class CallClock {
  public:
@@ -59,40 +57,18 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
 
-BufferRef CpuExecutable::ref(const Value& value) const {
-  const auto found = plan_.values.find(root_of(value));
-  check(found != plan_.values.end(), "'" + value.op()->name + "' has a result without memory");
-  const Range& range = found->second;
-  return {.region = range.region,
-          .offset = range.offset,
-          .feed = range.holds == Holds::feed,
-          .variable = range.region == Region::state ? range.name : ""};
-}
-
 Step CpuExecutable::step_of(ir::Op& op, int position) const {
   Step step;
   step.op = &op;
   step.position = position;
-  for (const Value& v : op.operands) step.refs.push_back(ref(v));
-  for (size_t r = 0; r < op.results.size(); ++r) {
-    step.refs.push_back(ref(op.result(static_cast<int>(r))));
-    step.updates |= step.refs.back().region == Region::state;
-  }
+  step.refs = buffers_of(plan_, op);
+  step.updates = updates_variables(plan_, op);
   return step;
-}
-
-int64_t CpuExecutable::workspace(const ir::Op& op, int64_t bytes) const {
-  const auto planned = plan_.workspaces.find(&op);
-  const int64_t given = planned != plan_.workspaces.end() ? planned->second.bytes : 0;
-  check(bytes <= given, "a kernel of '" + op.name + "' needs a workspace of " +
-                            std::to_string(bytes) + " bytes, but " + std::to_string(given) +
-                            " are planned");
-  return bytes > 0 ? planned->second.offset : 0;
 }
 
 void CpuExecutable::add_library(Step step) {
   LibraryRoutine kernel = library_kernel(*step.op, batch_);
-  const int64_t offset = workspace(*step.op, kernel.workspace);
+  const int64_t offset = workspace_of(plan_, *step.op, kernel.workspace);
   if (kernel.workspace > 0) step.refs.push_back({.offset = offset});
   step.library = std::move(kernel.bind);
   steps_.push_back(std::move(step));
@@ -100,7 +76,7 @@ void CpuExecutable::add_library(Step step) {
 
 void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   const ScratchLayout scratch = scratch_layout(kernel, batch_);
-  const int64_t begin = workspace(*step.op, scratch.bytes);
+  const int64_t begin = workspace_of(plan_, *step.op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) step.refs.push_back({.offset = begin + offset});
   if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
     step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
@@ -183,31 +159,24 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compile
 }
 
 void CpuExecutable::add_store(const ir::Op& op, int position) {
-  const BufferRef from = ref(op.operands.at(0));
-  const auto carried = plan_.workspaces.find(&op);
-  if (is_carry(op) ? carried == plan_.workspaces.end()
-                   : from.region == Region::state && from.variable == op.symbol) {
-    return;  // it is there
-  }
+  const auto copy = copy_of_store(plan_, op, batch_);
+  if (!copy) return;
   Step step;
   step.op = &op;
   step.position = position;
-  step.copy_bytes = op.operands[0].type().bytes_at(batch_);
-  step.updates = !is_carry(op);
-  step.refs = {from, step.updates ? BufferRef{.region = Region::state, .variable = op.symbol}
-                                  : BufferRef{.offset = carried->second.offset}};
+  step.copy_bytes = copy->bytes;
+  step.updates = copy->updates;
+  step.refs = {copy->from, copy->to};
   steps_.push_back(std::move(step));
 }
 
 void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
-  auto address = [&](const BufferRef& ref, Slots slots) -> void* {
+  const auto address = [&](const BufferRef& ref, Slots slots) -> void* {
     if (ref.error_word >= 0) return error_words_[static_cast<size_t>(ref.error_word)].data();
-    if (ref.region == Region::state) return memory.state + variables.named(ref.variable).offset;
-    if (ref.region == Region::transient) return memory.transient + ref.offset;
-    return memory.slots[static_cast<size_t>(ref.feed ? slots.feeds : slots.outputs)] + ref.offset;
+    return address_of(ref, memory, variables, slots);
   };
   for (Step& step : steps_) {
-    for (const Slots slots : {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}}) {
+    for (const Slots slots : kAllSlots) {
       auto& buffers = step.buffers[index_of(slots)];
       buffers.clear();
       for (const BufferRef& ref : step.refs) buffers.push_back(address(ref, slots));

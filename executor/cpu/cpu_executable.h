@@ -5,22 +5,13 @@
 #include <vector>
 
 #include "codegen/compiler.h"
+#include "executor/buffer_refs.h"
 #include "executor/comm/collective_queue.h"
-#include "executor/cpu/kernels.h"
 #include "executor/cpu/library.h"
-#include "executor/device.h"
+#include "executor/kernel_memo.h"
 #include "executor/plan_guard.h"
 
 namespace fluid {
-
-/// A buffer of a step before it is bound to memory.
-struct BufferRef {
-  Region region = Region::transient;
-  int64_t offset = 0;    ///< in its region; unused for state
-  bool feed = false;     ///< in the slot of the feeds, not of the outputs
-  std::string variable;  ///< of a buffer in the state region
-  int error_word = -1;   ///< when >= 0: the buffer is the error words from here on
-};
 
 /// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0
 /// to buffer 1, or an exchange with the other processes of `exchanged` elements in buffer 0.
@@ -66,9 +57,6 @@ class CpuExecutable : public Executable {
   template <class Clock>
   Status run_steps(size_t slots, const Clock& clock);
   Status run_timed(size_t slots, RunTimes* times);
-  /// Where the workspace of `op` is, which must have room for `bytes`.
-  int64_t workspace(const ir::Op& op, int64_t bytes) const;
-  BufferRef ref(const Value& value) const;
   void run_step(const Step& step, size_t slots, TimeSpan* exchange);
   static void call_library(const Step& step, size_t slots, bool updated);
   Status error() const;

@@ -1,4 +1,4 @@
-#include "executor/cpu/kernels.h"
+#include "executor/kernel_memo.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "executor/cpu/kernels.h"
+#include "executor/kernel_memo.h"
 
 #include "codegen/schedule.h"
 #include "ir/print.h"
@@ -28,20 +28,25 @@ std::string content_of(const ir::Graph& body) {
 
 }  // namespace
 
-const kir::Kernel& KernelMemo::kernel_of(const ir::Op& fused) {
+KernelMemo::KernelMemo()
+    : KernelMemo([](const ir::Graph& body, const std::string& name) {
+        return Passes{schedule(body, name)};
+      }) {}
+
+const KernelMemo::Passes& KernelMemo::passes_of(const ir::Op& fused) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   const ir::Graph* body = fused.graph()->program().find(name);
   check(body != nullptr, "fused op without its body '" + name + "'");
   const std::string content = content_of(*body);
   const std::scoped_lock lock(mutex_);
-  std::unique_ptr<const kir::Kernel>& kernel = kernels_[content];
-  if (!kernel) kernel = std::make_unique<const kir::Kernel>(schedule(*body, "kernel"));
-  return *kernel;
+  std::unique_ptr<const Passes>& passes = passes_[content];
+  if (!passes) passes = std::make_unique<const Passes>(schedule_(*body, "kernel"));
+  return *passes;
 }
 
 int KernelMemo::scheduled() const {
   const std::scoped_lock lock(mutex_);
-  return static_cast<int>(kernels_.size());
+  return static_cast<int>(passes_.size());
 }
 
 ScratchLayout scratch_layout(const kir::Kernel& kernel, int64_t batch) {

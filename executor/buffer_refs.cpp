@@ -1,0 +1,63 @@
+#include "executor/buffer_refs.h"
+
+#include "ops/source_kind.h"
+
+namespace fluid {
+
+BufferRef buffer_of(const MemoryPlan& plan, const Value& value) {
+  const auto found = plan.values.find(root_of(value));
+  check(found != plan.values.end(), "'" + value.op()->name + "' has a result without memory");
+  const Range& range = found->second;
+  return {.region = range.region,
+          .offset = range.offset,
+          .feed = range.holds == Holds::feed,
+          .variable = range.region == Region::state ? range.name : ""};
+}
+
+std::vector<BufferRef> buffers_of(const MemoryPlan& plan, ir::Op& op) {
+  std::vector<BufferRef> buffers;
+  for (const Value& v : op.operands) buffers.push_back(buffer_of(plan, v));
+  for (size_t r = 0; r < op.results.size(); ++r) {
+    buffers.push_back(buffer_of(plan, op.result(static_cast<int>(r))));
+  }
+  return buffers;
+}
+
+bool updates_variables(const MemoryPlan& plan, ir::Op& op) {
+  for (size_t r = 0; r < op.results.size(); ++r) {
+    const Value result = op.result(static_cast<int>(r));
+    if (buffer_of(plan, result).region == Region::state) return true;
+  }
+  return false;
+}
+
+int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {
+  const auto planned = plan.workspaces.find(&op);
+  const int64_t given = planned != plan.workspaces.end() ? planned->second.bytes : 0;
+  check(bytes <= given, "a kernel of '" + op.name + "' needs a workspace of " +
+                            std::to_string(bytes) + " bytes, but " + std::to_string(given) +
+                            " are planned");
+  return bytes > 0 ? planned->second.offset : 0;
+}
+
+std::optional<StoreCopy> copy_of_store(const MemoryPlan& plan, const ir::Op& store, int64_t batch) {
+  const BufferRef from = buffer_of(plan, store.operands.at(0));
+  const int64_t bytes = store.operands[0].type().bytes_at(batch);
+  if (is_carry(store)) {
+    const auto carried = plan.workspaces.find(&store);
+    if (carried == plan.workspaces.end()) return std::nullopt;  // it is there
+    return StoreCopy{from, {.offset = carried->second.offset}, bytes, false};
+  }
+  if (from.region == Region::state && from.variable == store.symbol) return std::nullopt;
+  return StoreCopy{from, {.region = Region::state, .variable = store.symbol}, bytes, true};
+}
+
+std::byte* address_of(const BufferRef& buffer, const Memory& memory, const Variables& variables,
+                      Slots slots) {
+  if (buffer.region == Region::state) return memory.state + variables.named(buffer.variable).offset;
+  if (buffer.region == Region::transient) return memory.transient + buffer.offset;
+  const auto slot = static_cast<size_t>(buffer.feed ? slots.feeds : slots.outputs);
+  return memory.slots[slot] + buffer.offset;
+}
+
+}  // namespace fluid

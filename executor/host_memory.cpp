@@ -1,0 +1,35 @@
+#include "executor/host_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fluid {
+namespace {
+
+void copy_bytes(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+}  // namespace
+
+HostMemory::HostMemory(const Regions& regions) : PlaceMemory(regions), arena_(regions.total()) {
+  memory_ = laid_out(arena_.data(), regions);
+}
+
+void HostMemory::read(void* to, const std::byte* from, int64_t bytes) const {
+  copy_bytes(to, from, bytes);
+}
+
+void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
+  copy_bytes(to, from, bytes);
+}
+
+void HostMemory::take(const PlaceMemory& from) {
+  copy_bytes(at().state, from.at().state, std::min(regions().state, from.regions().state));
+  for (size_t slot = 0; slot < 2; ++slot) {
+    copy_bytes(at().slots[slot], from.at().slots[slot],
+               std::min(regions().slot, from.regions().slot));
+  }
+}
+
+}  // namespace fluid

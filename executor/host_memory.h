@@ -1,0 +1,22 @@
+#pragma once
+
+#include "executor/arena.h"
+#include "executor/place_memory.h"
+
+namespace fluid {
+
+/// A session's memory on the CPU.
+class HostMemory : public PlaceMemory {
+ public:
+  explicit HostMemory(const Regions& regions);
+  int64_t touched() const override { return arena_.touched(); }
+  bool is_host() const override { return true; }
+  void read(void* to, const std::byte* from, int64_t bytes) const override;
+  void write(std::byte* to, const void* from, int64_t bytes) override;
+  void take(const PlaceMemory& from) override;
+
+ private:
+  Arena arena_;
+};
+
+}  // namespace fluid
