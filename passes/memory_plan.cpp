@@ -218,13 +218,25 @@ bool may_refuse(const ir::Op& op) {
          });
 }
 
-std::set<int> unchecked_results(const ir::Op& op) {
-  std::set<int> results;
-  if (!may_refuse(op)) return results;
-  for (const GroupSink& sink : analyze_body(*generated_body(op)).sinks) {
-    if (!sink.finish) results.insert(sink.outputs.begin(), sink.outputs.end());
+std::set<Value> unchecked_results(const ir::Graph& final_graph) {
+  std::set<Value> results;
+  const auto& ops = final_graph.ops;
+  const auto last =
+      std::find_if(ops.rbegin(), ops.rend(), [](const auto& op) { return may_refuse(*op); });
+  if (last == ops.rend()) return results;
+  for (auto op = ops.begin(); op->get() != last->get(); ++op) {
+    if (source_kind(**op) != SourceKind::none) continue;
+    for (size_t r = 0; r < (*op)->results.size(); ++r) {
+      const Value result = (*op)->result(static_cast<int>(r));
+      if (root_of(result) == result) results.insert(result);
+    }
   }
-  results.erase(-1);  // of reductions that are not stored
+  for (const GroupSink& sink : analyze_body(*generated_body(**last)).sinks) {
+    for (const int r : sink.outputs) {
+      const bool stored = r >= 0;  // as some reductions are not
+      if (stored && !sink.finish) results.insert((*last)->result(r));
+    }
+  }
   return results;
 }
 

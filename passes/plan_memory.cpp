@@ -15,11 +15,10 @@ namespace {
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Target& target)
-      : graph_(graph), options_(options), target_(target) {
+      : graph_(graph), options_(options), target_(target), unchecked_(unchecked_results(graph)) {
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       position_[graph.ops[i].get()] = static_cast<int>(i);
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
-      for (int r : unchecked_results(*graph.ops[i])) unchecked_.insert(graph.ops[i]->result(r));
     }
     for (const auto& op : graph.ops) {
       if (is_exchange(*op)) add_bucket(*op);

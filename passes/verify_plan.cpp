@@ -66,11 +66,9 @@ class Checker {
   }
 
   void check_refusals() const {
-    for (const auto& op : graph_.ops) {
-      for (int r : unchecked_results(*op)) {
-        check(plan_.values.at(op->result(r)).region != Region::state,
-              "plan: '" + op->name + "' changes a variable before it may refuse the data");
-      }
+    for (const Value v : unchecked_results(graph_)) {
+      check(plan_.values.at(v).region != Region::state,
+            "plan: '" + v.op()->name + "' changes a variable before the data may be refused");
     }
   }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
 #include "ir/parse.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
@@ -70,6 +72,26 @@ TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
       exe.run(images(0));
       EXPECT_NE(state_bytes(exe, optimizer), before) << "goes on after a bad batch";
     }
+  }
+}
+
+/// Statistics are taken long before the loss looks at the labels.
+TEST(Refusal, ABadLabelLeavesRunningStatisticsAsTheyWere) {
+  Program net("normalised");
+  const Value image = net.data("image", {kBatch, 1, 20, 20}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value h = batch_norm(conv2d(image, {.filters = 4, .kernel = 3}));
+  const Value loss = mean(softmax_cross_entropy(linear(flatten(h), {.units = 10}), label));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1});
+  for (const bool fuse : {true, false}) {
+    Executor exe(net, cpu(), {.batch = kImages, .fuse = fuse, .verify_plan = true});
+    exe.run(images(9));
+    const std::vector<std::byte> before = parameter_bytes(exe);
+    expect_user_error([&] { exe.run(images(10)); }, "the step was not applied");
+    EXPECT_EQ(parameter_bytes(exe), before) << "fuse " << fuse;
+    exe.run(images(0));
+    EXPECT_NE(parameter_bytes(exe), before);
   }
 }
 
