@@ -1,0 +1,56 @@
+#include "executor/gpu/gpu_device.h"
+
+#include "executor/gpu/gpu_executable.h"
+#include "executor/gpu/gpu_place_memory.h"
+#include "executor/gpu/gpu_target.h"
+
+namespace fluid {
+namespace {
+
+FluidGpuDescription described(const FluidGpuTable& table, int device) {
+  FluidGpuDescription description = {};
+  check_gpu(table, table.describe(device, &description));
+  return description;
+}
+
+class GpuDevice : public Device {
+ public:
+  GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
+      : host_threads_(options.host_threads),
+        target_(described(table, options.device)),
+        gpu_(std::make_shared<const OpenGpu>(table, options.device)),
+        kernels_(gpu_, options, target_.arch()) {}
+
+  const Target& target() const override { return target_; }
+  int threads() const override { return host_threads_; }
+  std::shared_ptr<PlaceMemory> memory(const Regions& regions) const override {
+    return std::make_shared<GpuPlaceMemory>(gpu_, regions);
+  }
+
+  std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
+                                    const Options& options) override {
+    if (options.guard_plan)
+      throw UserError("a plan is verified on the CPU only: leave --place out");
+    return std::make_unique<GpuExecutable>(final_program, plan, options.batch, gpu_,
+                                           target_.kernels(), kernels_);
+  }
+
+  CompileReport report() const override {
+    return {.compile_ms = kernels_.milliseconds(), .kernels = kernels_.compiled()};
+  }
+  Limits limits() const override { return {.bytes = target_.memory_rate()}; }
+
+ private:
+  int host_threads_;
+  GpuTarget target_;
+  std::shared_ptr<const OpenGpu> gpu_;
+  GpuKernels kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> gpu_device(const FluidGpuTable& table, const GpuDeviceOptions& options) {
+  return std::make_unique<GpuDevice>(table, options);
+}
+
+}  // namespace fluid

@@ -1,0 +1,255 @@
+#include "executor/gpu/gpu_executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/table.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
+
+template <class T>
+bool lowers_to(const ir::Op& op) {
+  return std::holds_alternative<T>(*def_of(op).lower);
+}
+
+}  // namespace
+
+GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
+                             std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo,
+                             GpuKernels& kernels)
+    : plan_(plan), batch_(batch), gpu_(std::move(gpu)) {
+  for (const auto& op : program.main().ops) {
+    if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
+    check(!lowers_to<Exchange>(*op), "a program for several processes runs in one");
+    add_group(*op, memo, kernels);
+  }
+  for (const auto& op : program.main().ops) {
+    if (lowers_to<Store>(*op)) add_store(*op);
+  }
+  find_stretches();
+  find_first_update();
+  const auto bytes = static_cast<int64_t>(error_operands_.size()) * kErrorBytes;
+  errors_ = gpu_->gpu.allocate(std::max(bytes, kErrorBytes));
+  host_errors_ = gpu_->gpu.allocate_host(errors_.bytes());
+}
+
+void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo, GpuKernels& kernels) {
+  check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
+  const KernelMemo::Passes& passes = memo.passes_of(op);
+  GpuCall call{.op = &op, .kernels = kernels.load(passes), .refs = buffers_of(plan_, op)};
+  call.updates = updates_variables(plan_, op);
+  const GpuProgram& code = call.kernels->program;
+  if (batch_ > code.most_samples) {
+    throw UserError("a batch of " + std::to_string(batch_) + " samples: kernels of '" + op.name +
+                    "' on a GPU take " + std::to_string(code.most_samples) + " at most");
+  }
+  const ScratchLayout scratch = scratch_layout(passes.front(), batch_);
+  const int64_t begin = workspace_of(plan_, op, scratch.bytes);
+  for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
+  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
+  if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
+    call.refs.push_back({.error_word = static_cast<int>(error_operands_.size())});
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      error_operands_.emplace_back(&op, static_cast<int>(i));
+    }
+  }
+  check(call.refs.size() == buffers.size(), "a kernel has buffers beyond its op's");
+  calls_.push_back(std::move(call));
+}
+
+void GpuExecutable::add_store(const ir::Op& op) {
+  const auto copy = copy_of_store(plan_, op, batch_);
+  if (!copy) return;
+  calls_.push_back({.op = &op,
+                    .copy_bytes = copy->bytes,
+                    .refs = {copy->from, copy->to},
+                    .updates = copy->updates});
+}
+
+void GpuExecutable::find_stretches() {
+  for (const auto& [value, range] : plan_.values) {
+    if (range.region != Region::slot || range.bytes == 0) continue;
+    (range.holds == Holds::feed ? feeds_ : outputs_).push_back({range.offset, range.bytes});
+  }
+}
+
+size_t GpuExecutable::passes(const GpuCall& call) const {
+  return call.kernels ? call.kernels->entries.size() : 1;
+}
+
+/// A group that may refuse the data and updates variables does so in its last pass.
+void GpuExecutable::find_first_update() {
+  bool found = false;
+  for (size_t c = 0; c < calls_.size(); ++c) {
+    const GpuCall& call = calls_[c];
+    const bool refuses = !call.refs.empty() && call.refs.back().error_word >= 0;
+    for (size_t pass = 0; pass < passes(call); ++pass) {
+      const bool updates = call.updates && (!refuses || pass + 1 == passes(call));
+      if (updates && !found) first_update_ = order_.size();
+      found |= updates;
+      order_.push_back({c, pass});
+    }
+  }
+  if (!found || error_operands_.empty()) first_update_ = order_.size();
+}
+
+void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
+  memory_ = memory;
+  for (const Slots slots : kAllSlots) {
+    Buffers& buffers = buffers_[index_of(slots)];
+    buffers.clear();
+    for (const GpuCall& call : calls_) {
+      std::vector<void*>& own = buffers.emplace_back();
+      for (const BufferRef& ref : call.refs) {
+        own.push_back(ref.error_word >= 0 ? errors_.data() + ref.error_word * kErrorBytes
+                                          : address_of(ref, memory, variables, slots));
+      }
+    }
+    graphs_[index_of(slots)] = {captured(buffers, slots, 0, first_update_),
+                                captured(buffers, slots, first_update_, order_.size())};
+  }
+}
+
+/// The passes [begin, end), with what comes before the first of all and after the last.
+GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots, size_t begin,
+                                 size_t end) const {
+  if (begin == end && begin > 0) return {};
+  const Gpu& gpu = gpu_->gpu;
+  gpu.begin_capture(gpu_->stream);
+  if (begin == 0) gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  for (size_t i = begin; i < end; ++i) queue(buffers, order_[i]);
+  if (!error_operands_.empty()) {
+    gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
+  }
+  if (end == order_.size()) queue_outputs(slots.outputs);
+  return gpu.end_capture(gpu_->stream);
+}
+
+void GpuExecutable::queue(const Buffers& buffers, Position position) const {
+  const GpuCall& call = calls_[position.call];
+  const std::vector<void*>& addresses = buffers[position.call];
+  if (!call.kernels) {
+    return gpu_->gpu.copy(gpu_->stream, addresses[1], addresses[0], call.copy_bytes);
+  }
+  int64_t batch = batch_;
+  std::vector<void*> arguments;
+  for (void* const& address : addresses) arguments.push_back(const_cast<void**>(&address));
+  arguments.push_back(&batch);
+  const GpuLaunch& launch = call.kernels->program.launches[position.pass];
+  const int64_t groups = launch.groups(batch_);
+  if (groups == 0) return;
+  gpu_->gpu.launch(gpu_->stream, call.kernels->entries[position.pass], groups, launch.threads,
+                   arguments);
+}
+
+void GpuExecutable::queue_feeds(int slot) const {
+  const auto i = static_cast<size_t>(slot);
+  for (const Stretch& feed : feeds_) {
+    gpu_->gpu.copy(gpu_->stream, memory_.slots[i] + feed.offset,
+                   memory_.host_slots[i] + feed.offset, feed.bytes);
+  }
+}
+
+void GpuExecutable::queue_outputs(int slot) const {
+  const auto i = static_cast<size_t>(slot);
+  for (const Stretch& output : outputs_) {
+    gpu_->gpu.copy(gpu_->stream, memory_.host_slots[i] + output.offset,
+                   memory_.slots[i] + output.offset, output.bytes);
+  }
+}
+
+/// Waits for what is queued; says what the kernels so far refused.
+Status GpuExecutable::waited() const {
+  gpu_->gpu.synchronize(gpu_->stream);
+  const auto* words = reinterpret_cast<const int64_t*>(host_errors_.data());
+  for (size_t i = 0; i < error_operands_.size(); ++i) {
+    if (words[2 * i] == 0) continue;
+    return {error_operands_[i].first, error_operands_[i].second, words[2 * i + 1]};
+  }
+  return {};
+}
+
+Status GpuExecutable::run(Slots slots, RunTimes* times) {
+  if (slots.new_feeds) queue_feeds(slots.feeds);
+  if (watch_) return run_watched(slots);
+  if (times != nullptr) return run_timed(slots, *times);
+  const auto& [first, second] = graphs_[index_of(slots)];
+  gpu_->gpu.launch(first, gpu_->stream);
+  if (second) {
+    if (const Status status = waited(); !status.good()) return status;
+    gpu_->gpu.launch(second, gpu_->stream);
+  }
+  return waited();
+}
+
+std::vector<const ir::Op*> GpuExecutable::calls() const {
+  std::vector<const ir::Op*> ops;
+  for (const GpuCall& call : calls_) ops.push_back(call.op);
+  return ops;
+}
+
+/// Waits for every call. `see` is told when one begins and when it is done; when it returns false,
+/// the run ends.
+Status GpuExecutable::run_one_by_one(Slots slots,
+                                     const std::function<bool(size_t call, bool done)>& see) {
+  const Gpu& gpu = gpu_->gpu;
+  const Buffers& buffers = buffers_[index_of(slots)];
+  gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  gpu.synchronize(gpu_->stream);
+  for (size_t i = 0; i < order_.size(); ++i) {
+    const auto [call, pass] = order_[i];
+    if (i == first_update_) {
+      gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
+      if (const Status status = waited(); !status.good()) return status;
+    }
+    if (pass == 0 && !see(call, false)) return {};
+    queue(buffers, order_[i]);
+    if (pass + 1 < passes(calls_[call])) continue;
+    gpu.synchronize(gpu_->stream);
+    if (!see(call, true)) return {};
+  }
+  gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
+  queue_outputs(slots.outputs);
+  return waited();
+}
+
+/// Operands and results of a call as they are now.
+std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffers) const {
+  std::vector<Tensor> copies;
+  const ir::Op& op = *calls_[call].op;
+  std::vector<Type> types;
+  for (const Value& v : op.operands) types.push_back(v.type());
+  for (const ir::Result& r : op.results) types.push_back(r.type);
+  for (size_t i = 0; i < types.size(); ++i) {
+    const int64_t bytes = types[i].bytes_at(batch_);
+    const GpuMemory staging = gpu_->gpu.allocate_host(std::max<int64_t>(bytes, 1));
+    gpu_->gpu.copy(gpu_->stream, staging.data(), buffers[call][i], bytes);
+    gpu_->gpu.synchronize(gpu_->stream);
+    Tensor& copy =
+        copies.emplace_back(types[i].dtype, std::vector<int64_t>{bytes / size_of(types[i].dtype)});
+    std::memcpy(copy.data(), staging.data(), static_cast<size_t>(bytes));
+  }
+  return copies;
+}
+
+Status GpuExecutable::run_watched(Slots slots) {
+  return run_one_by_one(slots, [&](size_t call, bool done) {
+    std::vector<Tensor> copies = host_copies(call, buffers_[index_of(slots)]);
+    std::vector<void*> addresses;
+    for (Tensor& copy : copies) addresses.push_back(copy.data());
+    return watch_(*calls_[call].op, addresses.data(), done);
+  });
+}
+
+Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
+  return run_one_by_one(slots, [&](size_t call, bool done) {
+    TimeSpan& span = times.calls[call].call;
+    (done ? span.end : span.begin) = clock_ns();
+    return true;
+  });
+}
+
+}  // namespace fluid

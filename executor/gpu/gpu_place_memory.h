@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "executor/gpu/open_gpu.h"
+#include "executor/place_memory.h"
+
+namespace fluid {
+
+/// A session's memory on a GPU: one stretch of its memory, and the slots once more on the host.
+class GpuPlaceMemory : public PlaceMemory {
+ public:
+  GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions);
+  int64_t touched() const override { return regions().total(); }
+  bool is_host() const override { return false; }
+  void read(void* to, const std::byte* from, int64_t bytes) const override;
+  void write(std::byte* to, const void* from, int64_t bytes) override;
+  void take(const PlaceMemory& from) override;
+
+ private:
+  /// Where the host's bytes lie while they are copied to or from the GPU.
+  std::byte* next_cell();
+
+  std::shared_ptr<const OpenGpu> gpu_;
+  GpuMemory arena_, host_slots_, staging_;
+  int64_t cell_ = 0;  ///< the next for a write that nobody waits for
+};
+
+}  // namespace fluid

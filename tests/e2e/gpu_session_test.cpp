@@ -1,0 +1,240 @@
+// Whole programs on the host that stands in for a GPU: the executor's part of the GPU place, with
+// the code that becomes PTX. Results are those of the CPU's generated kernels.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "executor/executor.h"
+#include "executor/gpu/gpu_device.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "tests/support/emulated_gpu.h"
+#include "tests/support/errors.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::host_gpu_objects;
+using fluid::testing::host_gpu_table;
+using fluid::testing::HostGpuOptions;
+using fluid::testing::HostPace;
+
+/// Convolution, pooling, normalisation, dropout, a dense layer: small, as every thread is emulated.
+Program small_network(bool dropout = true) {
+  Program net("small");
+  const Value image = net.data("image", {kBatch, 2, 6, 6}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = batch_norm(conv2d(image, {.filters = 4, .kernel = 3, .padding = 1}));
+  h = max_pool2d(relu(h), {.kernel = 2, .stride = 2});
+  if (dropout) h = fluid::dropout(h, {.p = 0.25});
+  const Value logits = linear(flatten(h), {.units = 3});
+  const Value loss = mean(softmax_cross_entropy(logits, label));
+  net.output("loss", loss);
+  net.output("accuracy", accuracy(logits, label));
+  net.output("prob", softmax(logits));
+  minimize(loss, Momentum{.lr = 0.05});
+  return net;
+}
+
+Batch batch_of(int64_t n, int64_t first = 0) {
+  Tensor image(f32, {n, 2, 6, 6}), label(i64, {n});
+  for (int64_t i = 0; i < image.numel(); ++i) {
+    image.as<float>()[static_cast<size_t>(i)] =
+        std::sin(static_cast<float>(i + first * 72) * 0.37f);
+  }
+  for (int64_t i = 0; i < n; ++i) label.as<int64_t>()[static_cast<size_t>(i)] = (i + first) % 3;
+  return {.size = n, .columns = {{"image", image}, {"label", label}}};
+}
+
+std::unique_ptr<Device> stand_in() {
+  return gpu_device(host_gpu_table(), {.compile = fluid::testing::compile_emulated});
+}
+
+struct Pair {
+  Executor cpu, gpu;
+
+  explicit Pair(const Program& net, ExecutorOptions options = {})
+      : cpu(net, fluid::cpu(), generated(options)), gpu(net, stand_in(), options) {}
+
+  static ExecutorOptions generated(ExecutorOptions options) {
+    options.libraries = false;
+    return options;
+  }
+
+  /// Both train on the same batches and have the same losses.
+  void train(int64_t batch, int steps, double tolerance) {
+    for (int step = 0; step < steps; ++step) {
+      const Batch samples = batch_of(batch, step);
+      const double expected = cpu.run(samples)["loss"].item();
+      EXPECT_NEAR(gpu.run(samples)["loss"].item(), expected, tolerance) << "step " << step;
+    }
+  }
+  void expect_equal_parameters(double tolerance) {
+    for (const std::string& name : cpu.parameters()) {
+      const Tensor expected = cpu.parameter(name), found = gpu.parameter(name);
+      for (int64_t i = 0; i < expected.numel(); ++i) {
+        ASSERT_NEAR(found.at(i), expected.at(i), tolerance) << name << "[" << i << "]";
+      }
+    }
+  }
+};
+
+struct Kind {
+  const char* name;
+  HostPace pace;
+};
+
+class GpuSession : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override { fluid::testing::reset_host_gpu({.pace = GetParam().pace}); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+};
+
+TEST_P(GpuSession, TrainsAsTheCpuDoes) {
+  Pair both(small_network(), {.any_batch = true});
+  both.train(5, 4, 1e-5);
+  both.train(3, 2, 1e-5);  // memory grows, variables move
+  both.train(5, 1, 1e-5);
+  both.expect_equal_parameters(2e-5);
+}
+
+TEST_P(GpuSession, EvaluatesAndPredictsAsTheCpuDoes) {
+  Pair both(small_network(), {.any_batch = true});
+  both.train(4, 1, 1e-5);
+  const Batch samples = batch_of(6, 9);
+  const Outputs expected = both.cpu.eval(samples), found = both.gpu.eval(samples);
+  EXPECT_NEAR(found["loss"].item(), expected["loss"].item(), 1e-5);
+  EXPECT_EQ(found.find("accuracy").sum, expected.find("accuracy").sum);
+  const Tensor first = both.gpu.predict(samples)["prob"];
+  both.gpu.predict(batch_of(6, 3));
+  const Tensor prob = both.cpu.predict(samples)["prob"];
+  for (int64_t i = 0; i < prob.numel(); ++i) EXPECT_NEAR(first.at(i), prob.at(i), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pace, GpuSession,
+                         ::testing::Values(Kind{"early", HostPace::early},
+                                           Kind{"late", HostPace::late},
+                                           Kind{"random", HostPace::random}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class GpuPlace : public ::testing::Test {
+ protected:
+  void SetUp() override { fluid::testing::reset_host_gpu({}); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+};
+
+TEST_F(GpuPlace, TrainsInMicroBatches) {
+  Pair both(small_network(), {.micro_batches = 3, .any_batch = true});
+  both.train(7, 3, 1e-5);
+}
+
+TEST_F(GpuPlace, TrainsInMixedPrecision) {
+  for (const DType half : {bf16, f16}) {
+    for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
+      Pair both(small_network(),
+                {.amp = AmpOptions{.dtype = half, .level = level}, .any_batch = true});
+      both.train(4, 3, half == bf16 ? 2e-2 : 2e-3);
+    }
+  }
+}
+
+TEST_F(GpuPlace, SkipsAStepWhoseGradientsOverflow) {
+  const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
+  Pair both(small_network(), {.amp = amp, .any_batch = true});
+  both.train(4, 6, 1e-2);
+  EXPECT_GT(both.cpu.loss_scaling()->skipped, 0);
+  EXPECT_EQ(both.gpu.loss_scaling()->skipped, both.cpu.loss_scaling()->skipped);
+  EXPECT_EQ(both.gpu.loss_scaling()->scale, both.cpu.loss_scaling()->scale);
+}
+
+TEST_F(GpuPlace, AStepOnBadDataChangesNothing) {
+  Executor exe(small_network(), stand_in(), {.any_batch = true});
+  exe.run(batch_of(4));
+  const std::vector<std::byte> before = parameter_bytes(exe);
+  Batch bad = batch_of(4, 1);
+  bad.columns[1].second.as<int64_t>()[2] = 3;
+  expect_user_error([&] { exe.run(bad); }, "label");
+  EXPECT_EQ(parameter_bytes(exe), before);
+  exe.run(batch_of(4, 1));
+  EXPECT_NE(parameter_bytes(exe), before);
+}
+
+TEST_F(GpuPlace, CheckpointsMoveBetweenPlaces) {
+  Pair both(small_network(), {.any_batch = true});
+  both.gpu.run(batch_of(4));
+  both.cpu.run(batch_of(4));
+  both.cpu.restore(both.gpu.snapshot(), "here");
+  EXPECT_EQ(parameter_bytes(both.cpu), parameter_bytes(both.gpu));
+  both.cpu.run(batch_of(4, 1));
+  both.gpu.restore(both.cpu.snapshot(), "there");
+  EXPECT_EQ(parameter_bytes(both.cpu), parameter_bytes(both.gpu));
+  both.train(4, 2, 1e-5);
+}
+
+TEST_F(GpuPlace, FindsWhereAStepStoppedBeingFinite) {
+  Pair both(small_network(false), {.any_batch = true, .check_finite = true});
+  const Batch samples = batch_of(4);
+  for (Executor* exe : {&both.cpu, &both.gpu}) {
+    Tensor w = exe->parameter("fc0.w");
+    std::ranges::fill(w.as<float>(), 3e38f);
+    exe->set_parameter("fc0.w", w);
+    exe->run(samples);
+  }
+  const std::string expected = both.cpu.first_nonfinite(samples);
+  EXPECT_NE(expected.find("matmul of layer 'fc0'"), std::string::npos) << expected;
+  EXPECT_EQ(both.gpu.first_nonfinite(samples), expected);
+}
+
+TEST_F(GpuPlace, ProfilesItsCalls) {
+  Executor exe(small_network(), stand_in(),
+               {.any_batch = true, .profile = ProfileOptions{.warm_up = 1, .steps = 2}});
+  for (int step = 0; step < 3; ++step) exe.run(batch_of(4, step));
+  const Profile profile = exe.profile();
+  ASSERT_EQ(profile.steps.size(), 1U);
+  for (const CallTimes& call : profile.steps[0].times.back().runs.at(0).calls) {
+    EXPECT_GT(call.call.ns(), 0);
+  }
+}
+
+TEST_F(GpuPlace, TheMemoryTakenIsThatOfThePlan) {
+  constexpr int64_t kMemory = 8 << 20;
+  fluid::testing::reset_host_gpu({.memory = kMemory});
+  Executor cpu(small_network(), fluid::cpu(), {.batch = 4, .libraries = false});
+  Executor gpu(small_network(), stand_in(), {.batch = 4});
+  EXPECT_EQ(gpu.memory().state, cpu.memory().state);
+  EXPECT_EQ(gpu.memory().slots, cpu.memory().slots);
+}
+
+TEST_F(GpuPlace, OutOfMemoryComesBeforeTheFirstStep) {
+  fluid::testing::reset_host_gpu({.memory = 8 << 10});
+  EXPECT_THROW(Executor(small_network(), stand_in(), {.batch = 64}), DeviceError);
+}
+
+TEST_F(GpuPlace, AFailedLaunchIsToldAndNothingIsLeftOpen) {
+  Executor exe(small_network(), stand_in(), {.batch = 4});
+  fluid::testing::fail_host_gpu("graph_launch", fluid_gpu_failed);
+  EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(4)); }), "graph_launch was told to fail");
+  EXPECT_THROW(exe.run(batch_of(4)), DeviceError);
+}
+
+TEST_F(GpuPlace, RefusesBatchesThatItsIndicesDoNotCount) {
+  Program net("large");
+  const Value x = net.data("x", {kBatch, 65536}, bf16);
+  net.output("mean", mean(x));
+  const ExecutorOptions options{.batch = 40'000, .memory_limit = int64_t{1} << 40};
+  expect_user_error([&] { Executor(net, stand_in(), options); }, "samples: kernels of");
+}
+
+TEST_F(GpuPlace, RefusesWhatItCannotDoYet) {
+  const Program net = small_network();
+  expect_user_error([&] { Executor(net, stand_in(), {.batch = 4, .verify_plan = true}); },
+                    "a plan is verified on the CPU only: leave --place out");
+  expect_user_error([&] { Executor(net, stand_in(), {.world = {.size = 2}}); },
+                    "several processes and choose_amp need a place that Fluid knows by name");
+}
+
+}  // namespace
+}  // namespace fluid
