@@ -53,7 +53,7 @@ void add_checkpoint_flags(CLI::App& command, CheckpointFlags& flags) {
                    "go on from the newest checkpoint in --checkpoint-dir, where there is one");
 }
 
-Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads)
+Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads, bool restarted)
     : on_(!flags.directory.empty()), leads_(leads) {
   check_flags(flags);
   if (!on_) return;
@@ -63,13 +63,14 @@ Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads)
   if (!leads) return;
   checkpoints_ = std::make_unique<Checkpoints>(flags.directory,
                                                CheckpointOptions{.keep = flags.keep.value_or(3)});
-  if (!flags.resume && !checkpoints_->empty()) {
+  const bool resumes = flags.resume || restarted;
+  if (!resumes && !checkpoints_->empty()) {
     throw UserError(
         fmt::format("'{}' holds checkpoints: --resume goes on from them; a new run needs a "
                     "directory of its own",
                     flags.directory));
   }
-  if (!flags.resume) return;
+  if (!resumes) return;
   from_ = newest_checkpoint(flags.directory);
   if (!from_) {
     fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);

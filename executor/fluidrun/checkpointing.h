@@ -32,7 +32,8 @@ class Checkpointing {
   /// Reads what --resume goes on from. Throws UserError for flags that do not go together, and for
   /// a directory with the checkpoints of another run.
   /// `leads`: this process reads and writes, and says what it does.
-  Checkpointing(const CheckpointFlags& flags, bool leads);
+  /// `restarted`: processes of this job were started again, and go on as with --resume.
+  Checkpointing(const CheckpointFlags& flags, bool leads, bool restarted);
 
   bool on() const { return on_; }
   /// Tells all ranks where rank 0 goes on from: a call of all.

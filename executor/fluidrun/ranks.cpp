@@ -13,8 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For the others to end by themselves after one has failed.
-constexpr std::chrono::seconds kGrace{3};
+/// For the others to end by themselves after one has failed; longer where they were asked to finish
+/// before and may be saving.
+constexpr std::chrono::seconds kGrace{3}, kGraceToFinish{10};
 
 /// How `id` has ended; nothing while it runs. It keeps its number until it is reaped.
 std::optional<siginfo_t> ending_of(pid_t id) {
@@ -134,9 +135,8 @@ void Ranks::fail(Rank& rank, const siginfo_t& how) {
   const auto running = std::ranges::count_if(ranks_, [](const Rank& r) { return r.id > 0; });
   const bool stopping = running > 0 && !stop_asked_;
   fmt::print(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");
-  if (!stopping) return;
-  signal_all(SIGTERM);
-  deadline_ = Clock::now() + kGrace;
+  if (stopping) signal_all(SIGTERM);
+  if (running > 0) deadline_ = Clock::now() + (stopping ? kGrace : kGraceToFinish);
 }
 
 void Ranks::signal_all(int number) {

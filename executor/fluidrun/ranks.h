@@ -44,8 +44,8 @@ class Ranks {
   Ranks(const Ranks&) = delete;
 
   /// Waits until all have ended and what they wrote is passed on; returns the first that failed.
-  /// The first signal to stop is handed to all, which then take the time they need; the next one
-  /// kills them. Says on stderr what happens.
+  /// The first signal to stop is handed to all, which then take the time they need, or, when one of
+  /// them fails, some seconds more; the next signal kills them. Says on stderr what happens.
   std::optional<RankFailure> run(SignalQueue& signals);
   bool stop_asked() const { return stop_asked_; }
 

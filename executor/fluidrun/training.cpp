@@ -57,7 +57,7 @@ class Training {
       : flags_(flags),
         world_(World::from_env()),
         log_(leads() ? flags.log_json : ""),
-        checkpointing_(flags.checkpoint, leads()),
+        checkpointing_(flags.checkpoint, leads(), world_.restart > 0),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
@@ -236,13 +236,22 @@ class Training {
     return stop_asked_ || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
   }
 
+  /// A failure says in which step it came.
+  Outputs run_step(const Batch& batch) {
+    try {
+      return executor_.run(batch);
+    } catch (const DeviceError& e) {
+      throw DeviceError(fmt::format("step {}: {}", steps_ + 1, e.what()));
+    }
+  }
+
   void train_epoch(int64_t epoch, Progress& progress) {
     if (ended(epoch)) return;
     const int64_t before = reader_.position() - epochs_ * reader_.samples();
     int64_t in_epoch = before * reader_.batches() / reader_.samples();
     for (const Batch& batch : reader_) {
       const Stopwatch watch;
-      const Outputs outputs = executor_.run(batch);
+      const Outputs outputs = run_step(batch);
       ++steps_;
       const bool skipped = divergence_->was_skipped(steps_);
       const double lr = executor_.learning_rate().value_or(lr_);

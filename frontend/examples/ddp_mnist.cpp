@@ -26,14 +26,19 @@ int main(int argc, char** argv) {
     exe.prepare({.train = data.batch_sizes()});
     int64_t steps = 0;
     for (int64_t epoch = 1; epoch <= std::max<int64_t>(1, options.epochs); ++epoch) {
-      double hits = 0, samples = 0;
+      double lost = 0, hits = 0, samples = 0;
       for (const fl::Batch& batch : data) {
-        const fl::Output& accuracy = exe.run(batch).find("accuracy");  // of all ranks
+        const fl::Outputs outputs = exe.run(batch);  // of all ranks
+        const fl::Output& loss = outputs.find("loss");
+        const fl::Output& accuracy = outputs.find("accuracy");
+        lost += loss.sum;
         hits += accuracy.sum;
         samples += accuracy.weight;
         if (++steps == options.steps) break;
       }
-      if (world.rank == 0) std::printf("epoch %ld: accuracy %.4f\n", epoch, hits / samples);
+      if (world.rank == 0) {
+        std::printf("epoch %ld: loss %.4f, accuracy %.4f\n", epoch, lost / samples, hits / samples);
+      }
       if (options.steps > 0 && steps >= options.steps) break;
     }
   });

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/support/fluidrun_test.h"
 
@@ -101,6 +102,48 @@ TEST_F(RanksTest, ACheckpointThatFailsLeavesTheSavedParameters) {
     EXPECT_EQ(said.find("w.safetensors") != std::string::npos, when == "1+") << said;
     EXPECT_EQ(fs::exists(dir_.file("w.safetensors")), when == "1");
     EXPECT_FALSE(fs::exists(dir_.file("ck/last")));
+  }
+}
+
+TEST_F(RanksTest, AFailureNamesItsStepAndARestartGoesOn) {
+  const std::string command = train(
+      "--batch 6 --epochs 1000 --max-steps 2000 --checkpoint-dir ck --checkpoint-every 100 "
+      "--comm-timeout 1");
+  std::ofstream(dir_.file("rank"))
+      << "if [ $RANK = 1 ]; then mkdir -p other && cp line.fir other && cd other; fi\n"
+      << "[ $RANK.$TORCHELASTIC_RESTART_COUNT = 1.0 ] || exec " << command << "\n"
+      << command << " &\n"
+      << "while [ ! -e ../ck/last ]; do sleep 0.02; done\n"
+      << "kill -STOP $!\n"
+      << "wait $!\n";
+  const Result result = run("launch --nproc 2 --max-restarts 1 -- sh rank");
+  EXPECT_EQ(result.code, 0) << result.output;
+  const std::regex failure("fluidrun: step [0-9]+: rank 0 cannot go on with .*rank 1 ");
+  EXPECT_TRUE(std::regex_search(result.output, failure)) << result.output;
+  const std::regex going_on("going on from ck/step-0+[1-9]00: step [1-9]00 in epoch ");
+  EXPECT_TRUE(std::regex_search(result.output, going_on)) << result.output;
+}
+
+/// The same lines alone and on several processes, whoever starts these.
+TEST_F(RanksTest, TheExampleComesToTheSameFigures) {
+  const std::string example =
+      std::string(FLUID_BINARY_DIR) + "/examples/ddp_mnist --data digits --steps 12";
+  std::vector<std::string> ways = {example, kFluidrun + " launch --nproc 2 -- " + example,
+                                   kFluidrun + " launch --nproc 3 -- " + example};
+  if (run_command("command -v torchrun").code == 0) {
+    ways.push_back("OMP_NUM_THREADS=1 torchrun --no-python --nproc-per-node 2 " + example);
+  }
+  std::optional<std::pair<double, double>> alone;
+  for (const std::string& way : ways) {
+    const Result result = run_command(way);
+    ASSERT_EQ(result.code, 0) << result.output;
+    std::smatch line;
+    const std::regex figures("epoch 1: loss ([0-9.]+), accuracy ([0-9.]+)\n");
+    ASSERT_TRUE(std::regex_search(result.output, line, figures)) << way << ": " << result.output;
+    const std::pair found = {std::stod(line[1]), std::stod(line[2])};
+    if (!alone) alone = found;
+    EXPECT_NEAR(found.first, alone->first, 2e-4) << way;
+    EXPECT_NEAR(found.second, alone->second, 1e-3) << way;
   }
 }
 

@@ -259,6 +259,17 @@ TEST_F(Launch, AFirstSignalLetsRanksFinish) {
   }
 }
 
+TEST_F(Launch, ARankThatNeverFinishesIsNotWaitedForWhenAnotherFails) {
+  start("--nproc 2",
+        "[ $RANK = 1 ] && trap 'exit 3' INT || trap '' INT TERM\n"
+        "echo $$ > ready$RANK\n"
+        "while :; do sleep 0.05; done\n");
+  ASSERT_TRUE(ready(2));
+  kill(launcher_, SIGINT);
+  EXPECT_EQ(exit_code(), 3);
+  EXPECT_TRUE(gone(2));
+}
+
 TEST_F(Launch, ASecondSignalKills) {
   start("--nproc 2 --max-restarts 3",
         "trap 'echo asked > asked$RANK' INT; trap '' TERM\n"
