@@ -202,7 +202,10 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  void set_timeout(Duration timeout) override { timeout_ = timeout; }
+  void set_timeout(Duration timeout) override {
+    timeout_ = timeout;
+    store_.set_timeout(timeout);
+  }
 
  private:
   std::shared_ptr<::gloo::transport::Device> make_device() {

@@ -15,6 +15,11 @@ Duration grace(Duration timeout) { return silence(timeout) + Duration(100); }
 
 }  // namespace
 
+void Store::set_timeout(Duration timeout) {
+  timeout_ = timeout;
+  if (server_) server_->set_timeout(timeout);
+}
+
 Store::Store(const World& world, Duration timeout) : world_(world), timeout_(timeout) {
   Clock::time_point deadline = Clock::now() + timeout;
   if (world.rank == 0) server_ = std::make_unique<StoreServer>(world, timeout);
@@ -41,7 +46,7 @@ void Store::set(const std::string& key, const std::string& value) {
 }
 
 std::string Store::get(const std::string& key) {
-  Message found = ask({Kind::get, timeout_.count(), key, ""}, timeout_);
+  Message found = ask({Kind::get, timeout().count(), key, ""}, timeout_);
   if (found.kind == Kind::expired) {
     throw DeviceError("no rank has set '" + key +
                       "' in the store in time: " + verdict(Duration(0)));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,6 +40,8 @@ class Store {
   std::string verdict(Duration wait);
 
   Duration timeout() const { return timeout_; }
+  /// From now on, for whoever asks. Thread-safe.
+  void set_timeout(Duration timeout);
   /// By which the other ranks reach this host.
   std::string address() const { return local_address(socket_); }
 
@@ -49,7 +52,7 @@ class Store {
   std::optional<Message> exchange(const Message& request, Duration wait);
 
   World world_;
-  Duration timeout_;
+  std::atomic<Duration> timeout_;
   std::mutex mutex_;
   std::unique_ptr<StoreServer> server_;
   Socket socket_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <map>
 #include <string>
@@ -23,6 +24,7 @@ class StoreServer {
  public:
   /// Throws UserError when the port is in use.
   StoreServer(const World& world, Duration timeout);
+  void set_timeout(Duration timeout) { timeout_ = timeout; }
   /// Waits a little for ranks that have not left yet, unless something has failed.
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
@@ -59,7 +61,7 @@ class StoreServer {
   void lose(Connection& connection);
 
   World world_;
-  Duration timeout_;
+  std::atomic<Duration> timeout_;
   Socket listener_;
   int wake_[2] = {-1, -1};
   std::list<Connection> connections_;

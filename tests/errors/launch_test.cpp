@@ -311,7 +311,7 @@ TEST_F(Launch, AStoppedTerminalStopsNothingElse) {
   ASSERT_EQ(mkfifo(dir_.file("fifo").c_str(), 0600), 0);
   const int nobody = open(dir_.file("fifo").c_str(), O_RDWR);  // reads what rank 0 writes
   const Result result = run_command(
-      "timeout --preserve-status 5 " + kFluidrun +
+      "timeout --foreground --preserve-status 5 " + kFluidrun +
       " launch --nproc 2 -- sh -c '[ $RANK = 1 ] && sleep 0.5 && exit 9; yes' > fifo & wait $!");
   close(nobody);
   EXPECT_EQ(result.code, 9);
