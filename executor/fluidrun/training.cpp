@@ -236,22 +236,22 @@ class Training {
     return stop_asked_ || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
   }
 
-  /// A failure says in which step it came.
-  Outputs run_step(const Batch& batch) {
+  /// A failure says after which step it came.
+  void train_epoch(int64_t epoch, Progress& progress) {
     try {
-      return executor_.run(batch);
+      take_steps(epoch, progress);
     } catch (const DeviceError& e) {
-      throw DeviceError(fmt::format("step {}: {}", steps_ + 1, e.what()));
+      throw DeviceError(fmt::format("after step {}: {}", steps_, e.what()));
     }
   }
 
-  void train_epoch(int64_t epoch, Progress& progress) {
+  void take_steps(int64_t epoch, Progress& progress) {
     if (ended(epoch)) return;
     const int64_t before = reader_.position() - epochs_ * reader_.samples();
     int64_t in_epoch = before * reader_.batches() / reader_.samples();
     for (const Batch& batch : reader_) {
       const Stopwatch watch;
-      const Outputs outputs = run_step(batch);
+      const Outputs outputs = executor_.run(batch);
       ++steps_;
       const bool skipped = divergence_->was_skipped(steps_);
       const double lr = executor_.learning_rate().value_or(lr_);
