@@ -1,5 +1,7 @@
 #include "executor/buffer_refs.h"
 
+#include <algorithm>
+
 #include "ops/source_kind.h"
 
 namespace fluid {
@@ -23,12 +25,10 @@ std::vector<BufferRef> buffers_of(const MemoryPlan& plan, ir::Op& op) {
   return buffers;
 }
 
-bool updates_variables(const MemoryPlan& plan, ir::Op& op) {
-  for (size_t r = 0; r < op.results.size(); ++r) {
-    const Value result = op.result(static_cast<int>(r));
-    if (buffer_of(plan, result).region == Region::state) return true;
-  }
-  return false;
+bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers) {
+  const auto results = buffers.begin() + static_cast<std::ptrdiff_t>(op.operands.size());
+  return std::any_of(results, results + static_cast<std::ptrdiff_t>(op.results.size()),
+                     [](const BufferRef& result) { return result.region == Region::state; });
 }
 
 int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {

@@ -20,8 +20,8 @@ struct BufferRef {
 BufferRef buffer_of(const MemoryPlan& plan, const Value& value);
 /// Of an op's operands, then of its results.
 std::vector<BufferRef> buffers_of(const MemoryPlan& plan, ir::Op& op);
-/// Whether one of an op's results is a variable.
-bool updates_variables(const MemoryPlan& plan, ir::Op& op);
+/// Whether one of an op's results is a variable; `buffers` are the op's.
+bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers);
 
 /// Where the workspace of `op` is, which must have room for `bytes`.
 int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes);

@@ -62,7 +62,7 @@ Step CpuExecutable::step_of(ir::Op& op, int position) const {
   step.op = &op;
   step.position = position;
   step.refs = buffers_of(plan_, op);
-  step.updates = updates_variables(plan_, op);
+  step.updates = updates_variables(op, step.refs);
   return step;
 }
 

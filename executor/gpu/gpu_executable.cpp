@@ -40,7 +40,7 @@ void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo, GpuKernels& kernels)
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
   const KernelMemo::Passes& passes = memo.passes_of(op);
   GpuCall call{.op = &op, .kernels = kernels.load(passes), .refs = buffers_of(plan_, op)};
-  call.updates = updates_variables(plan_, op);
+  call.updates = updates_variables(op, call.refs);
   const GpuProgram& code = call.kernels->program;
   if (batch_ > code.most_samples) {
     throw UserError("a batch of " + std::to_string(batch_) + " samples: kernels of '" + op.name +

@@ -19,7 +19,6 @@ namespace {
 
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
-using fluid::testing::HostGpuOptions;
 using fluid::testing::HostPace;
 
 /// Convolution, pooling, normalisation, dropout, a dense layer: small, as every thread is emulated.
