@@ -1,6 +1,8 @@
 #include "codegen/backend.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -40,6 +42,39 @@ struct GpuArch {
 constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89, 0},
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
+
+/// The lanes of a masked load that are on as loads of their own. A GPU's code generator turns one
+/// whose mask is constant into a load of all lanes, and forgets what those that are off stand for
+/// (LLVM 22.1, where it should be poison alone).
+void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
+  llvm::IRBuilder<> b(&call);
+  const unsigned last = call.arg_size() - 1;  // the alignment was an argument before LLVM 22
+  llvm::Value* value = call.getArgOperand(last);
+  auto* type = llvm::cast<llvm::FixedVectorType>(call.getType());
+  const llvm::Align align =
+      last == 3 ? llvm::cast<llvm::ConstantInt>(call.getArgOperand(1))->getAlignValue()
+                : call.getParamAlign(0).valueOrOne();
+  const uint64_t bytes = type->getScalarSizeInBits() / 8;
+  for (unsigned i = 0; i < type->getNumElements(); ++i) {
+    if (!mask.getAggregateElement(i)->isOneValue()) continue;
+    llvm::Value* at =
+        b.CreateConstInBoundsGEP1_64(type->getElementType(), call.getArgOperand(0), i);
+    auto* lane = b.CreateAlignedLoad(type->getElementType(), at, commonAlignment(align, i * bytes));
+    lane->copyMetadata(call);
+    value = b.CreateInsertElement(value, lane, i);
+  }
+  call.replaceAllUsesWith(value);
+  call.eraseFromParent();
+}
+
+void load_lane_by_lane(llvm::Function& function) {
+  for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(function))) {
+    auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+    if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::masked_load) continue;
+    const auto* mask = llvm::dyn_cast<llvm::Constant>(call->getArgOperand(call->arg_size() - 2));
+    if (mask != nullptr) load_lane_by_lane(*call, *mask);
+  }
+}
 
 void initialise_targets() {
   static std::once_flag once;
@@ -116,9 +151,7 @@ struct Backend::Impl {
     auto module = std::make_unique<llvm::Module>("fluid", context);
     module->setTargetTriple(triple_of(machine.triple));
     module->setDataLayout(target->createDataLayout());
-    const Device device = machine.emulated ? Device::emulated
-                          : machine.gpu    ? Device::gpu
-                                           : Device::cpu;
+    const Device device = machine.gpu ? Device::gpu : Device::cpu;
     for (const NamedKernel& k : kernels) KernelEmitter(*module, *k.kernel, device).run(k.symbol);
     for (llvm::Function& f : *module) {
       if (f.isDeclaration()) continue;
@@ -143,7 +176,7 @@ struct Backend::Impl {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
 
-    llvm::FunctionPassManager passes;
+    llvm::FunctionPassManager passes, of_gpus;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
@@ -153,12 +186,16 @@ struct Backend::Impl {
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::DSEPass());
-    if (machine.gpu) {  // neighbours that a thread reads become one load
-      passes.addPass(llvm::InferAlignmentPass());
-      passes.addPass(llvm::LoadStoreVectorizerPass());
-    }
+    // Neighbours that a thread reads become one load.
+    of_gpus.addPass(llvm::InferAlignmentPass());
+    of_gpus.addPass(llvm::LoadStoreVectorizerPass());
     for (llvm::Function& f : module) {
-      if (!f.isDeclaration()) passes.run(f, functions);
+      if (f.isDeclaration()) continue;
+      passes.run(f, functions);
+      if (!machine.gpu) continue;
+      load_lane_by_lane(f);
+      functions.invalidate(f, llvm::PreservedAnalyses::none());
+      of_gpus.run(f, functions);
     }
   }
 };

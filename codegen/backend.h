@@ -13,8 +13,7 @@ namespace fluid::emit {
 /// What code is made for, as LLVM names it.
 struct Machine {
   std::string triple, cpu, features;
-  bool gpu = false;       ///< kernels of a GPU's threads
-  bool emulated = false;  ///< on the host, see codegen/emulated_thread.h
+  bool gpu = false;  ///< kernels of a GPU's threads
 };
 Machine host_machine();
 /// `arch` is "sm_90", ...; those that this LLVM does not know get the newest it knows below.

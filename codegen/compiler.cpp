@@ -53,9 +53,12 @@ struct Compiler::Impl {
 
   explicit Impl(CompilerOptions o)
       : options(std::move(o)), cache(options.cache_dir, options.cache_limit) {
-    machine.emulated = options.emulate_gpu;
-    machine_text = (machine.emulated ? "threads of a GPU\n" : "") + machine.triple + "\n" +
-                   machine.cpu + "\n" + machine.features + "\n" + emit::code_version() + "\n";
+    if (!options.cpu.empty()) {
+      machine.cpu = options.cpu;
+      machine.features.clear();
+    }
+    machine_text = machine.triple + "\n" + machine.cpu + "\n" + machine.features + "\n" +
+                   emit::code_version() + "\n";
   }
 
   /// Objects of the jobs, from the cache or from LLVM, by several threads.

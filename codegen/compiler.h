@@ -23,8 +23,9 @@ struct CompilerOptions {
   std::string cache_dir;            ///< empty: no cache on disk
   int64_t cache_limit = 512 << 20;  ///< bytes; the oldest entries go first
   int threads = 1;                  ///< compile threads
-  /// The kernels are those of a GPU, to be run thread by thread: see codegen/emulated_thread.h.
-  bool emulate_gpu = false;
+  /// LLVM's name of a CPU that has less than this one, "x86-64-v2": code is made for that. Empty:
+  /// for this one.
+  std::string cpu = {};
 };
 
 struct CompileStats {

@@ -15,8 +15,7 @@
 
 namespace fluid::emit {
 
-/// `emulated` is the code of a GPU's threads for the host CPU.
-enum class Device : uint8_t { cpu, gpu, emulated };
+enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
 inline constexpr int kEmitterVersion = 8;
@@ -86,7 +85,7 @@ class KernelEmitter {
   llvm::AllocaInst* allocate(llvm::Type* element, int64_t count);
 
   // emit_team.cpp: what the threads of a GPU do together
-  void start_team(llvm::Value* self);
+  void start_team();
   void team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void team_vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>

@@ -104,20 +104,14 @@ llvm::Function* KernelEmitter::declare(const std::string& symbol) {
       fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
       buffers_.push_back(fn->getArg(i));
     }
-    start_team(nullptr);
+    start_team();
     return fn;
   }
   fn->addParamAttr(0, llvm::Attribute::NoUndef);
   fn->addParamAttr(0, llvm::Attribute::ReadOnly);
   take_buffers(fn->getArg(0));
-  if (device_ == Device::emulated) {
-    auto* slot =
-        b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), fn->getArg(0), kernel_.buffers.size());
-    start_team(b_.CreateLoad(b_.getPtrTy(), slot, "thread"));
-  } else {
-    begin_ = fn->getArg(2);
-    end_ = fn->getArg(3);
-  }
+  begin_ = fn->getArg(2);
+  end_ = fn->getArg(3);
   return fn;
 }
 

@@ -6,8 +6,8 @@
 
 namespace fluid::emit {
 
-void KernelEmitter::start_team(llvm::Value* self) {
-  threads_.emplace(b_, *b_.GetInsertBlock()->getParent(), team_, self);
+void KernelEmitter::start_team() {
+  threads_.emplace(b_, *b_.GetInsertBlock()->getParent(), team_);
   begin_ = threads_->first_block();
   var_ranges_.clear();
   values_.clear();

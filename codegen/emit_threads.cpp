@@ -2,30 +2,20 @@
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
-#include <algorithm>
-
-#include "codegen/emulated_thread.h"
 #include "codegen/gpu.h"
 
 namespace fluid::emit {
 namespace {
 
-enum Field : unsigned { kThread, kGroup, kGroups, kShared, kWait, kExchange };
-
 constexpr unsigned kSharedSpace = 3;
 
 }  // namespace
 
-ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team,
-                     llvm::Value* self)
-    : b_(b), module_(*function.getParent()), team_(team), self_(self), function_(function) {
-  llvm::Type* i64 = b_.getInt64Ty();
-  llvm::Value* thread =
-      self ? field(kThread, i64) : special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
-  llvm::Value* group =
-      self ? field(kGroup, i64) : special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  llvm::Value* groups =
-      self ? field(kGroups, i64) : special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team)
+    : b_(b), module_(*function.getParent()), team_(team), function_(function) {
+  llvm::Value* thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  llvm::Value* group = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  llvm::Value* groups = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   const int64_t teams = threads_of(team) / team;
   rank_ = teams == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(team - 1));
   team_number_ = group;
@@ -36,7 +26,7 @@ ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t tea
         b_.CreateAdd(b_.CreateMul(group, many), b_.CreateUDiv(thread, b_.getInt64(team)));
     teams_ = b_.CreateMul(groups, many);
   }
-  if (self || team >= kWarp) {
+  if (team >= kWarp) {
     mask_ = b_.getInt32(~0U);
     return;
   }
@@ -47,11 +37,6 @@ ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t tea
 
 llvm::Value* ThreadOps::special(unsigned id) {
   return b_.CreateZExt(b_.CreateIntrinsic(b_.getInt32Ty(), id, {}), b_.getInt64Ty());
-}
-
-llvm::Value* ThreadOps::field(unsigned index, llvm::Type* type) {
-  static_assert(sizeof(EmulatedThread) == 6 * sizeof(int64_t));
-  return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), self_, index));
 }
 
 llvm::Value* ThreadOps::bits_of(llvm::Value* v) {
@@ -76,13 +61,6 @@ llvm::Value* ThreadOps::exchange_word(llvm::Value* v, int64_t distance) {
 llvm::Value* ThreadOps::exchange(llvm::Value* v, int64_t distance) {
   llvm::Value* bits = bits_of(v);
   llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty();
-  if (self_) {
-    auto* type = llvm::FunctionType::get(i64, {b_.getPtrTy(), i64, i64, i64}, false);
-    llvm::Value* call = b_.CreateCall(type, field(kExchange, b_.getPtrTy()),
-                                      {self_, bits, b_.getInt64(static_cast<uint64_t>(distance)),
-                                       b_.getInt64(std::min(team_, kWarp))});
-    return from_bits(call, v->getType());
-  }
   llvm::Value* low = b_.CreateZExt(exchange_word(b_.CreateTrunc(bits, i32), distance), i64);
   if (v->getType()->getPrimitiveSizeInBits() <= 32) return from_bits(low, v->getType());
   llvm::Value* high = exchange_word(b_.CreateTrunc(b_.CreateLShr(bits, 32), i32), distance);
@@ -90,11 +68,7 @@ llvm::Value* ThreadOps::exchange(llvm::Value* v, int64_t distance) {
 }
 
 void ThreadOps::wait() {
-  if (self_) {
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false);
-    b_.CreateCall(type, field(kWait, b_.getPtrTy()),
-                  {self_, b_.getInt64(static_cast<uint64_t>(team_))});
-  } else if (team_ <= kWarp) {
+  if (team_ <= kWarp) {
     b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_bar_warp_sync, {mask_});
   } else {
 #if LLVM_VERSION_MAJOR >= 21
@@ -107,14 +81,13 @@ void ThreadOps::wait() {
 }
 
 llvm::Value* ThreadOps::word(llvm::Value* index) {
-  if (!shared_ && !self_) {
+  if (!shared_) {
     auto* type = llvm::ArrayType::get(b_.getInt64Ty(), kSharedWords);
     shared_ = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
                                        llvm::UndefValue::get(type), function_.getName() + "_shared",
                                        nullptr, llvm::GlobalValue::NotThreadLocal, kSharedSpace);
   }
-  llvm::Value* base = self_ ? field(kShared, b_.getPtrTy()) : shared_;
-  return b_.CreateInBoundsGEP(b_.getInt64Ty(), base, index);
+  return b_.CreateInBoundsGEP(b_.getInt64Ty(), shared_, index);
 }
 
 void ThreadOps::put(llvm::Value* v, llvm::Value* index) { b_.CreateStore(bits_of(v), word(index)); }

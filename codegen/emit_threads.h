@@ -9,12 +9,11 @@ inline constexpr int64_t kWarp = 32;
 inline constexpr int64_t kSharedWords = 2 * kWarp;  // a value and a position a warp
 
 /// The threads of a GPU, which run blocks in teams: their numbers, what they tell each other, where
-/// they wait. By NVIDIA's instructions, or `emulated` by calls through an EmulatedThread. Teams of
-/// more than a warp are the whole group; smaller ones share a warp.
+/// they wait. Teams of more than a warp are the whole group; smaller ones share a warp.
 class ThreadOps {
  public:
-  /// Emits into the entry block, where `b` stands; `self` is the EmulatedThread, else null.
-  ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team, llvm::Value* self);
+  /// Emits into the entry block, where `b` stands.
+  ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
   llvm::Value* rank() const { return rank_; }  ///< within the team
   llvm::Value* first_block() const { return team_number_; }
@@ -29,7 +28,6 @@ class ThreadOps {
 
  private:
   llvm::Value* special(unsigned id);
-  llvm::Value* field(unsigned index, llvm::Type* type);
   llvm::Value* word(llvm::Value* index);
   llvm::Value* exchange_word(llvm::Value* v, int64_t distance);
   llvm::Value* bits_of(llvm::Value* v);
@@ -38,7 +36,6 @@ class ThreadOps {
   llvm::IRBuilder<>& b_;
   llvm::Module& module_;
   const int64_t team_;
-  llvm::Value* self_;
   llvm::Value *rank_, *team_number_, *teams_;
   llvm::Value* mask_ = nullptr;    // the team's lanes of its warp
   llvm::Value* shared_ = nullptr;  // made when asked for

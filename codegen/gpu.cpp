@@ -43,13 +43,17 @@ std::vector<kir::Kernel> passes_of(kir::Kernel kernel) {
   return {std::move(kernel), std::move(last)};
 }
 
+GpuLaunch launch_of(const kir::Kernel& pass) {
+  const int64_t shared = pass.team > emit::kWarp ? emit::kSharedWords * 8 : 0;
+  return {pass.name, threads_of(pass.team), shared, pass.blocks, pass.team};
+}
+
 GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& arch) {
   GpuProgram program;
   std::vector<emit::NamedKernel> named;
   for (const kir::Kernel& k : passes) {
     named.push_back({&k, k.name});
-    const int64_t shared = k.team > emit::kWarp ? emit::kSharedWords * 8 : 0;
-    program.launches.push_back({k.name, threads_of(k.team), shared, k.blocks, k.team});
+    program.launches.push_back(launch_of(k));
   }
   if (!passes.empty()) program.buffers = passes.front().buffers;
   program.most_samples = most_samples(program.buffers);

@@ -41,6 +41,9 @@ struct GpuProgram {
   int64_t most_samples = 0;         ///< larger batches overflow the kernels' indices
 };
 
+/// How a pass is launched.
+GpuLaunch launch_of(const kir::Kernel& pass);
+
 /// PTX for `arch` ("sm_90"). Throws UserError for an `arch` that there is no code for.
 GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& arch);
 

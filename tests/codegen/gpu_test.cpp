@@ -159,6 +159,26 @@ TEST(Gpu, ThreadsWaitForWhatOthersWrite) {
   }
 }
 
+/// What lies behind the end of x is read along with its last elements, and is anything.
+TEST(Gpu, WhatIsBehindTheEndOfATailDoesNotCount) {
+  for (const int64_t elements : {1, 2, 3, 5, 50, 63}) {
+    Tensor x(f32, {elements}), y(f32, {1});
+    std::ranges::fill(x.as<float>(), 1.0F);
+    kir::Kernel kernel =
+        one_block({input("x", f32, elements), output("sum", f32, 1)},
+                  {{kir::Acc{0, f32, Combine::sum, {}, true}},
+                   loop(Kind::vector, 0, Expr::index(0), Expr::index(elements),
+                        {{kir::Accumulate{0, {}, load(0, f32, Expr::var(0)), {}}}}),
+                   store(1, Expr::index(0), lanes(named(Scalar::acc, f32, 0)))});
+    kernel.buffers[0].exclusive = true;
+    kernel.team = 16;
+    kernel.vector_width = 4;
+    const std::vector<void*> buffers = {x.data(), y.data()};
+    GpuEmulator().run({&kernel, 1}, buffers, 1);
+    EXPECT_EQ(y.at(0), static_cast<double>(elements));
+  }
+}
+
 /// Totals of x, and of where its largest element is, by a team.
 TEST(Gpu, TeamsCombineInEverySize) {
   constexpr int64_t kElements = 1000;

@@ -118,7 +118,7 @@ class Runner {
   const ir::Program& program_;
   FusedOptions options_;
   Compiler compiler_;
-  GpuEmulator gpu_;
+  GpuEmulator gpu_{"sm_100"};  // single ops run on sm_90, in kernel_runner
   std::map<Value, Tensor> values_;
   FusedRun result_;
 };

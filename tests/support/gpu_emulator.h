@@ -2,22 +2,21 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "codegen/kernel_ir.h"
 
 namespace fluid::testing {
 
-/// Runs kernels of GPUs on the host: the code that becomes PTX, compiled for the host instead,
-/// every thread with a stack of its own. Threads run one at a time, up to where they wait for
-/// others.
+/// Runs kernels of GPUs on the host, by their PTX (see ptx_machine.h).
 class GpuEmulator {
  public:
-  GpuEmulator();
+  explicit GpuEmulator(std::string architecture = "sm_90");
   ~GpuEmulator();
   /// Runs the passes in order. `buffers` in the kernels' order of arguments. `groups` at most, so
-  /// that teams stride; `backwards`: the last thread first. Throws InternalError when threads wait
-  /// for others that never come.
+  /// that teams stride; `backwards`: the last thread first. Throws InternalError when a buffer's
+  /// end is passed, or threads wait for others that never come.
   void run(std::span<const kir::Kernel> passes, std::span<void* const> buffers, int64_t batch,
            int64_t groups = 3, bool backwards = false);
 

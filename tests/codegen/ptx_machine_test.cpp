@@ -1,0 +1,85 @@
+// The machine that runs PTX stops where a GPU would, or would do anything.
+
+#include "tests/support/ptx_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "ir/error.h"
+#include "tests/support/errors.h"
+
+namespace fluid::testing {
+namespace {
+
+/// A kernel of 32 threads with an address; %rd2 is that of the thread's own word, %r1 its number.
+std::string kernel(const std::string& body) {
+  return ".version 8.1\n.target sm_90\n.address_size 64\n"
+         ".visible .entry k(\n.param .u64 .ptr .align 16 k_param_0\n)\n.reqntid 32\n{\n"
+         ".reg .b64 %rd<9>;\n"
+         "ld.param.b64 %rd1, [k_param_0];\nmov.u32 %r1, %tid.x;\n"
+         "mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd2, %rd1, %rd3;\n" +
+         body + "ret;\n}\n";
+}
+
+/// Runs one group on a word a thread, each 7, after which there is no memory.
+std::array<uint32_t, 32> run(const std::string& body) {
+  alignas(16) std::array<uint32_t, 32> words;
+  words.fill(7);
+  const auto* begin = reinterpret_cast<const std::byte*>(words.data());
+  const PtxBlock block{begin, begin + sizeof words};
+  const uint64_t address = reinterpret_cast<uint64_t>(words.data());
+  PtxMachine(kernel(body)).run("k", 1, 32, {&address, 1}, [&](const void* at) {
+    return block.begin <= at && at < block.end ? block : PtxBlock();
+  });
+  return words;
+}
+
+std::string failure(const std::string& body) {
+  return error_of<InternalError>([&] { run(body); });
+}
+
+TEST(PtxMachine, RunsThreads) {
+  EXPECT_EQ(run("st.global.b32 [%rd2], %r1;\n")[31], 31U);
+  const auto sums =
+      run("ld.global.b32 %r2, [%rd2];\nshfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n"
+          "add.s32 %r4, %r2, %r3;\nst.global.b32 [%rd2], %r4;\n");
+  EXPECT_EQ(sums[0], 8U);
+  EXPECT_EQ(sums[1], 7U);
+}
+
+TEST(PtxMachine, KnowsWhatOfAVectorBehindTheEndIsJunk) {
+  const auto words = run(
+      "setp.ne.s32 %p1, %r1, 0;\n@%p1 bra $end;\n"
+      "ld.global.v2.b32 {%r2, %r3}, [%rd1+120];\nst.global.v2.b32 [%rd1], {%r2, %r3};\n$end:\n");
+  EXPECT_EQ(words[1], 7U);
+  EXPECT_NE(failure("ld.global.b32 %r2, [%rd2+4];\n").find("memory that is not the GPU's"),
+            std::string::npos);
+  EXPECT_NE(failure("st.global.v4.b32 [%rd1+112], {%r1, %r1, %r1, %r1};\n"
+                    "st.global.b64 [%rd1+128], %rd1;\n")
+                .find("memory that is not the GPU's"),
+            std::string::npos);
+}
+
+TEST(PtxMachine, StopsAtAccessesThatAreNotAligned) {
+  EXPECT_NE(failure("ld.global.v2.b32 {%r2, %r3}, [%rd2];\n").find("not at a multiple"),
+            std::string::npos);
+}
+
+TEST(PtxMachine, StopsWhereThreadsWaitForOthersThatDoNotCome) {
+  const std::string some = "setp.ne.s32 %p1, %r1, 3;\n@%p1 bra $end;\n";
+  for (const std::string wait :
+       {"bar.sync 0;\n", "bar.warp.sync -1;\n", "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\n"}) {
+    EXPECT_NE(failure(some + wait + "$end:\n").find("wait for others that do not come"),
+              std::string::npos)
+        << wait;
+  }
+}
+
+TEST(PtxMachine, NamesWhatItDoesNotKnow) {
+  EXPECT_NE(failure("ex2.approx.f32 %r2, %r1;\n").find("'ex2.approx.f32 %r2, %r1'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace fluid::testing

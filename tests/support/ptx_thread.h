@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/ptx_code.h"
+#include "tests/support/ptx_machine.h"
+
+namespace fluid::testing {
+
+/// What threads of a launch share.
+struct PtxLaunch {
+  const PtxEntry* entry = nullptr;
+  std::span<const uint64_t> arguments;
+  const PtxMachine::FindBlock* find = nullptr;
+  std::vector<PtxBlock> globals;
+  std::vector<std::byte> shared;  ///< of the group that runs
+  std::array<PtxBlock, 8> known;  ///< blocks that were found last
+  size_t next = 0;
+};
+
+struct PtxThread {
+  enum class State : uint8_t { running, with_warp, with_group, done };
+  State state = State::running;
+  uint32_t at = 0;          ///< the next instruction
+  uint32_t mask = 0;        ///< of those in its warp that it waits for
+  uint32_t given = 0;       ///< what it lets them have,
+  uint32_t taken_from = 0;  ///< whose it takes (in its warp), and where to: kPtxNowhere for nothing
+  uint32_t taken_to = kPtxNowhere;
+  uint64_t* registers = nullptr;
+  PtxLaunch* launch = nullptr;
+};
+
+}  // namespace fluid::testing
