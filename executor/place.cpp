@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "executor/gpu/backend.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -12,19 +13,21 @@ std::string Place::str() const {
 }
 
 Place place_named(std::string_view name) {
-  if (name == "cpu" || name == "auto") return cpu();
-  std::string_view number = "0";
-  bool gpu = name == "cuda";
+  if (name == "auto") return best_place();
+  if (name == "cpu") return cpu();
+  if (name == "cuda") return cuda(0);
   if (name.starts_with("cuda:")) {
-    gpu = true;
-    number = name.substr(5);
+    const int index = number_in<int>(name.substr(5)).value_or(-1);
+    if (index >= 0) return cuda(index);
   }
-  if (!gpu || number_in<int>(number).value_or(-1) < 0) {
-    const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
-    throw UserError("no place '" + std::string(name) + "'" + did_you_mean(name, known) +
-                    "; places are auto, cpu and cuda:N");
-  }
-  throw UserError("place '" + std::string(name) + "': programs do not run on GPUs yet");
+  const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
+  throw UserError("no place '" + std::string(name) + "'" + did_you_mean(name, known) +
+                  "; places are auto, cpu and cuda:N");
+}
+
+Place best_place() {
+  if (!may_have_gpus() || gpu_backend().devices == 0) return cpu();
+  return unsupported(describe_gpu(gpu_backend(), 0)).empty() ? cuda(0) : cpu();
 }
 
 }  // namespace fluid

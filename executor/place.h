@@ -18,8 +18,12 @@ struct Place {
 inline Place cpu() { return {Place::Kind::cpu, 0}; }
 inline Place cuda(int index) { return {Place::Kind::cuda, index}; }
 
-/// "cpu", "cuda", "cuda:N", or "auto". Throws UserError for anything else, and for a GPU: programs
-/// do not run on those yet.
+/// "cpu", "cuda", which is the first GPU, "cuda:N", whether there is such a GPU or not, or "auto".
+/// Throws UserError for anything else.
 Place place_named(std::string_view name);
+
+/// The first GPU where programs run on it, else the CPU. Throws DeviceError when there is a GPU
+/// that does not answer.
+Place best_place();
 
 }  // namespace fluid

@@ -257,7 +257,7 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   const auto slot = static_cast<size_t>(slots_.outputs);
   StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
   if (times != nullptr) times->step.begin = clock_ns();
-  if (options_.passes.check_finite && step.options().mode == Mode::train) before_ = controls();
+  if (options_.passes.check_finite && step.options().mode == Mode::train) copy_controls(before_);
   for (size_t i = 0; i < step.runs().size(); ++i) {
     const Status status = run_slice(step, i, batch, times == nullptr ? nullptr : &times->runs[i]);
     if (!status.good()) throw refusal(status, batch);

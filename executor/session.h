@@ -48,8 +48,8 @@ class Session {
 
   /// Runs a prepared step on checked feeds. Throws UserError when a kernel met bad data.
   Outputs run(PreparedStep& step, const Batch& batch);
-  /// Where the training step that was last run, and not applied, met its first number that is not
-  /// finite; "" when it met none. Needs Options::check_finite.
+  /// Where the training step that was last run met its first number that is not finite; "" when it
+  /// met none. Changes no variable. Needs Options::check_finite.
   std::string first_nonfinite(PreparedStep& step, const Batch& batch);
 
   /// The times of the steps that were recorded.
@@ -89,7 +89,7 @@ class Session {
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
   using Controls = std::map<std::string, Tensor>;
-  Controls controls();
+  void copy_controls(Controls& to) const;
   void restore(const Controls& controls);
   Status run_slice(const PreparedStep& step, size_t number, const Batch& batch, RunTimes* times);
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,

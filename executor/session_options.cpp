@@ -1,6 +1,6 @@
 #include "executor/session_options.h"
 
-#include <unistd.h>
+#include "executor/place_machine.h"
 
 namespace fluid {
 namespace {
@@ -22,19 +22,20 @@ Options pass_options(const ExecutorOptions& options) {
   return o;
 }
 
-int64_t memory_limit(const ExecutorOptions& options) {
-  if (options.memory_limit > 0) return options.memory_limit;
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
-
 }  // namespace
 
-SessionOptions session_options(const ExecutorOptions& options) {
+SessionOptions session_options(const ExecutorOptions& options, Place place) {
   return {.seed = options.seed,
           .passes = pass_options(options),
           .micro_batches = options.micro_batches,
-          .memory_limit = memory_limit(options),
+          .memory_limit = options.memory_limit > 0 ? options.memory_limit : memory_of(place),
           .profile = options.profile};
+}
+
+void check_place(Place place, const ExecutorOptions& options) {
+  if (place == cpu() || options.world.size == 1) return;
+  throw UserError("place '" + place.str() +
+                  "': several processes train together on the CPU only: name the place cpu");
 }
 
 void check_shared_statistics(const ExecutorOptions& options) {

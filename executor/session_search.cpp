@@ -1,4 +1,5 @@
-// A training step that was not applied, run again to find where its numbers stopped being finite.
+// A training step whose numbers were not finite, run again to find where its numbers stopped being
+// finite.
 
 #include <fmt/format.h>
 
@@ -42,24 +43,31 @@ std::vector<Tensor> copies_of(const Values& operands, void* const* buffers, int6
 
 }  // namespace
 
-/// What a step that is not applied moves on nevertheless, and more: all that is small.
-Session::Controls Session::controls() {
-  Controls controls;
+/// What a step that is not applied moves on nevertheless, and more: all that is small. The tensors
+/// stay from step to step, so that none is allocated.
+void Session::copy_controls(Controls& to) const {
   for (const Variable& v : variables_.all()) {
-    if (v.kind == VariableKind::control) controls.emplace(v.name, value(v).copy());
+    if (v.kind != VariableKind::control) continue;
+    auto kept = to.find(v.name);
+    if (kept == to.end()) {
+      kept = to.emplace(v.name, Tensor(v.type.dtype, extents(v.type.shape, 1))).first;
+    }
+    Tensor& copy = kept->second;
+    memory_->read(copy.data(), memory_->at().state + v.offset, copy.bytes());
   }
-  return controls;
 }
 
 void Session::restore(const Controls& controls) {
   for (const auto& [name, value] : controls) assign(variables_.named(name), value);
 }
 
-/// Runs the slices up to number `last` as the last step ran them, until `see` returns false.
+/// Runs the slices up to number `last` as the last step ran them, until `see` returns false, and
+/// leaves the state as it was: a step may be applied although its loss is not finite.
 void Session::watch_slices(
     const PreparedStep& step, size_t last, const Batch& batch,
     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see) {
-  const Controls after = controls();
+  std::vector<std::byte> after(static_cast<size_t>(memory_->regions().state));
+  memory_->read(after.data(), memory_->at().state, memory_->regions().state);
   restore(before_);
   bool goes_on = true;
   for (size_t i = 0; goes_on && i <= last; ++i) {
@@ -70,7 +78,7 @@ void Session::watch_slices(
     run_slice(step, i, batch, nullptr);
     executable.watch(nullptr);
   }
-  restore(after);
+  memory_->write(memory_->at().state, after.data(), memory_->regions().state);
 }
 
 /// What was not finite before the step.

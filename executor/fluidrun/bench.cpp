@@ -26,7 +26,7 @@ int run(const BenchFlags& flags) {
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   set_profile(options, flags.profile);
-  Executor executor(program, place_named(flags.place.place), options);
+  Executor executor(program, place_of(flags.place), options);
   if (const auto& choice = executor.amp_choice()) {
     fmt::print(stderr, "--amp auto takes {}\n", choice->text());
   }

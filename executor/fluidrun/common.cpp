@@ -68,7 +68,10 @@ std::string must_be_natural(const std::string& text) {
 }
 
 void add_place_flags(CLI::App& command, PlaceFlags& flags) {
-  command.add_option("--place", flags.place, "auto, cpu or cuda:N")->capture_default_str();
+  command
+      .add_option("--place", flags.place,
+                  "cpu, cuda:N, or auto: the first GPU where there is one, else the CPU")
+      ->capture_default_str();
   command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")
       ->check(CLI::Range(0, 4096).description(""))
       ->capture_default_str();
@@ -125,6 +128,10 @@ Mode mode_named(const std::string& name) {
 }
 
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
+
+Place place_of(const PlaceFlags& flags, bool cpu_only) {
+  return cpu_only && flags.place == "auto" ? cpu() : place_named(flags.place);
+}
 
 Program open_program(const std::string& name) {
   const fs::path path(name);

@@ -51,6 +51,9 @@ Mode mode_named(const std::string& name);
 /// --threads, or as many as an executor would take.
 int threads_of(const PlaceFlags& flags);
 
+/// --place. `cpu_only`: what is asked for is done on the CPU alone, so that auto is that.
+Place place_of(const PlaceFlags& flags, bool cpu_only = false);
+
 /// A program by its path, or by the name (without an extension) of an example that lies in
 /// `examples` next to fluidrun; a directory of that name is no program. Throws UserError with a
 /// near miss when there is none.

@@ -91,7 +91,7 @@ void print_gpus(const Machine& machine) {
   for (const auto& [name, version] : named(machine.backend.versions)) {
     versions += fmt::format("{}{} {}", versions.empty() ? "" : ", ", name, version);
   }
-  fmt::print("        {}\n        programs do not run on GPUs yet\n", versions);
+  fmt::print("        {}\n", versions);
 }
 
 Json json_of(const Gpu& gpu) {

@@ -26,7 +26,7 @@ int run(const EvalFlags& flags) {
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
-  Executor executor(program, place_named(flags.place.place), options);
+  Executor executor(program, place_of(flags.place), options);
   executor.prepare({.eval = reader.batch_sizes()});
   load_parameters(executor, flags.params);
   Figures figures;

@@ -3,11 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
-#include "executor/place.h"
+#include "executor/place_machine.h"
 #include "ir/error.h"
 #include "passes/passes.h"
 
@@ -54,7 +53,6 @@ int run(const OptFlags& flags) {
   if (flags.passes.empty() == flags.mode.empty()) {
     throw UserError("say either --pass a,b or --pipeline train");
   }
-  place_named(flags.place.place);
   Program program = open_program(flags.program);
   Options options;
   options.batch = flags.batch;
@@ -63,10 +61,10 @@ int run(const OptFlags& flags) {
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
-  const CpuTarget target(describe_host(threads_of(flags.place)));
-  if (flags.report) report_on_amp(program.ir(), passes, options, target);
+  const std::unique_ptr<Target> target = target_of(place_of(flags.place), threads_of(flags.place));
+  if (flags.report) report_on_amp(program.ir(), passes, options, *target);
   for (const PassReport& report :
-       run_passes(program.ir(), passes, options, target, flags.print_after_all)) {
+       run_passes(program.ir(), passes, options, *target, flags.print_after_all)) {
     if (!flags.print_after_all) continue;
     fmt::print(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
                report.changed ? "changed" : "no change", report.ms, report.dump);

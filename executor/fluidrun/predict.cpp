@@ -130,7 +130,7 @@ int run(const PredictFlags& flags) {
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
-  Executor executor(program, place_named(flags.place.place), options);
+  Executor executor(program, place_of(flags.place), options);
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});

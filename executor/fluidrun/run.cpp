@@ -93,8 +93,7 @@ int run(const RunFlags& flags) {
   const std::vector<NamedFile> written = files_of(flags.outputs, "--output"),
                                expected = files_of(flags.expected, "--expected");
   const Batch batch = batch_of(program, flags);
-  Executor executor(program, place_named(flags.place.place),
-                    executor_options(flags.place, flags.seed));
+  Executor executor(program, place_of(flags.place), executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kName = "libfluid_cuda.so";
+constexpr const char* kLibraryVariable = "FLUID_GPU_LIBRARY";
 
 struct Library {
   const FluidGpuTable* table = nullptr;
@@ -85,7 +86,10 @@ std::string why_no_devices() {
 }
 
 void require_number(const GpuBackend& backend, int device) {
-  if (backend.devices == 0) throw DeviceError(backend.absence);
+  if (backend.devices == 0) {
+    throw DeviceError(fmt::format("there is no cuda:{}: {}; the place cpu needs no GPU", device,
+                                  backend.absence));
+  }
   if (device >= 0 && device < backend.devices) return;
   throw UserError(fmt::format("there is no GPU cuda:{}; this machine's last is cuda:{}", device,
                               backend.devices - 1));
@@ -111,9 +115,14 @@ GpuBackend find_gpus(const std::string& path) {
   return found;
 }
 
+bool may_have_gpus() {
+  if (std::getenv(kLibraryVariable) != nullptr) return true;
+  return fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");  // dxg: Windows' subsystem
+}
+
 const GpuBackend& gpu_backend() {
   static const GpuBackend found = [] {
-    const char* named = std::getenv("FLUID_GPU_LIBRARY");
+    const char* named = std::getenv(kLibraryVariable);
     return find_gpus(named != nullptr ? named : "");
   }();
   return found;

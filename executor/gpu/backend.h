@@ -18,6 +18,9 @@ struct GpuBackend {
 /// beside the program, in lib there and beside its folder, and where the loader looks.
 GpuBackend find_gpus(const std::string& path);
 
+/// Whether it is worth the time to look for GPUs: the system shows a driver, or a library is named.
+bool may_have_gpus();
+
 /// What $FLUID_GPU_LIBRARY, or the search, finds, once a process.
 const GpuBackend& gpu_backend();
 

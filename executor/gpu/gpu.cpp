@@ -1,5 +1,8 @@
 #include "executor/gpu/gpu.h"
 
+#include <fmt/format.h>
+
+#include "executor/bytes_text.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -13,22 +16,15 @@ Owned made(const FluidGpuTable& table, Make&& make) {
   return Owned(table, object);
 }
 
-/// Machine code, given back to the table that made it.
-class Image {
- public:
-  Image(const FluidGpuTable& table, FluidGpu* gpu, std::string_view text) : table_(table) {
-    check_gpu(table, table.assemble(gpu, text.data(), text.size(), &data, &bytes));
-  }
-  ~Image() { table_.image_release(data); }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-
-  void* data = nullptr;
-  size_t bytes = 0;
-
- private:
-  const FluidGpuTable& table_;
-};
+std::string too_little(const FluidGpuTable& table, FluidGpu* gpu, int64_t bytes) {
+  int64_t free = 0, total = 0;
+  check_gpu(table, table.memory_info(gpu, &free, &total));
+  const auto text = [](int64_t n) { return bytes_text(static_cast<double>(n)); };
+  return fmt::format(
+      "the GPU has no {} in one piece: {} of {} are free; take a smaller batch, micro-batches or "
+      "mixed precision, or end what else uses the GPU",
+      text(bytes), text(free), text(total));
+}
 
 }  // namespace
 
@@ -39,8 +35,12 @@ void check_gpu(const FluidGpuTable& table, FluidGpuResult result) {
 GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes)
     : table_(&table), gpu_(gpu), where_(where), bytes_(bytes) {
   void* address = nullptr;
-  check_gpu(table,
-            (where == Where::gpu ? table.allocate : table.allocate_host)(gpu, bytes, &address));
+  const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
+  const FluidGpuResult result = take(gpu, bytes, &address);
+  if (result == fluid_gpu_out_of_memory && where == Where::gpu) {
+    throw DeviceError(too_little(table, gpu, bytes));
+  }
+  check_gpu(table, result);
   data_ = static_cast<std::byte*>(address);
 }
 
@@ -78,10 +78,18 @@ GpuEvent Gpu::event() const {
       table_, [&](FluidGpuEvent** event) { return table_.event_create(gpu_.get(), event); });
 }
 
-GpuModule Gpu::module(std::string_view text) const {
-  const Image image(table_, gpu_.get(), text);
+std::string Gpu::assemble(std::string_view text) const {
+  void* image = nullptr;
+  size_t bytes = 0;
+  check(table_.assemble(gpu_.get(), text.data(), text.size(), &image, &bytes));
+  std::string code(static_cast<const char*>(image), bytes);
+  table_.image_release(image);
+  return code;
+}
+
+GpuModule Gpu::module(std::string_view machine_code) const {
   return made<GpuModule, FluidGpuModule>(table_, [&](FluidGpuModule** module) {
-    return table_.module_load(gpu_.get(), image.data, image.bytes, module);
+    return table_.module_load(gpu_.get(), machine_code.data(), machine_code.size(), module);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -88,8 +89,9 @@ class Gpu {
 
   GpuStream stream() const;
   GpuEvent event() const;
-  /// Code from what the generator made, by way of the machine code for this GPU.
-  GpuModule module(std::string_view text) const;
+  /// Machine code for this GPU, of what the generator made.
+  std::string assemble(std::string_view text) const;
+  GpuModule module(std::string_view machine_code) const;
   FluidGpuKernel* kernel(const GpuModule& module, const char* name) const;
 
   void copy(const GpuStream& stream, void* to, const void* from, int64_t bytes) const;

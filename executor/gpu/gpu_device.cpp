@@ -1,5 +1,6 @@
 #include "executor/gpu/gpu_device.h"
 
+#include "codegen/compiler.h"
 #include "executor/gpu/gpu_executable.h"
 #include "executor/gpu/gpu_place_memory.h"
 #include "executor/gpu/gpu_target.h"
@@ -13,13 +14,20 @@ FluidGpuDescription described(const FluidGpuTable& table, int device) {
   return description;
 }
 
+int64_t assembler_of(const FluidGpuTable& table) {
+  FluidGpuVersions versions = {};
+  check_gpu(table, table.versions(&versions));
+  return versions.linker;
+}
+
 class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
         target_(described(table, options.device)),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
-        kernels_(gpu_, options, target_.arch()) {}
+        kernels_(gpu_, target_.arch(), assembler_of(table),
+                 {options.cache_dir, CompilerOptions().cache_limit}) {}
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
@@ -35,10 +43,12 @@ class GpuDevice : public Device {
                                            target_.kernels(), kernels_);
   }
 
-  CompileReport report() const override {
-    return {.compile_ms = kernels_.milliseconds(), .kernels = kernels_.compiled()};
+  CompileReport report() const override { return kernels_.report(); }
+  Limits limits() const override {
+    const double rate = target_.operation_rate();
+    return {
+        .flops_f32 = rate, .flops_f16 = rate, .flops_bf16 = rate, .bytes = target_.memory_rate()};
   }
-  Limits limits() const override { return {.bytes = target_.memory_rate()}; }
 
  private:
   int host_threads_;

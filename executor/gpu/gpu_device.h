@@ -1,10 +1,8 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "codegen/gpu.h"
 #include "executor/device.h"
 #include "executor/gpu/backend_table.h"
 
@@ -12,10 +10,8 @@ namespace fluid {
 
 struct GpuDeviceOptions {
   int device = 0;
-  int host_threads = 1;  ///< for copies of feeds
-  /// Makes what the table's `assemble` takes, for an architecture ("sm_90").
-  std::function<GpuProgram(std::span<const kir::Kernel> passes, const std::string& arch)> compile =
-      compile_ptx;
+  int host_threads = 1;        ///< for copies of feeds
+  std::string cache_dir = {};  ///< of machine code; empty: none is kept
 };
 
 /// A GPU that runs programs; `table` must live as long. Throws DeviceError when the GPU cannot be

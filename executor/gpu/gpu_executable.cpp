@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codegen/gpu_guard.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -24,32 +25,32 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
     check(!lowers_to<Exchange>(*op), "a program for several processes runs in one");
-    add_group(*op, memo, kernels);
+    add_group(*op, memo);
   }
   for (const auto& op : program.main().ops) {
     if (lowers_to<Store>(*op)) add_store(*op);
   }
   find_stretches();
-  find_first_update();
-  const auto bytes = static_cast<int64_t>(error_operands_.size()) * kErrorBytes;
-  errors_ = gpu_->gpu.allocate(std::max(bytes, kErrorBytes));
+  if (!error_operands_.empty()) guard_updates();
+  load(kernels);
+  errors_ = gpu_->gpu.allocate(error_bytes() + kErrorBytes);
   host_errors_ = gpu_->gpu.allocate_host(errors_.bytes());
 }
 
-void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo, GpuKernels& kernels) {
+void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
   check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
   const KernelMemo::Passes& passes = memo.passes_of(op);
-  GpuCall call{.op = &op, .kernels = kernels.load(passes), .refs = buffers_of(plan_, op)};
+  GpuCall call{.op = &op, .refs = buffers_of(plan_, op)};
   call.updates = updates_variables(op, call.refs);
-  const GpuProgram& code = call.kernels->program;
-  if (batch_ > code.most_samples) {
+  for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
+  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
+  if (const int64_t most = most_samples(buffers); batch_ > most) {
     throw UserError("a batch of " + std::to_string(batch_) + " samples: kernels of '" + op.name +
-                    "' on a GPU take " + std::to_string(code.most_samples) + " at most");
+                    "' on a GPU take " + std::to_string(most) + " at most");
   }
   const ScratchLayout scratch = scratch_layout(passes.front(), batch_);
   const int64_t begin = workspace_of(plan_, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
-  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
   if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
     call.refs.push_back({.error_word = static_cast<int>(error_operands_.size())});
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -76,24 +77,36 @@ void GpuExecutable::find_stretches() {
   }
 }
 
-size_t GpuExecutable::passes(const GpuCall& call) const {
-  return call.kernels ? call.kernels->entries.size() : 1;
+/// Lets what writes to variables look whether data was refused, once nothing more can refuse it. A
+/// group that may refuse and updates does the latter in its last pass.
+void GpuExecutable::guard_updates() {
+  using Kind = GpuPass::Kind;
+  bool found = false;
+  for (GpuCall& call : calls_) {
+    if (!call.updates || (call.passes.empty() && call.copy_bytes == 0)) continue;
+    if (call.passes.empty()) call.passes.push_back({copy_pass(call.copy_bytes)});
+    auto first = call.refuses() ? call.passes.end() - 1 : call.passes.begin();
+    for (auto pass = first; pass != call.passes.end(); ++pass) {
+      *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
+    }
+    if (found) continue;
+    found = true;
+    const auto count = static_cast<int64_t>(error_operands_.size());
+    call.passes.insert(first, {refusal_pass(count), Kind::refusal});
+  }
 }
 
-/// A group that may refuse the data and updates variables does so in its last pass.
-void GpuExecutable::find_first_update() {
-  bool found = false;
-  for (size_t c = 0; c < calls_.size(); ++c) {
-    const GpuCall& call = calls_[c];
-    const bool refuses = !call.refs.empty() && call.refs.back().error_word >= 0;
-    for (size_t pass = 0; pass < passes(call); ++pass) {
-      const bool updates = call.updates && (!refuses || pass + 1 == passes(call));
-      if (updates && !found) first_update_ = order_.size();
-      found |= updates;
-      order_.push_back({c, pass});
-    }
+/// All at once, so that they are one module.
+void GpuExecutable::load(GpuKernels& kernels) {
+  std::vector<kir::Kernel> passes;
+  for (const GpuCall& call : calls_) {
+    for (const GpuPass& pass : call.passes) passes.push_back(pass.kernel);
   }
-  if (!found || error_operands_.empty()) first_update_ = order_.size();
+  const std::vector<LoadedPass> loaded = kernels.load(passes);
+  auto next = loaded.begin();
+  for (GpuCall& call : calls_) {
+    for (GpuPass& pass : call.passes) pass.loaded = *next++;
+  }
 }
 
 void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
@@ -108,41 +121,41 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
                                           : address_of(ref, memory, variables, slots));
       }
     }
-    graphs_[index_of(slots)] = {captured(buffers, slots, 0, first_update_),
-                                captured(buffers, slots, first_update_, order_.size())};
+    graphs_[index_of(slots)] = captured(buffers, slots);
   }
 }
 
-/// The passes [begin, end), with what comes before the first of all and after the last.
-GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots, size_t begin,
-                                 size_t end) const {
-  if (begin == end && begin > 0) return {};
+GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
   const Gpu& gpu = gpu_->gpu;
   gpu.begin_capture(gpu_->stream);
-  if (begin == 0) gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
-  for (size_t i = begin; i < end; ++i) queue(buffers, order_[i]);
-  if (!error_operands_.empty()) {
-    gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
-  }
-  if (end == order_.size()) queue_outputs(slots.outputs);
+  gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
+  queue_results(slots);
   return gpu.end_capture(gpu_->stream);
 }
 
-void GpuExecutable::queue(const Buffers& buffers, Position position) const {
-  const GpuCall& call = calls_[position.call];
-  const std::vector<void*>& addresses = buffers[position.call];
-  if (!call.kernels) {
-    return gpu_->gpu.copy(gpu_->stream, addresses[1], addresses[0], call.copy_bytes);
+void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
+  const GpuCall& call = calls_[number];
+  const std::vector<void*>& own = buffers[number];
+  if (call.passes.empty()) {
+    return gpu_->gpu.copy(gpu_->stream, own[1], own[0], call.copy_bytes);
   }
+  for (const GpuPass& pass : call.passes) {
+    std::vector<void*> addresses = own;
+    if (pass.kind == GpuPass::Kind::refusal) addresses = {errors_.data()};
+    if (pass.kind != GpuPass::Kind::plain) addresses.push_back(errors_.data() + error_bytes());
+    queue(pass.loaded, addresses);
+  }
+}
+
+void GpuExecutable::queue(const LoadedPass& pass, const std::vector<void*>& addresses) const {
   int64_t batch = batch_;
   std::vector<void*> arguments;
   for (void* const& address : addresses) arguments.push_back(const_cast<void**>(&address));
   arguments.push_back(&batch);
-  const GpuLaunch& launch = call.kernels->program.launches[position.pass];
-  const int64_t groups = launch.groups(batch_);
+  const int64_t groups = pass.launch.groups(batch_);
   if (groups == 0) return;
-  gpu_->gpu.launch(gpu_->stream, call.kernels->entries[position.pass], groups, launch.threads,
-                   arguments);
+  gpu_->gpu.launch(gpu_->stream, pass.entry, groups, pass.launch.threads, arguments);
 }
 
 void GpuExecutable::queue_feeds(int slot) const {
@@ -153,8 +166,10 @@ void GpuExecutable::queue_feeds(int slot) const {
   }
 }
 
-void GpuExecutable::queue_outputs(int slot) const {
-  const auto i = static_cast<size_t>(slot);
+/// Lets the host have the error words and the outputs.
+void GpuExecutable::queue_results(Slots slots) const {
+  gpu_->gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
+  const auto i = static_cast<size_t>(slots.outputs);
   for (const Stretch& output : outputs_) {
     gpu_->gpu.copy(gpu_->stream, memory_.host_slots[i] + output.offset,
                    memory_.slots[i] + output.offset, output.bytes);
@@ -176,12 +191,7 @@ Status GpuExecutable::run(Slots slots, RunTimes* times) {
   if (slots.new_feeds) queue_feeds(slots.feeds);
   if (watch_) return run_watched(slots);
   if (times != nullptr) return run_timed(slots, *times);
-  const auto& [first, second] = graphs_[index_of(slots)];
-  gpu_->gpu.launch(first, gpu_->stream);
-  if (second) {
-    if (const Status status = waited(); !status.good()) return status;
-    gpu_->gpu.launch(second, gpu_->stream);
-  }
+  gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
   return waited();
 }
 
@@ -199,20 +209,13 @@ Status GpuExecutable::run_one_by_one(Slots slots,
   const Buffers& buffers = buffers_[index_of(slots)];
   gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
   gpu.synchronize(gpu_->stream);
-  for (size_t i = 0; i < order_.size(); ++i) {
-    const auto [call, pass] = order_[i];
-    if (i == first_update_) {
-      gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
-      if (const Status status = waited(); !status.good()) return status;
-    }
-    if (pass == 0 && !see(call, false)) return {};
-    queue(buffers, order_[i]);
-    if (pass + 1 < passes(calls_[call])) continue;
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    if (!see(call, false)) return {};
+    queue(buffers, call);
     gpu.synchronize(gpu_->stream);
     if (!see(call, true)) return {};
   }
-  gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
-  queue_outputs(slots.outputs);
+  queue_results(slots);
   return waited();
 }
 

@@ -7,22 +7,35 @@
 #include "executor/buffer_refs.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu/open_gpu.h"
+#include "executor/kernel_memo.h"
 
 namespace fluid {
 
-/// One call of a step list: the passes of a group, or a copy of `copy_bytes` from buffer 0 to
-/// buffer 1.
+/// A pass of a call.
+struct GpuPass {
+  /// What it is given: the call's buffers; these and the word that says that data was refused; or,
+  /// to set that word, the error words and it.
+  enum class Kind : uint8_t { plain, guarded, refusal };
+  kir::Kernel kernel;
+  Kind kind = Kind::plain;
+  LoadedPass loaded = {};
+};
+
+/// One call of a step list: the passes of a group, or without any a copy of `copy_bytes` from
+/// buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
-  std::shared_ptr<const LoadedKernels> kernels;  ///< null: a copy
+  std::vector<GpuPass> passes;
   int64_t copy_bytes = 0;
   std::vector<BufferRef> refs;
   bool updates = false;  ///< writes variables
+
+  bool refuses() const { return !refs.empty() && refs.back().error_word >= 0; }
 };
 
-/// The step list of a program on a GPU, queued as one or two graphs. The first ends before the
-/// first write to a variable where kernels may refuse the data: only when they did not does the
-/// second one run.
+/// The step list of a program on a GPU, queued as one graph. Where kernels may refuse the data,
+/// what writes to variables looks itself whether they did: it comes after all of them, and then
+/// does nothing.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
@@ -34,24 +47,24 @@ class GpuExecutable : public Executable {
 
  private:
   using Buffers = std::vector<std::vector<void*>>;  ///< of each call
-  /// A pass of a call; a copy is its own only pass.
-  struct Position {
-    size_t call = 0, pass = 0;
-  };
   /// Bytes of a slot that are copied between GPU and host.
   struct Stretch {
     int64_t offset = 0, bytes = 0;
   };
 
-  void add_group(ir::Op& op, KernelMemo& memo, GpuKernels& kernels);
+  void add_group(ir::Op& op, KernelMemo& memo);
   void add_store(const ir::Op& op);
   void find_stretches();
-  void find_first_update();
-  size_t passes(const GpuCall& call) const;
-  GpuGraph captured(const Buffers& buffers, Slots slots, size_t begin, size_t end) const;
-  void queue(const Buffers& buffers, Position position) const;
+  void guard_updates();
+  void load(GpuKernels& kernels);
+  int64_t error_bytes() const {
+    return static_cast<int64_t>(error_operands_.size() * 2 * sizeof(int64_t));
+  }
+  GpuGraph captured(const Buffers& buffers, Slots slots) const;
+  void queue(const Buffers& buffers, size_t call) const;
+  void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
   void queue_feeds(int slot) const;
-  void queue_outputs(int slot) const;
+  void queue_results(Slots slots) const;
   Status waited() const;
   Status run_watched(Slots slots);
   Status run_timed(Slots slots, RunTimes& times);
@@ -62,14 +75,13 @@ class GpuExecutable : public Executable {
   int64_t batch_;
   std::shared_ptr<const OpenGpu> gpu_;
   std::vector<GpuCall> calls_;
-  std::vector<Position> order_;
-  size_t first_update_ = 0;  ///< in `order_`: where the second graph begins
   std::vector<Stretch> feeds_, outputs_;
   std::vector<std::pair<const ir::Op*, int>> error_operands_;
-  GpuMemory errors_, host_errors_;  ///< {1, index} or zeros, of each of these
+  GpuMemory errors_,
+      host_errors_;  ///< {1, index} or zeros, of each of these; then whether any is set
   Memory memory_;
   std::array<Buffers, 4> buffers_;  ///< by index_of(slots)
-  std::array<std::array<GpuGraph, 2>, 4> graphs_;
+  std::array<GpuGraph, 4> graphs_;
   Watch watch_;
 };
 

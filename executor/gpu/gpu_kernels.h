@@ -2,38 +2,51 @@
 
 #include <map>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "executor/gpu/gpu_device.h"
+#include "codegen/gpu.h"
+#include "codegen/object_cache.h"
+#include "executor/compile_report.h"
 #include "executor/gpu/open_gpu.h"
-#include "executor/kernel_memo.h"
 
 namespace fluid {
 
-/// The passes of a fused group on a GPU, in order.
-struct LoadedKernels {
-  GpuProgram program;
-  GpuModule module;
-  std::vector<FluidGpuKernel*> entries;  ///< one a launch
+/// A pass that can be launched.
+struct LoadedPass {
+  GpuLaunch launch;
+  FluidGpuKernel* entry = nullptr;
 };
 
-/// Compiles groups and loads them, each once.
+/// Compiles passes and loads them, each once, and owns what was loaded. Those that are asked for
+/// together become one module, which is kept on disk.
 class GpuKernels {
  public:
-  GpuKernels(std::shared_ptr<const OpenGpu> gpu, const GpuDeviceOptions& options, std::string arch)
-      : gpu_(std::move(gpu)), compile_(options.compile), arch_(std::move(arch)) {}
+  /// `arch`: "sm_90"; `assembler`: the version of what the GPU's `assemble` is.
+  GpuKernels(std::shared_ptr<const OpenGpu> gpu, std::string arch, int64_t assembler,
+             ObjectCache cache)
+      : gpu_(std::move(gpu)),
+        arch_(std::move(arch)),
+        assembler_(assembler),
+        cache_(std::move(cache)) {}
 
-  /// `passes`: of a memo that lives as long.
-  std::shared_ptr<const LoadedKernels> load(const KernelMemo::Passes& passes);
-  int compiled() const { return static_cast<int>(loaded_.size()); }
-  double milliseconds() const { return milliseconds_; }
+  /// In the order of `passes`, whose names do not matter.
+  std::vector<LoadedPass> load(std::span<const kir::Kernel> passes);
+  CompileReport report() const { return report_; }
 
  private:
+  using Named = std::map<std::string, kir::Kernel>;
+  void load_module(const Named& passes);
+  std::string machine_code(const Named& passes);
+
   std::shared_ptr<const OpenGpu> gpu_;
-  decltype(GpuDeviceOptions::compile) compile_;
   std::string arch_;
-  std::map<const KernelMemo::Passes*, std::shared_ptr<const LoadedKernels>> loaded_;
-  double milliseconds_ = 0;
+  int64_t assembler_;
+  ObjectCache cache_;
+  std::vector<GpuModule> modules_;
+  std::map<std::string, LoadedPass> loaded_;  ///< by the entry's name, which follows from the code
+  CompileReport report_;
 };
 
 }  // namespace fluid

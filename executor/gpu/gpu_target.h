@@ -21,10 +21,12 @@ class GpuTarget : public Target {
   const std::string& arch() const { return arch_; }
   /// Bytes a second to and from memory; 0 when the driver does not tell.
   double memory_rate() const { return memory_rate_; }
+  /// Operations a second in f32, which generated kernels compute halves in, too; 0 as above.
+  double operation_rate() const { return operation_rate_; }
 
  private:
   std::string arch_;
-  double memory_rate_;
+  double memory_rate_, operation_rate_;
   std::unique_ptr<KernelMemo> kernels_;
 };
 

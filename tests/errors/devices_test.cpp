@@ -35,8 +35,7 @@ TEST_F(Devices, ListsCpuAndGpus) {
             "        compute capability 7.5 is not supported, 8.0 and newer are\n"
             "cuda:2: cudaErrorMadeUp, as asked\n"
             "        driver CUDA 13.0, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0, NCCL 2.28.9, "
-            "nvJitLink 13.0\n"
-            "        programs do not run on GPUs yet\n");
+            "nvJitLink 13.0\n");
 }
 
 TEST_F(Devices, SayInOneLineWhyThereAreNoGpus) {
@@ -117,9 +116,65 @@ TEST_F(Devices, DescribeTheMachineAsJson) {
   EXPECT_EQ(on("no_driver", "plan line.fir --target t.json"), on("no_driver", "plan line.fir"));
 }
 
-TEST_F(Devices, RunNoProgramsYet) {
-  on("three_gpus", "plan line.fir --place auto");
-  refuse("plan line.fir --place cuda:0", "place 'cuda:0': programs do not run on GPUs yet");
+/// Runs `command` where it needs a GPU; expects the exit code of a device's failure and one line.
+TEST_F(Devices, ThatAreNotThereAreNamedByEveryCommand) {
+  const std::string data = " --data synthetic-linear?n=50";
+  const auto expect_failure = [&](const std::string& command, const std::string& why) {
+    const std::set<std::string> before = files();
+    const Result result = run(command);
+    EXPECT_EQ(result.code, 3) << command << ": " << result.output;
+    EXPECT_EQ(result.output, "fluidrun: " + why + "\n") << command;
+    EXPECT_EQ(files(), before) << command;
+  };
+  on("no_driver");
+  for (const std::string& command :
+       {"train line.fir" + data + " --save w.safetensors", "eval line.fir" + data,
+        "predict line.fir" + data, "bench line.fir" + data, std::string("plan line.fir"),
+        std::string("opt line.fir --pass dce"),
+        std::string("run line.fir --input x=1x2xf32=1,2")}) {
+    expect_failure(command + " --place cuda:0",
+                   "there is no cuda:0: no NVIDIA driver is installed, or this container sees "
+                   "none; the place cpu needs no GPU");
+  }
+  on(dir_.file("none.so"));
+  expect_failure("plan line.fir --place cuda", "there is no cuda:0: there is no library '" +
+                                                   dir_.file("none.so") +
+                                                   "'; the place cpu needs no GPU");
+  on("three_gpus");
+  refuse("plan line.fir --place cuda:3", "there is no GPU cuda:3; this machine's last is cuda:2");
+  expect_failure("plan line.fir --place cuda:1",
+                 "cuda:1 (Made-up GPU 1): compute capability 7.5 is not supported, 8.0 and newer "
+                 "are");
+  expect_failure("plan line.fir --place cuda:2", "cuda:2: cudaErrorMadeUp, as asked");
+}
+
+/// Nothing but a description of the GPU is needed for that.
+TEST_F(Devices, ArePlannedFor) {
+  const auto first_line = [&](const std::string& library, const std::string& arguments) {
+    const std::string output = on(library, "plan line.fir --batch 8" + arguments);
+    return output.substr(0, output.find('\n'));
+  };
+  const std::string gpu = "one step of 'line' (train) on cuda:0, batch 8";
+  const std::string cpu = "one step of 'line' (train) on cpu, batch 8";
+  EXPECT_EQ(first_line("three_gpus", ""), gpu);
+  EXPECT_EQ(first_line("three_gpus", " --place cuda"), gpu);
+  EXPECT_EQ(first_line("three_gpus", " --place cpu"), cpu);
+  EXPECT_EQ(first_line("no_driver", ""), cpu);
+  EXPECT_EQ(first_line("no_gpus", ""), cpu);
+  EXPECT_NE(on("three_gpus", "plan line.fir --kernels").find("kernels: 0 of libraries"),
+            std::string::npos);
+}
+
+TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
+  ASSERT_NE(on("three_gpus", "plan line.fir --world 2").find("on cpu, batch 1"), std::string::npos);
+  refuse("plan line.fir --world 2 --place cuda:0",
+         "place 'cuda:0': several processes train together on the CPU only: name the place cpu");
+  before_ += "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 ";
+  refuse("train line.fir --data synthetic-linear?n=50 --place cuda:0", "on the CPU only");
+  on("three_gpus", "devices --json > t.json");
+  refuse("plan line.fir --target t.json --place cuda:0",
+         "--target describes a CPU: leave --place out");
+  on("three_gpus", "train line.fir --data synthetic-linear?n=50 --epochs 1 --verify-plan");
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <deque>
 #include <map>
 
+#include "ir/error.h"
 #include "ir/number.h"
 #include "tests/support/host_gpu_memory.h"
+#include "tests/support/ptx_machine.h"
 
 using namespace fluid::testing;
 
@@ -131,7 +133,7 @@ void require(FluidGpu* gpu, const void* address, int64_t bytes) {
 const char* error() { return state().error.c_str(); }
 
 FluidGpuResult versions(FluidGpuVersions* versions) {
-  return guarded("versions", nullptr, [&] { *versions = {}; });
+  return guarded("versions", nullptr, [&] { *versions = {.linker = state().options.assembler}; });
 }
 
 FluidGpuResult device_count(int32_t* count) {
@@ -349,12 +351,46 @@ FluidGpuResult graph_destroy(FluidGpuGraph* graph) {
   return guarded("graph_destroy", nullptr, [&] { destroy(graph); });
 }
 
+using Kernels = std::vector<HostKernel>;
+
+/// Kernels that run their PTX.
+Kernels read_ptx(std::string_view text, FluidGpu* gpu) {
+  std::shared_ptr<const PtxMachine> machine;
+  try {
+    machine = std::make_shared<const PtxMachine>(text);
+  } catch (const fluid::InternalError& e) {
+    throw HostRefusal{fluid_gpu_failed, e.what()};
+  }
+  const PtxMachine::FindBlock find = [gpu](const void* address) {
+    const auto [begin, end] = gpu->memory.block_of(address);
+    return PtxBlock{begin, end};
+  };
+  Kernels kernels;
+  for (const std::string& name : machine->entries()) {
+    kernels.push_back({name, [machine, find, name](const FluidGpuLaunch& launch) {
+                         std::vector<uint64_t> arguments(
+                             static_cast<size_t>(launch.argument_count));
+                         for (size_t i = 0; i < arguments.size(); ++i) {
+                           std::memcpy(&arguments[i], launch.arguments[i], sizeof arguments[i]);
+                         }
+                         machine->run(name, launch.groups, launch.threads, arguments, find);
+                       }});
+  }
+  return kernels;
+}
+
+/// Those of host_gpu_text, or of PTX.
+Kernels kernels_of(std::string_view text, FluidGpu* gpu) {
+  if (!text.starts_with(kTextBegins)) return read_ptx(text, gpu);
+  const auto number = fluid::number_in<size_t>(text.substr(kTextBegins.size()));
+  if (number && *number < state().modules.size()) return state().modules[*number];
+  throw HostRefusal{fluid_gpu_failed, "this is no image of kernels"};
+}
+
 FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
                         size_t* image_bytes) {
   return guarded("assemble", gpu, [&] {
-    if (!std::string_view(text, length).starts_with(kTextBegins)) {
-      throw HostRefusal{fluid_gpu_failed, "this is no text of kernels"};
-    }
+    kernels_of({text, length}, gpu);
     *image = new char[length];
     std::memcpy(*image, text, length);
     *image_bytes = length;
@@ -370,16 +406,10 @@ void image_release(void* image) {
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
                            FluidGpuModule** module) {
   return guarded("module_load", gpu, [&] {
-    const std::string_view text(static_cast<const char*>(image), bytes);
-    const auto number = fluid::number_in<size_t>(text.substr(kTextBegins.size()));
-    if (!number || *number >= state().modules.size()) {
-      throw HostRefusal{fluid_gpu_failed, "this is no image of kernels"};
-    }
+    Kernels kernels = kernels_of({static_cast<const char*>(image), bytes}, gpu);
     create(module);
     (*module)->gpu = gpu;
-    for (const HostKernel& kernel : state().modules[*number]) {
-      (*module)->kernels.push_back({kernel});
-    }
+    for (HostKernel& kernel : kernels) (*module)->kernels.push_back({std::move(kernel)});
   });
 }
 

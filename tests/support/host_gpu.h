@@ -14,11 +14,13 @@ struct HostGpuOptions {
   uint64_t seed = 0;  ///< of the order in which work runs that may run in any
   int64_t memory = int64_t{1} << 30;
   int devices = 1;
+  int64_t assembler = 13000;  ///< version of nvJitLink
 };
 
-/// The functions of a GPU, run by the host. It stands in for one in tests: work runs late, or in
-/// any order that streams and events allow, and the GPU's memory cannot be touched but by work that
-/// was queued. Misuse that a GPU does not notice fails here.
+/// The functions of a GPU, run by the host. It stands in for one in tests: PTX is read and its
+/// threads run one at a time; work runs late, or in any order that streams and events allow, and
+/// the GPU's memory cannot be touched but by work that was queued. Misuse that a GPU does not
+/// notice fails here.
 const FluidGpuTable& host_gpu_table();
 
 /// Sets what GPUs that are opened from now on are like, and takes back all that was left open or
@@ -34,7 +36,7 @@ struct HostKernel {
   std::function<void(const FluidGpuLaunch& launch)> run;
 };
 
-/// What `assemble` takes for these kernels, in the place of PTX.
+/// What `assemble` takes for these kernels: it also takes PTX, which is then run (ptx_machine.h).
 std::string host_gpu_text(std::vector<HostKernel> kernels);
 
 /// Objects that are open: none should be left at the end.

@@ -78,6 +78,15 @@ bool HostGpuMemory::contains(const void* address, int64_t bytes) const {
   return holds(gpu_, address, bytes) || holds(host_, address, bytes);
 }
 
+std::pair<const std::byte*, const std::byte*> HostGpuMemory::block_of(const void* address) const {
+  auto* const begin = static_cast<std::byte*>(const_cast<void*>(address));
+  const auto after = gpu_.upper_bound(begin);
+  if (after == gpu_.begin()) return {};
+  const auto& [block, size] = *std::prev(after);
+  if (begin - block >= size) return {};
+  return {block, block + size};
+}
+
 void HostGpuMemory::protect(int rights) const {
   for (const auto& [address, bytes] : gpu_) {
     mprotect(address, static_cast<size_t>(pages(bytes)), rights);

@@ -1,0 +1,38 @@
+#include "executor/place_machine.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "executor/cpu/cpu_target.h"
+#include "executor/gpu/backend.h"
+#include "executor/gpu/gpu_target.h"
+
+namespace fluid {
+namespace {
+
+FluidGpuDescription usable(Place place) {
+  usable_gpu(gpu_backend(), place.index);
+  return describe_gpu(gpu_backend(), place.index);
+}
+
+}  // namespace
+
+std::unique_ptr<Target> target_of(Place place, int threads) {
+  if (place.kind == Place::Kind::cuda) return std::make_unique<GpuTarget>(usable(place));
+  return std::make_unique<CpuTarget>(describe_host(threads));
+}
+
+std::string machine_text(Place place, int threads) {
+  if (place.kind == Place::Kind::cpu) return to_json(describe_host(threads));
+  const FluidGpuDescription gpu = usable(place);
+  const FluidGpuVersions& v = gpu_backend().versions;
+  return fmt::format("{} {}.{} {} {} {} {} {} {} {}", gpu.name, gpu.major, gpu.minor, gpu.clock_khz,
+                     gpu.memory, v.driver, v.runtime, v.blas, v.dnn, v.linker);
+}
+
+int64_t memory_of(Place place) {
+  if (place.kind == Place::Kind::cuda) return usable(place).memory;
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace fluid

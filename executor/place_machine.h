@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "executor/place.h"
+#include "passes/target.h"
+
+namespace fluid {
+
+/// A place as the passes see it, which runs nothing. `threads`: of the CPU, 0: as many as an
+/// executor would take. Throws what an executor there would, when there is no such place.
+std::unique_ptr<Target> target_of(Place place, int threads);
+
+/// All of a place that the times of steps depend on, as text.
+std::string machine_text(Place place, int threads);
+
+/// Bytes of memory that a place has.
+int64_t memory_of(Place place);
+
+}  // namespace fluid

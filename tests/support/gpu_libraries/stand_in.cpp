@@ -1,0 +1,29 @@
+// A library that drives no GPU, but lets the host stand in for one: what is loaded for GPUs runs
+// whole programs. $FLUID_STAND_IN_PACE: early, late or random; $FLUID_STAND_IN_MEMORY: bytes.
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/support/host_gpu.h"
+
+namespace {
+
+using fluid::testing::HostPace;
+
+std::string named(const char* variable, const char* otherwise) {
+  const char* value = std::getenv(variable);
+  return value != nullptr ? value : otherwise;
+}
+
+HostPace pace() {
+  const std::string name = named("FLUID_STAND_IN_PACE", "random");
+  return name == "early" ? HostPace::early : name == "late" ? HostPace::late : HostPace::random;
+}
+
+}  // namespace
+
+extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
+  fluid::testing::reset_host_gpu(
+      {.pace = pace(), .memory = std::stoll(named("FLUID_STAND_IN_MEMORY", "1073741824"))});
+  return version == FLUID_GPU_TABLE_VERSION ? &fluid::testing::host_gpu_table() : nullptr;
+}
