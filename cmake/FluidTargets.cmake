@@ -16,6 +16,9 @@ if(FLUID_SANITIZE)
                          -fno-omit-frame-pointer
                          -Wno-maybe-uninitialized)  # GCC 12 sees it in <regex> then
   target_link_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE})
+  if(FLUID_SANITIZE STREQUAL "thread")  # whose calls make GCC 12 inline as above
+    target_compile_options(fluid_flags INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+  endif()
 endif()
 
 # The standard headers that nearly every file includes, compiled once.
@@ -109,10 +112,18 @@ function(fluid_examples folder)
   endforeach()
 endfunction()
 
-# fluid_tests(<part> [LINKS <targets>]): tests/<part>/*.cpp become one program, test_<part>; each gtest
-# case is a ctest case. LINKS replaces the support library, and with it all of Fluid.
+# Each gtest case of the program becomes a ctest case, listed when ctest starts. The time-out of the
+# listing is that of a machine whose disk has yet to read the CUDA libraries.
+macro(fluid_discover_tests target prefix)
+  include(GoogleTest)
+  gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300 ${ARGN})
+endmacro()
+
+# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>]): tests/<part>/*.cpp become one program,
+# test_<part>; each gtest case is a ctest case. LINKS replaces the support library, and with it all of
+# Fluid. The cases of the filter measure times: ctest runs nothing beside them.
 function(fluid_tests part)
-  cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ALONE" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp)
   if(NOT FLUID_ONEDNN)
     list(FILTER sources EXCLUDE REGEX "/(onednn|winograd)")
@@ -143,9 +154,37 @@ function(fluid_tests part)
   target_compile_definitions(test_${part} PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              FLUID_BINARY_DIR="${CMAKE_BINARY_DIR}"
                              FLUID_LLVM_TOOLS="${FLUID_LLVM_TOOLS}")
-  include(GoogleTest)
-  gtest_discover_tests(test_${part} TEST_PREFIX ${part}. DISCOVERY_MODE PRE_TEST
+  set(others)
+  if(ARG_ALONE)
+    set(others TEST_FILTER -${ARG_ALONE})
+    fluid_discover_tests(test_${part} ${part} TEST_FILTER ${ARG_ALONE}
+                         PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 RUN_SERIAL TRUE)
+  endif()
+  fluid_discover_tests(test_${part} ${part} ${others}
                        PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000)
+endfunction()
+
+# test_threads: the parts with threads of their own that need no more than ir, and their tests, for the
+# thread sanitizer: a minute to build, where everything takes a quarter of an hour.
+function(fluid_thread_tests)
+  file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/world.cpp frontend/files/*.cpp
+                                      frontend/readers/*.cpp)
+  set(tests executor/collective_queue executor/communicator executor/store frontend/reader)
+  if(FLUID_GLOO)
+    list(APPEND tests executor/gloo)
+  else()
+    list(FILTER sources EXCLUDE REGEX "/gloo")
+  endif()
+  list(TRANSFORM tests REPLACE "(.+)" "tests/\\1_test.cpp")
+  add_executable(test_threads ${sources} ${tests} tests/support/processes.cpp)
+  target_link_libraries(test_threads PRIVATE fluid_ir xxhash ZLIB::ZLIB json fmt::fmt
+                                             GTest::gtest GTest::gtest_main)
+  if(FLUID_GLOO)
+    target_link_libraries(test_threads PRIVATE gloo)
+    target_compile_definitions(test_threads PRIVATE FLUID_GLOO=1)
+  endif()
+  target_precompile_headers(test_threads PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
+  fluid_discover_tests(test_threads threads PROPERTIES TIMEOUT 300)
 endfunction()
 
 # tests/fuzz/*.cpp become one program, fuzz_formats, and a ctest case that runs it briefly: longer
@@ -194,7 +233,16 @@ function(fluid_made_up_gpus)
   add_library(needs_absent MODULE ${folder}/needs_absent.cpp)
   target_link_libraries(needs_absent PRIVATE fluid_absent)
 
-  set(modules three_gpus no_gpus no_driver old_driver broken_driver other_version needs_absent)
+  set(support ${CMAKE_SOURCE_DIR}/tests/support)
+  add_library(stand_in MODULE ${folder}/stand_in.cpp ${support}/host_gpu.cpp
+              ${support}/host_gpu_memory.cpp ${support}/host_gpu_work.cpp
+              ${support}/ptx_arithmetic.cpp ${support}/ptx_bits.cpp ${support}/ptx_code.cpp
+              ${support}/ptx_instructions.cpp ${support}/ptx_machine.cpp)
+  target_link_libraries(stand_in PRIVATE fluid_ir)
+  target_precompile_headers(stand_in PRIVATE ${FLUID_PCH})
+
+  set(modules three_gpus no_gpus no_driver old_driver broken_driver other_version needs_absent
+      stand_in)
   foreach(module ${modules})
     target_link_libraries(${module} PRIVATE fluid_flags)
     set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${out}

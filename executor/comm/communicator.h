@@ -27,10 +27,12 @@ class Communicator {
   virtual void all_gather(void* data, int64_t count, DType dtype) = 0;
   /// Copies rank `root`'s bytes to all.
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
-  /// Returns when every rank has called it.
-  virtual void barrier() = 0;
+  /// Returns when every rank has called it. Waits up to `patience` for ranks that give signs of
+  /// life, as one that compiles or saves does, and no longer than the time-out for one that is
+  /// stopped.
+  virtual void meet(std::chrono::milliseconds patience) = 0;
 
-  /// For the calls that follow. The first steps may wait for ranks that still compile.
+  /// For the calls that follow.
   virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
 };
 

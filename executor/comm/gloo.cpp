@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
-#include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
@@ -57,11 +56,20 @@ class Heart {
       std::lock_guard lock(mutex_);
       ended_ = true;
     }
-    end_.notify_all();
+    wake_.notify_all();
     thread_.join();
   }
   Heart(const Heart&) = delete;
   Heart& operator=(const Heart&) = delete;
+
+  /// And from now on as often as the store's time-out asks for.
+  void beat_now() {
+    {
+      std::lock_guard lock(mutex_);
+      hurried_ = true;
+    }
+    wake_.notify_all();
+  }
 
   std::atomic<int64_t> entered = 0;  ///< collectives
 
@@ -69,15 +77,18 @@ class Heart {
   void run() {
     std::unique_lock lock(mutex_);
     while (!ended_) {
+      hurried_ = false;
+      lock.unlock();
       store_.beat(entered);
-      end_.wait_for(lock, beat_interval(store_.timeout()), [this] { return ended_; });
+      lock.lock();
+      wake_.wait_for(lock, beat_interval(store_.timeout()), [this] { return ended_ || hurried_; });
     }
   }
 
   Store& store_;
   std::mutex mutex_;
-  std::condition_variable end_;
-  bool ended_ = false;
+  std::condition_variable wake_;
+  bool ended_ = false, hurried_ = false;
   std::thread thread_;
 };
 
@@ -194,17 +205,17 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  void barrier() override {
-    run("barrier", [&] {
-      ::gloo::BarrierOptions options(context_);
-      options.setTimeout(timeout_);
-      ::gloo::barrier(options);
+  void meet(Duration patience) override {
+    run("meeting", [&] {
+      store_.beat(heart_.entered);
+      store_.meet(patience);
     });
   }
 
   void set_timeout(Duration timeout) override {
     timeout_ = timeout;
     store_.set_timeout(timeout);
+    heart_.beat_now();
   }
 
  private:

@@ -13,6 +13,9 @@ namespace {
 /// An answer that need not wait comes within this, however busy rank 0 is.
 Duration grace(Duration timeout) { return silence(timeout) + Duration(100); }
 
+/// As long again as makes the time-out of it: a rank 0 that is late by less is not given up.
+Duration stall(Duration timeout) { return timeout - silence(timeout); }
+
 }  // namespace
 
 void Store::set_timeout(Duration timeout) {
@@ -58,9 +61,17 @@ int64_t Store::add(const std::string& key, int64_t n) {
   return ask({Kind::add, n, key, ""}, Duration(0)).number;
 }
 
+void Store::meet(Duration patience) {
+  const Clock::time_point deadline = Clock::now() + patience;
+  const int64_t number = ++meetings_;
+  while (ask({Kind::meet, number, "", ""}, stall(timeout_)).kind == Kind::expired) {
+    if (Clock::now() >= deadline || judged()) throw DeviceError(verdict(Duration(0)));
+  }
+}
+
 void Store::beat(int64_t entered) {
   std::lock_guard lock(mutex_);
-  exchange({Kind::beat, entered, "", ""}, Duration(0));
+  exchange({Kind::beat, entered, "", ""}, stall(timeout_));
 }
 
 std::string Store::verdict(Duration wait) {
@@ -74,6 +85,11 @@ std::string Store::verdict(Duration wait) {
     }
   }
   return verdict_;
+}
+
+bool Store::judged() {
+  std::lock_guard lock(mutex_);
+  return !verdict_.empty();
 }
 
 Message Store::ask(const Message& request, Duration wait) {

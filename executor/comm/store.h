@@ -33,6 +33,10 @@ class Store {
   /// Adds to the key's sum, 0 at first, and returns it. Sums are apart from the values of set().
   int64_t add(const std::string& key, int64_t n);
 
+  /// Returns when every rank has called it. Throws DeviceError when one has not after `patience`,
+  /// or is gone, or gives no sign of life for as long as the time-out.
+  void meet(Duration patience);
+
   /// Says that this rank lives and how many collectives it has entered.
   void beat(int64_t entered);
   /// Names the rank to blame for a failure: the same one on every rank that asks. Takes up to
@@ -46,6 +50,7 @@ class Store {
   std::string address() const { return local_address(socket_); }
 
  private:
+  bool judged();
   /// Throws what the answer or its absence tells.
   Message ask(const Message& request, Duration wait);
   /// The answer; nothing when rank 0 cannot be reached, from then on.
@@ -57,6 +62,7 @@ class Store {
   std::unique_ptr<StoreServer> server_;
   Socket socket_;
   std::string buffer_;
+  int64_t meetings_ = 0;
   std::string verdict_;
   bool lost_ = false;
 };

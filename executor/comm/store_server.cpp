@@ -123,7 +123,8 @@ void StoreServer::handle(Connection& connection, Message request) {
     return;
   }
   if (connection.rank >= 0) ranks_[static_cast<size_t>(connection.rank)].heard = Clock::now();
-  connection.deadline = Clock::now() + Duration(request.number);
+  connection.deadline = Clock::now() + (request.kind == Kind::meet ? beat_interval(timeout_)
+                                                                   : Duration(request.number));
   if (request.kind == Kind::hello) {
     if (auto refusal = hello(connection, request)) return answer(connection, *refusal);
   }
@@ -192,15 +193,17 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
     case Kind::beat:
       ranks_[static_cast<size_t>(connection.rank)].entered = request.number;
       return Message{};
+    case Kind::meet: {
+      int64_t& meeting = ranks_[static_cast<size_t>(connection.rank)].meeting;
+      meeting = std::max(meeting, request.number);
+      if (std::ranges::min(ranks_, {}, &Rank::meeting).meeting >= request.number) return Message{};
+      judge(missing(timeout_));
+      if (late || !verdict_.empty()) return Message{Kind::expired, 0, "", ""};
+      return std::nullopt;
+    }
     case Kind::verdict: {
-      if (verdict_.empty()) {
-        verdict_ = blame(late);
-        if (verdict_.empty()) return std::nullopt;
-        // Others would learn nothing more once this process has ended because of it.
-        for (Connection& other : connections_) {
-          if (!other.closing) answer(other, {Kind::verdict, 0, "", verdict_});
-        }
-      }
+      judge(late ? likeliest() : missing(silence(timeout_)));
+      if (verdict_.empty()) return std::nullopt;
       return Message{Kind::done, 0, "", verdict_};
     }
     case Kind::leave: {
@@ -223,29 +226,42 @@ std::string StoreServer::absent_ranks() const {
   return absent;
 }
 
-std::string StoreServer::blame(bool at_last) const {
+void StoreServer::judge(const std::string& verdict) {
+  if (verdict.empty() || !verdict_.empty()) return;
+  verdict_ = verdict;
+  // Others would learn nothing more once this process has ended because of it.
+  for (Connection& c : connections_) {
+    if (!c.closing) answer(c, {Kind::verdict, 0, "", verdict_});
+  }
+}
+
+std::string StoreServer::missing(Duration silence) {
+  // While a rank waits for the verdict its heart is mute, but it lives: it asks.
+  for (const Connection& c : connections_) {
+    if (!c.waiting || c.waiting->kind != Kind::verdict) continue;
+    ranks_[static_cast<size_t>(c.rank)].heard = Clock::now();
+  }
   if (!lost_.empty()) {
     bool left = ranks_[static_cast<size_t>(lost_.front())].state == Rank::State::left;
     return fmt::format("rank {} has {}", lost_.front(),
                        left ? "left the others" : "ended: it was killed, or failed by itself");
   }
-  size_t silent = 0, behind = 0, ahead = 0;
-  for (size_t i = 1; i < ranks_.size(); ++i) {
-    if (ranks_[i].heard < ranks_[silent].heard) silent = i;
-    if (ranks_[i].entered < ranks_[behind].entered) behind = i;
-    if (ranks_[i].entered > ranks_[ahead].entered) ahead = i;
+  const auto silent = std::ranges::min_element(ranks_, {}, &Rank::heard);
+  const auto unheard = std::chrono::duration_cast<Duration>(Clock::now() - silent->heard);
+  if (unheard <= silence) return "";
+  return fmt::format("rank {} has been silent for {:.1f} s: it is stopped, or out of reach",
+                     silent - ranks_.begin(), static_cast<double>(unheard.count()) / 1000);
+}
+
+std::string StoreServer::likeliest() {
+  if (std::string gone = missing(4 * beat_interval(timeout_)); !gone.empty()) return gone;
+  const auto [behind, ahead] = std::ranges::minmax_element(ranks_, {}, &Rank::entered);
+  if (behind->entered == ahead->entered) {
+    return "every rank is there: a connection between two of them is broken";
   }
-  auto unheard = std::chrono::duration_cast<Duration>(Clock::now() - ranks_[silent].heard);
-  if (unheard > (at_last ? 4 * beat_interval(timeout_) : silence(timeout_))) {
-    return fmt::format("rank {} has been silent for {:.1f} s: it is stopped, or out of reach",
-                       silent, static_cast<double>(unheard.count()) / 1000);
-  }
-  if (!at_last) return "";
-  if (ranks_[behind].entered < ranks_[ahead].entered) {
-    return fmt::format("rank {} is late: it has entered {} collective operations, rank {} {}",
-                       behind, ranks_[behind].entered, ahead, ranks_[ahead].entered);
-  }
-  return "every rank is there: a connection between two of them is broken";
+  return fmt::format("rank {} is late: it has entered {} collective operations, rank {} {}",
+                     behind - ranks_.begin(), behind->entered, ahead - ranks_.begin(),
+                     ahead->entered);
 }
 
 }  // namespace fluid::comm

@@ -42,7 +42,8 @@ class StoreServer {
   struct Rank {
     enum class State : uint8_t { absent, present, gone, left } state = State::absent;
     Clock::time_point heard;
-    int64_t entered = 0;
+    int64_t entered = 0;  ///< collectives
+    int64_t meeting = 0;  ///< the last that it asked for
   };
 
   void serve();
@@ -54,8 +55,12 @@ class StoreServer {
   /// The answer to a request that may have to wait; nothing while it has to.
   std::optional<Message> attempt(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
-  /// Who is to blame by what is certain; by what is likely when `at_last`; "" when nobody is.
-  std::string blame(bool at_last) const;
+  /// Who has gone, or not been heard for longer than `silence`; "" when nobody has.
+  std::string missing(Duration silence);
+  /// Who is to blame by what is likely.
+  std::string likeliest();
+  /// Holds for all from now on, and is told to all.
+  void judge(const std::string& verdict);
   bool anybody_needs_us() const;
   Clock::time_point next_deadline() const;
   void lose(Connection& connection);

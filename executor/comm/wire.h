@@ -18,6 +18,7 @@ struct Message {
     get,      ///< text: the key; wait until it is set, for `number` ms
     add,      ///< text: the key, number: what to add; answered with the sum
     beat,     ///< number: the collectives that this rank has entered
+    meet,     ///< number: which meeting; wait a little until every rank has asked for it
     verdict,  ///< asks who is to blame for a failure; wait for a certain answer for `number` ms
     leave,    ///< this rank needs the others no more
     done,     ///< the answer: value, number

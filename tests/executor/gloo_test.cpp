@@ -1,7 +1,11 @@
 // Several processes on the loopback interface compute together; some of them fail.
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -59,7 +63,7 @@ void expect_serial_sum(DType dtype, double tolerance) {
         all->all_reduce(mine.data(), count, dtype);
         result += bytes_of(mine);
       }
-      all->barrier();
+      all->meet(kLong);
       return result;
     };
     std::vector<std::string> results = Ranks(size, sums).results();
@@ -109,7 +113,7 @@ TEST(Gloo, ScattersSumsAndGathersThem) {
             all->broadcast(sum.data(), count * 8, 0);
             EXPECT_EQ(sum, part);
           }
-          all->barrier();
+          all->meet(kLong);
           return std::string(::testing::Test::HasFailure() ? "differs" : "");
         }).results();
     for (const std::string& result : results) EXPECT_EQ(result, "");
@@ -124,7 +128,7 @@ TEST(Gloo, AddsHalves) {
                                          for (float x : numbers<float>(world.rank, 1001))
                                            halves.push_back(float_to_half(x, dtype));
                                          all->all_reduce(halves.data(), 1001, dtype);
-                                         all->barrier();
+                                         all->meet(kLong);
                                          return bytes_of(halves);
                                        }).results();
     ASSERT_EQ(results[0].size(), 2002u) << results[0];
@@ -150,7 +154,7 @@ TEST(Gloo, BroadcastsFromAnyRank) {
       all->broadcast(text.data(), static_cast<int64_t>(text.size()), root);
       result += text + ";";
     }
-    all->barrier();
+    all->meet(kLong);
     return result;
   });
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "from 0;from 1;from 2;");
@@ -163,7 +167,7 @@ TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
     try {
       agree(*all, world, "seed", world.rank % 2 == 0 ? 5 : world.rank);
     } catch (const UserError& e) {
-      all->barrier();  // it still works
+      all->meet(kLong);  // it still works
       return std::string(e.what());
     }
     return std::string("agreed");
@@ -173,16 +177,16 @@ TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
   }
 }
 
-TEST(Gloo, BarrierWaitsForTheLast) {
+TEST(Gloo, AMeetingWaitsForTheLast) {
   auto now = [] { return std::to_string(Clock::now().time_since_epoch().count()); };
   Ranks ranks(3, [now](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->barrier();
+    all->meet(kLong);
     if (world.rank == 2) {
       std::this_thread::sleep_for(Duration(200));
       say(now());
     }
-    all->barrier();
+    all->meet(kLong);
     return now();
   });
   std::string entered = ranks.line(2);
@@ -200,7 +204,7 @@ TEST(Gloo, UnevenTimingChangesNothing) {
       for (float& x : sum) x *= 0.25f + static_cast<float>(world.rank) / 64;
     }
     all->all_reduce(sum.data(), 5000, f32);
-    all->barrier();
+    all->meet(kLong);
     return bytes_of(sum);
   });
   std::vector<std::string> results = ranks.results();
@@ -218,7 +222,7 @@ void expect_named(const Failure& failure, Duration timeout, const std::string& c
   Ranks ranks(failure.size, [timeout](const World& world) {
     auto all = make_communicator(world, timeout);
     std::vector<float> sum(100'000);
-    all->barrier();
+    all->meet(kLong);
     say("begun");
     while (true) all->all_reduce(sum.data(), 100'000, f32);
     return std::string();
@@ -258,10 +262,9 @@ TEST(Gloo, NamesAStoppedMaster) {
 TEST(Gloo, NamesALatePeer) {
   Ranks ranks(3, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->barrier();
-    all->set_timeout(kShort);
+    all->meet(kLong);
     if (world.rank == 1) std::this_thread::sleep_for(5 * kShort);
-    all->barrier();
+    all->meet(kShort);
     return std::string();
   });
   for (int rank : {0, 2}) {
@@ -269,11 +272,110 @@ TEST(Gloo, NamesALatePeer) {
   }
 }
 
+constexpr int kDescriptors = 256;
+
+/// By descriptor of this process, the port at this or the other end; 0 where no TCP connection is.
+std::array<in_port_t, kDescriptors> ports(decltype(&getsockname) of_end) {
+  std::array<in_port_t, kDescriptors> all = {};
+  for (int fd = 0; fd < kDescriptors; ++fd) {
+    sockaddr_in end = {}, peer = {};
+    socklen_t end_size = sizeof end, peer_size = sizeof peer;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) continue;
+    if (of_end(fd, reinterpret_cast<sockaddr*>(&end), &end_size) != 0) continue;
+    if (end.sin_family == AF_INET) all[static_cast<size_t>(fd)] = end.sin_port;
+  }
+  return all;
+}
+
+TEST(Gloo, ABrokenConnectionIsNoRanksFault) {
+  Ranks ranks(3, [](const World& world) {
+    auto all = make_communicator(world, 4 * kShort);
+    auto of_rank2 = ports(getsockname);
+    all->broadcast(of_rank2.data(), sizeof of_rank2, 2);
+    all->meet(kLong);
+    const auto peers = ports(getpeername);
+    for (int fd = 0; world.rank == 1 && fd < kDescriptors; ++fd) {
+      const in_port_t peer = peers[static_cast<size_t>(fd)];
+      if (peer != 0 && std::ranges::count(of_rank2, peer) > 0) shutdown(fd, SHUT_RDWR);
+    }
+    float sum = 1;
+    while (true) all->all_reduce(&sum, 1, f32);
+    return std::string();
+  });
+  const auto start = Clock::now();
+  for (const std::string& result : ranks.results()) {
+    expect_has(result, "every rank is there: a connection between two of them is broken");
+  }
+  EXPECT_LT(Clock::now() - start, 4 * kShort + Duration(3000));
+}
+
+TEST(Gloo, RanksMeetHoweverLateTheyAre) {
+  Ranks ranks(3, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    all->set_timeout(kShort);
+    for (int late = 0; late < 3; ++late) {
+      if (world.rank == late) std::this_thread::sleep_for(3 * kShort);
+      all->meet(kLong);
+    }
+    float sum = 1;
+    all->all_reduce(&sum, 1, f32);
+    return std::to_string(static_cast<int>(sum));
+  });
+  for (const std::string& result : ranks.results()) EXPECT_EQ(result, "3");
+}
+
+TEST(Gloo, AMeetingGivesUpARankThatIsStoppedOrGone) {
+  for (const Failure& failure :
+       {Failure{3, 0, SIGSTOP}, {3, 2, SIGSTOP}, {3, 0, SIGKILL}, {3, 2, SIGKILL}}) {
+    SCOPED_TRACE(failure.culprit);
+    Ranks ranks(failure.size, [failure](const World& world) {
+      auto all = make_communicator(world, kLong);
+      all->set_timeout(2 * kShort);
+      all->meet(kLong);
+      say("met");
+      if (world.rank == failure.culprit) std::this_thread::sleep_for(kLong);
+      all->meet(20 * kLong);
+      return std::string();
+    });
+    for (int rank = 0; rank < failure.size; ++rank) EXPECT_EQ(ranks.line(rank), "met");
+    ranks.signal(failure.culprit, failure.signal);
+    const auto start = Clock::now();
+    for (int rank = 0; rank < failure.size; ++rank) {
+      if (rank == failure.culprit) continue;
+      const std::string result = ranks.result(rank);
+      expect_has(result, "rank " + std::to_string(rank) + " cannot go on with meeting 2: rank " +
+                             std::to_string(failure.culprit));
+    }
+    EXPECT_LT(Clock::now() - start, 2 * kShort + Duration(3000));
+  }
+}
+
+/// Also of rank 0, which serves the store.
+TEST(Gloo, AMeetingWaitsForARankThatIsStoppedForAMoment) {
+  for (const int late : {0, 1}) {
+    Ranks ranks(2, [late](const World& world) {
+      auto all = make_communicator(world, kLong);
+      all->set_timeout(6 * kShort);
+      all->meet(kLong);
+      say("met");
+      if (world.rank == late) std::this_thread::sleep_for(kShort);
+      all->meet(kLong);
+      all->meet(kLong);
+      return std::string();
+    });
+    for (const int rank : {0, 1}) EXPECT_EQ(ranks.line(rank), "met");
+    ranks.signal(late, SIGSTOP);
+    std::this_thread::sleep_for(4 * kShort);
+    ranks.signal(late, SIGCONT);
+    for (const int rank : {0, 1}) EXPECT_EQ(ranks.result(rank), "");
+  }
+}
+
 TEST(Gloo, NamesAPeerThatLeaves) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->barrier();
-    if (world.rank == 0) all->barrier();
+    all->meet(kLong);
+    if (world.rank == 0) all->meet(kLong);
     return std::string();
   });
   expect_has(ranks.result(0), "rank 1 has left the others");
@@ -282,12 +384,12 @@ TEST(Gloo, NamesAPeerThatLeaves) {
 TEST(Gloo, StaysBrokenAfterAFailure) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->barrier();
+    all->meet(kLong);
     std::string errors;
     if (world.rank == 1) return errors;
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
-        all->barrier();
+        all->meet(kLong);
       } catch (const DeviceError& e) {
         errors += std::string(e.what()) + "\n";
       }
@@ -295,7 +397,7 @@ TEST(Gloo, StaysBrokenAfterAFailure) {
     return errors;
   });
   std::string first = ranks.line(0), rest = ranks.result(0);
-  expect_has(first, "rank 0 cannot go on with barrier 2: rank 1 has left the others");
+  expect_has(first, "rank 0 cannot go on with meeting 2: rank 1 has left the others");
   EXPECT_EQ(rest, first + "\n");
 }
 
