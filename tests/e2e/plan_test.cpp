@@ -81,5 +81,16 @@ INSTANTIATE_TEST_SUITE_P(Examples, PlanOfExample,
                                          Example{"mnist_cnn", 128, 96}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(PlanOfAlexNet, TrainsInAGibibyte) {
+  const std::filesystem::path path(FLUID_BINARY_DIR "/examples/alexnet_cifar10.fluid");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the examples are not built";
+  const auto program = Program::load(path).ir().clone();
+  const Options options{.mode = Mode::train, .batch = 64};
+  run_passes(*program, pipeline(options), options, CpuTarget(describe_host(2)));
+  const double mib = static_cast<double>(memory_plan(*program, options).total()) / (1 << 20);
+  EXPECT_LE(mib, 1000);
+  EXPECT_GE(mib, 653) << "less than its parameters and their optimizer's state";
+}
+
 }  // namespace
 }  // namespace fluid

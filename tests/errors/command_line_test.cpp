@@ -143,7 +143,7 @@ TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
          "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
 }
 
-TEST_F(CommandLine, IsRefusedForNoBatchAndNoGpuEverywhere) {
+TEST_F(CommandLine, IsRefusedForNoBatchAndNoPlaceEverywhere) {
   const std::string data = " --data synthetic-linear?n=50";
   for (const std::string& command :
        {"train line.fir" + data, "eval line.fir" + data, "predict line.fir" + data,
@@ -152,9 +152,9 @@ TEST_F(CommandLine, IsRefusedForNoBatchAndNoGpuEverywhere) {
     refuse(command + " --batch 0", "--batch: must be a positive integer, not 0; see fluidrun ");
     refuse(command + " --unknown", "'--unknown' is not expected");
     if (command.starts_with("summary")) continue;
-    refuse(command + " --place cuda:0", "place 'cuda:0': programs do not run on GPUs yet");
+    refuse(command + " --place cuda:x", "no place 'cuda:x'");
   }
-  refuse("run line.fir --input x=1x2xf32=1,2 --place cuda:0", "programs do not run on GPUs yet");
+  refuse("run line.fir --input x=1x2xf32=1,2 --place gpu:0", "no place 'gpu:0'");
 }
 
 TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {

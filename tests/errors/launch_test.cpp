@@ -9,7 +9,6 @@
 
 #include "executor/comm/wire.h"
 #include "ir/atomic_file.h"
-#include "ir/error.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid {
@@ -107,31 +106,6 @@ TEST_F(Launch, TorchrunStartsRanksToo) {
   EXPECT_EQ(result.code, 0);
   expect_has(result.output, "restart 1, rank 0 of 2 sees 0=0 1=1\n");
   expect_has(result.output, "restart 1, rank 1 of 2 sees 0=0 1=1\n");
-}
-
-/// A listening socket below a port that nobody listens at.
-comm::Socket below_a_free_port() {
-  while (true) {
-    comm::Socket socket = comm::listen_at("127.0.0.1", 0);
-    try {
-      comm::listen_at("127.0.0.1", comm::port_of(socket) + 1);
-      return socket;
-    } catch (const UserError&) {  // somebody does
-    }
-  }
-}
-
-/// The variables that torchrun sets, while its agent listens at the master's port.
-TEST_F(Launch, RanksMeetInTorchrunsEnvironment) {
-  const comm::Socket agent = below_a_free_port();
-  const std::string port = std::to_string(comm::port_of(agent));
-  const std::string variables =
-      "export MASTER_ADDR=localhost WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_PORT=" + port +
-      " TORCHELASTIC_RESTART_COUNT=3 TORCHELASTIC_USE_AGENT_STORE=True; ";
-  const Result result = run_command(variables + "RANK=1 LOCAL_RANK=1 " + kMeeting +
-                                    " & RANK=0 LOCAL_RANK=0 " + kMeeting + "; wait");
-  expect_has(result.output, "restart 3, rank 0 of 2 sees 0=0 1=1\n");
-  expect_has(result.output, "restart 3, rank 1 of 2 sees 0=0 1=1\n");
 }
 
 TEST_F(Launch, APortInUseIsSaidAtOnce) {

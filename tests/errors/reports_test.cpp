@@ -93,6 +93,33 @@ TEST_F(Reports, MixedPrecisionSaysWhatItDoesAndWhy) {
   }
 }
 
+TEST_F(Reports, MixedPrecisionFollowsTheListsOfTheCommandLine) {
+  // By op and by layer, whose name goes before that of an op.
+  const std::string lists = " --amp o1 --amp-f32 conv2d,matmul --amp-half fc0,softmax";
+  const Result report = run("summary mnist_fluid" + lists);
+  for (const std::string row :
+       {"\nconv2d                 conv0        f32            -  list: conv2d\n",
+        "\nconv2d                 conv1        f32            -  list: conv2d\n",
+        "\nmatmul                 fc0          bf16        20 B  list: fc0\n",
+        "\nadd                    fc0          bf16        20 B  list: fc0\n",
+        "\nsoftmax                             bf16        20 B  list: softmax\n"}) {
+    EXPECT_NE(report.output.find(row), std::string::npos) << row << report.output;
+  }
+  const auto trained = [&](const std::string& flags) {
+    const Result result =
+        run("train mnist_fluid --data digits?n=20 --batch 10 --save w.safetensors" + flags);
+    EXPECT_EQ(result.code, 0) << result.output;
+    return read_file(dir_.file("w.safetensors"));
+  };
+  const std::string off = trained(""), o1 = trained(" --amp o1");
+  const std::string layer = trained(" --amp o1 --amp-f32 conv0,conv1");
+  EXPECT_NE(o1, off);
+  EXPECT_EQ(trained(" --amp o1 --amp-f32 conv2d,matmul"), off) << "nothing is left to gain";
+  EXPECT_NE(layer, off);
+  EXPECT_NE(layer, o1);
+  EXPECT_EQ(trained(lists), layer) << "the same but for what training does not compute";
+}
+
 TEST_F(Reports, O2SaysWhetherItSaves) {
   const std::string plan = "plan line.fir --batch 10 --amp ";
   const std::string more = run(plan + "o2").output, o1 = run(plan + "o1").output;

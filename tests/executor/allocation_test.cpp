@@ -99,6 +99,18 @@ TEST(Allocation, RecordedStepsAllocateNothing) {
   EXPECT_EQ(exe.profile().steps.at(0).times.size(), 50U);
 }
 
+/// Steps that might be run again to find what overflows, and are not.
+TEST(Allocation, CheckedStepsAllocateNothing) {
+  const Program net = linear_regression_program();
+  Executor exe(net, cpu(), {.batch = 500, .amp = AmpOptions{.dtype = f16}, .check_finite = true});
+  const Batch batch = linear_batch(500);
+  exe.run(batch);
+  EXPECT_EQ(allocations_during([&] {
+              for (int i = 0; i < 60; ++i) exe.run(batch);
+            }),
+            0);
+}
+
 Program trained_by(Program net) {
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.001});
   return net;

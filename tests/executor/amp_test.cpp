@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "executor/amp_choice.h"
+#include "executor/cpu/cpu_device.h"
+#include "executor/device.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/no_amp.h"
@@ -24,19 +26,21 @@ struct Step {
   double loss = 0;
   std::map<std::string, std::vector<double>> gradients;  ///< by parameter
   int64_t transient = 0;                                 ///< bytes
+  std::string text;                                      ///< the final program
 };
 
 /// One step of SGD with rate 1: what it takes off a parameter is the gradient.
-Step step_with(std::optional<AmpOptions> amp) {
+Step step_with(std::optional<AmpOptions> amp, std::unique_ptr<Device> device = cpu_device({})) {
   Program net = mnist_fluid_program();
   const Value loss = net.ir().main().outputs[0].value;
   minimize(loss, SGD{.lr = 1});
-  Executor exe(net, cpu(), {.batch = kSamples, .seed = 3, .amp = amp});
+  Executor exe(net, std::move(device), {.batch = kSamples, .seed = 3, .amp = amp});
   std::map<std::string, Tensor> before;
   for (const std::string& name : exe.parameters()) before.emplace(name, exe.parameter(name));
   Step step;
   step.loss = exe.run(golden_images(0, kSamples))["loss"].item();
   step.transient = exe.memory().transient;
+  step.text = exe.text(Mode::train, kSamples);
   for (const auto& [name, old] : before) {
     const Tensor now = exe.parameter(name);
     for (int64_t i = 0; i < old.numel(); ++i) {
@@ -70,6 +74,34 @@ TEST(Amp, InBf16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = bf16}, 0
 
 /// Libraries compute in f32: what one kernel reads and writes is there in both.
 TEST(Amp, InF16GradientsAreThoseOfF32) { expect_close_to_f32({.dtype = f16}, 0.027, 0.95); }
+
+/// A step of a network in half, here and as a CPU runs it that has neither AVX nor instructions for
+/// halves: it has no library and converts. Both compute in f32, so that a value that is stored
+/// differs by one rounding at most, which is 2^-8 of it in bf16 and 2^-11 in f16.
+void expect_same_on_lesser_cpu(const AmpOptions& amp, double rounding) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "this CPU is no x86-64";
+#endif
+  TargetDescription lesser = describe_host(2);
+  lesser.vector_bits = 128;
+  lesser.bf16 = false;
+  const Step here = step_with(amp);
+  const Step there = step_with(amp, cpu_device({.threads = 2, .lesser = {{lesser, "x86-64-v2"}}}));
+  EXPECT_EQ(there.text.find("kernel = \""), std::string::npos) << "a library knows only this CPU";
+  EXPECT_NEAR(there.loss, here.loss, rounding * here.loss);
+  for (const auto& [name, gradient] : here.gradients) {
+    EXPECT_LE(distance(there.gradients.at(name), gradient), 2 * rounding) << name;
+  }
+}
+
+TEST(Amp, OnACpuWithoutInstructionsForBf16IsTheSame) {
+  expect_same_on_lesser_cpu({.dtype = bf16}, 0x1p-8);
+}
+
+/// With a loss scale that keeps gradients out of f16's subnormal numbers, which round by more.
+TEST(Amp, OnACpuWithoutInstructionsForF16IsTheSame) {
+  expect_same_on_lesser_cpu({.dtype = f16, .loss_scale = {.initial = 1024}}, 0x1p-11);
+}
 
 /// The program of a training step as it runs in f16, with the second of two layers in a scope.
 std::string step_text(bool no_amp) {
@@ -161,21 +193,21 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   const TempDir dir;
   const Program net = mnist_fluid_program();
   const ExecutorOptions asked{.batch = 2, .cache_dir = dir.path()};
-  EXPECT_FALSE(kept_amp_choice(net, asked));
+  EXPECT_FALSE(kept_amp_choice(net, cpu(), asked));
   const AmpChoice chosen = choose_amp(net, cpu(), asked);
-  const std::optional<AmpChoice> kept = kept_amp_choice(net, asked);
+  const std::optional<AmpChoice> kept = kept_amp_choice(net, cpu(), asked);
   ASSERT_TRUE(kept);
   EXPECT_TRUE(kept->kept);
   EXPECT_EQ(kept->precision, chosen.precision);
   EXPECT_EQ(kept->text(), chosen.text() + " (measured before)");
   ExecutorOptions other = asked;
   other.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o2};
-  EXPECT_TRUE(kept_amp_choice(net, other)) << "both levels are tried";
+  EXPECT_TRUE(kept_amp_choice(net, cpu(), other)) << "both levels are tried";
   other.amp->dtype = f16;
-  EXPECT_FALSE(kept_amp_choice(net, other));
+  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
   other = asked;
   other.batch = 3;
-  EXPECT_FALSE(kept_amp_choice(net, other));
+  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
 }
 
 TEST(Amp, APrecisionIsReadFromItsText) {

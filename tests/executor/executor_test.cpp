@@ -129,10 +129,35 @@ TEST(Executor, RefusesFeedsAndPlacesItCannotUse) {
   batch.columns[0].second = Tensor(f32, {2, 4});
   expect_user_error([&] { exe.run(batch); },
                     "feed 'x' is f32[2, 4] in a batch of 2; the program takes f32[?, 2]");
-  expect_user_error([&] { Executor(net, cuda(0)); }, "programs do not run on GPUs yet");
   Program empty("empty");
   expect_user_error([&] { Executor(empty, cpu()); },
                     "program 'empty' has no output: mark one with output()");
+}
+
+/// On the machine of a made-up library, as which the first to ask for GPUs finds it.
+TEST(Executor, SaysWhyThereIsNoGpuToRunOn) {
+  const std::string library = std::string(FLUID_BINARY_DIR) + "/gpu_libraries/no_driver.so";
+  setenv("FLUID_GPU_LIBRARY", library.c_str(), 1);
+  const Program net = forward_net();
+  EXPECT_EQ(error_of<DeviceError>([&] { Executor(net, cuda(1)); }),
+            "there is no cuda:1: no NVIDIA driver is installed, or this container sees none; the "
+            "place cpu needs no GPU");
+  EXPECT_EQ(place_named("auto"), cpu());
+  EXPECT_EQ(Executor(net, place_named("auto")).place(), cpu());
+  expect_user_error(
+      [&] { Executor(net, cuda(0), {.world = {.size = 2}}); },
+      "place 'cuda:0': several processes train together on the CPU only: name the place cpu");
+}
+
+TEST(Executor, KnowsPlacesByName) {
+  EXPECT_EQ(place_named("cpu"), cpu());
+  EXPECT_EQ(place_named("cuda"), cuda(0));
+  EXPECT_EQ(place_named("cuda:12"), cuda(12));
+  EXPECT_EQ(cuda(12).str(), "cuda:12");
+  for (const std::string wrong : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x",
+                                  "cuda:99999999999", "Cuda:0", "cpu:0"}) {
+    expect_user_error([&] { place_named(wrong); }, "no place '" + wrong + "'");
+  }
 }
 
 TEST(Executor, StartsFromTheSeedAlone) {

@@ -106,6 +106,26 @@ TEST(NonFinite, IsFoundBackwardInAMiddleLayer) {
   EXPECT_NE(text.find(" (backward): element "), std::string::npos) << text;
 }
 
+/// Where the loss is scaled, a step looks at the gradients anyway: it is the same program, in the
+/// same memory, whether somebody will ask or not, and nothing more is compiled. A step in f32 looks
+/// at its loss.
+TEST(NonFinite, CostsAStepThatIsAppliedNothing) {
+  const Program net = network([](Value v) { return v; });
+  for (const auto& [level, micro_batches] : {std::pair(AmpLevel::o1, 1), {AmpLevel::o2, 3}}) {
+    ExecutorOptions options{.batch = kSamples,
+                            .amp = AmpOptions{.dtype = f16, .level = level},
+                            .micro_batches = micro_batches};
+    const Executor plain(net, cpu(), options);
+    options.check_finite = true;
+    const Executor checked(net, cpu(), options);
+    EXPECT_EQ(checked.text(Mode::train, kSamples), plain.text(Mode::train, kSamples));
+    EXPECT_EQ(checked.memory().total, plain.memory().total);
+    EXPECT_EQ(checked.compile_report().kernels, plain.compile_report().kernels);
+  }
+  const Executor f32(net, cpu(), {.batch = kSamples, .check_finite = true});
+  EXPECT_NE(f32.text(Mode::train, kSamples).find("is_finite("), std::string::npos);
+}
+
 TEST(NonFinite, IsFoundWithinAKernelInF32) {
   int line = 0;
   const Program net = network([&](Value v) {
@@ -221,6 +241,34 @@ TEST(NonFinite, ASumOverRanksIsOfNoRank) {
   minimize(loss, SGD{.lr = 0.01});
   const ExecutorOptions options{.amp = kHalf, .buckets = {.dtype = f16}};
   expect_told(told(net, options, {30, 0.01F, 30}), "", 0, "");
+}
+
+/// The gradients of such a step are finite, so that it was applied; it is not once more.
+TEST(NonFinite, IsFoundInALossWhoseStepWasApplied) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, kWidth}, f32), y = net.data("y", {kBatch, 1}, f32);
+  const Value out = linear(x, {.units = 1, .bias = false, .weight_init = Init::constant(0.5)});
+  const Value distance = abs(out - y);
+  const int line = __LINE__ + 1;
+  const Value loss = mean(distance);
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.01});
+  Batch batch = batch_of(1);
+  Tensor far(f32, {kSamples, 1});
+  for (float& v : far.as<float>()) v = 3e38F;
+  batch.columns.emplace_back("y", far);
+  for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
+    AmpOptions amp = kHalf;
+    amp.level = level;
+    Executor exe(net, cpu(), {.batch = kSamples, .amp = amp, .check_finite = true});
+    const std::vector<std::byte> before = parameter_bytes(exe);
+    EXPECT_TRUE(std::isinf(exe.run(batch)["loss"].item()));
+    EXPECT_EQ(exe.parameter(kSkippedSteps).item(), 0);
+    EXPECT_NE(parameter_bytes(exe), before);
+    const std::vector<std::byte> after = parameter_bytes(exe);
+    expect_named(exe.first_nonfinite(batch), line, "");
+    EXPECT_EQ(parameter_bytes(exe), after);
+  }
 }
 
 TEST(NonFinite, IsFoundInWhatTheStepGets) {

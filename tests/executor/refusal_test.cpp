@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "executor/gpu/gpu_device.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ir/parse.h"
@@ -12,6 +13,7 @@
 #include "ops/table.h"
 #include "tests/support/errors.h"
 #include "tests/support/golden.h"
+#include "tests/support/host_gpu.h"
 #include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
@@ -150,15 +152,26 @@ TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
     k.as<int64_t>()[3] = last;
     return Batch{1, {{"k", k}}, 0};
   };
+  const auto expect_unchanged = [&](Executor& exe, const std::string& optimizer) {
+    exe.run(rows(2));
+    const auto before = state_bytes(exe, optimizer, {"update"});
+    expect_user_error(
+        [&] { exe.run(rows(3)); },
+        "softmax_cross_entropy: value 3 of feed 'k' is out of range [0, 3); the step");
+    EXPECT_EQ(state_bytes(exe, optimizer, {"update"}), before) << optimizer;
+    exe.run(rows(2));
+    EXPECT_NE(state_bytes(exe, optimizer, {"update"}), before) << optimizer;
+  };
+  testing::reset_host_gpu({});
   for (const std::string& optimizer : optimizers()) {
     for (const bool fuse : {true, false}) {
-      Executor exe(labelled_rows(optimizer), cpu(), {.batch = 1, .fuse = fuse});
-      exe.run(rows(2));
-      const auto before = state_bytes(exe, optimizer, {"update"});
-      expect_user_error(
-          [&] { exe.run(rows(3)); },
-          "softmax_cross_entropy: value 3 of feed 'k' is out of range [0, 3); the step");
-      EXPECT_EQ(state_bytes(exe, optimizer, {"update"}), before) << optimizer << ", fuse " << fuse;
+      SCOPED_TRACE(fuse ? "fused" : "not fused");
+      const Program net = labelled_rows(optimizer);
+      const ExecutorOptions options{.batch = 1, .fuse = fuse};
+      Executor here(net, cpu(), options);
+      expect_unchanged(here, optimizer);
+      Executor there(net, gpu_device(testing::host_gpu_table(), {}), options);
+      expect_unchanged(there, optimizer);
     }
   }
 }

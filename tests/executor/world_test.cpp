@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/optimizers.h"
 #include "tests/support/errors.h"
+#include "tests/support/training.h"
 
 namespace fluid {
 namespace {
@@ -73,6 +75,25 @@ TEST(World, LeavesThePortToTorchrunsAgent) {
 TEST(World, NeedsNoMasterAlone) {
   World world = World::from({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   EXPECT_EQ(world.size, 1);
+}
+
+/// Nor does it cost anything, whatever is asked of the exchanges that several would make.
+TEST(World, OfOneRunsTheProgramOfNone) {
+  Program net = stateful_program();
+  minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01}, {.clip = {.global_norm = 0.5}});
+  for (const int64_t slices : {1, 3}) {
+    const ExecutorOptions none{
+        .batch = 8, .amp = AmpOptions{.dtype = f16}, .micro_batches = slices};
+    ExecutorOptions one = none;
+    one.world =
+        World::from(with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "1"}}));
+    one.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
+    one.zero = 1;
+    one.sync_bn = true;
+    const Executor a(net, cpu(), none), b(net, cpu(), one);
+    EXPECT_EQ(b.text(Mode::train, 8), a.text(Mode::train, 8));
+    EXPECT_EQ(b.memory().total, a.memory().total);
+  }
 }
 
 TEST(World, FollowsSlurm) {

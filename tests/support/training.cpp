@@ -1,9 +1,13 @@
 #include "tests/support/training.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <regex>
 
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "ops/operators.h"
 #include "tests/support/data_folder.h"
 #include "tests/support/golden.h"
 
@@ -42,15 +46,33 @@ Program mnist_fluid_program() {
   return net;
 }
 
-Program mnist_cnn_program() {
+Program mnist_cnn_program(double dropout) {
   Program net("mnist_cnn");
   const Value image = net.data("image", {kBatch, 1, 28, 28}, f32, {.scale = 1 / 255.f});
   const Value label = net.data("label", {kBatch}, i64);
   Value h = max_pool2d(conv2d(image, {.filters = 32, .kernel = 3}), {.kernel = 2, .stride = 2});
   h = max_pool2d(conv2d(h, {.filters = 64, .kernel = 5}), {.kernel = 2, .stride = 2});
+  if (dropout > 0) h = dropout2d(h, {.p = dropout});
   h = flatten(adaptive_max_pool2d(h, {.output = 1}));
   add_outputs(net, linear(linear(h, {.units = 32, .act = Act::relu}), {.units = 10}), label);
   return net;
+}
+
+Program stateful_program() {
+  Program net("stateful");
+  const Value x = net.data("x", {kBatch, 6}, f32);
+  const Value y = dropout(batch_norm(linear(x, {.units = 4})), {.p = 0.25});
+  net.output("loss", mean(square(linear(y, {.units = 1}))));
+  return net;
+}
+
+Batch stateful_batch(int64_t n, bool overflows) {
+  Tensor x(f32, {n, 6});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.as<float>()[static_cast<size_t>(i)] = static_cast<float>(std::sin(3.0 * double(i)));
+  }
+  if (overflows) x.as<float>()[5] = 1e6F;
+  return {n, {{"x", x}}, 0};
 }
 
 Batch digit_batch(int64_t n) {
@@ -123,6 +145,32 @@ std::vector<std::byte> parameter_bytes(Executor& exe) {
     bytes.insert(bytes.end(), data, data + t.bytes());
   }
   return bytes;
+}
+
+namespace {
+
+/// The bytes of every variable that a training step of `batch` samples reads or writes, by name.
+std::map<std::string, std::string> variable_bytes(Executor& exe, int64_t batch) {
+  const std::string text = exe.text(Mode::train, batch);
+  const std::regex source("(param|state|store) \"([^\"]+)\"");
+  std::map<std::string, std::string> all;
+  for (std::sregex_iterator it(text.begin(), text.end(), source), end; it != end; ++it) {
+    const Tensor t = exe.parameter((*it)[2].str());
+    all[(*it)[2]].assign(static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes()));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::set<std::string> changed_by_step(Executor& exe, const Batch& batch) {
+  const auto before = variable_bytes(exe, batch.size);
+  exe.run(batch);
+  std::set<std::string> changed;
+  for (const auto& [name, bytes] : variable_bytes(exe, batch.size)) {
+    if (bytes != before.at(name)) changed.insert(name);
+  }
+  return changed;
 }
 
 }  // namespace fluid

@@ -1,0 +1,42 @@
+#pragma once
+
+// What tests of `fluidrun train` in several processes share.
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+
+class ParallelTest : public FluidrunTest {
+ protected:
+  /// 103 samples: the last batch of an epoch is smaller, and the ranks' shares of it uneven.
+  static std::string train(const std::string& flags, const std::string& program = "line.fir") {
+    return "train " + program + " --data synthetic-linear?limit=103 " + flags;
+  }
+  static std::string launch(int ranks, const std::string& flags,
+                            const std::string& program = "line.fir") {
+    return "launch --nproc " + std::to_string(ranks) + " -- " + train(flags, program);
+  }
+
+  std::vector<double> losses(const std::string& log) const {
+    std::vector<double> all;
+    std::ifstream file(dir_.file(log));
+    for (std::string line; std::getline(file, line);) {
+      all.push_back(nlohmann::json::parse(line)["loss"]);
+    }
+    return all;
+  }
+  /// Expects that the losses of runs in f64 are equal but for the order of sums.
+  void expect_losses(const std::string& log, const std::string& expected_log) const {
+    const std::vector<double> expected = losses(expected_log), seen = losses(log);
+    ASSERT_FALSE(expected.empty());
+    ASSERT_EQ(seen.size(), expected.size());
+    for (size_t i = 0; i < seen.size(); ++i) {
+      EXPECT_NEAR(seen[i], expected[i], 1e-9 * expected[i]) << log << " " << i;
+    }
+  }
+};
+
+}  // namespace fluid

@@ -1,0 +1,144 @@
+#include "tests/support/parallel_training.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "frontend/layers.h"
+#include "ops/operators.h"
+#include "tests/support/processes.h"
+
+namespace fluid::testing {
+namespace {
+
+/// A classifier of `h`, its outputs and how it is trained.
+void classify(Program& net, Value h, const StepRules& rules) {
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value scores = linear(h, {.units = 3});
+  const Value loss = mean(softmax_cross_entropy(scores, label));
+  net.output("loss", loss);
+  net.output("accuracy", accuracy(scores, label));
+  net.output("scores", scores);
+  minimize(loss, Adam{.lr = 0.01}, rules);
+}
+
+}  // namespace
+
+Program parallel_program(const StepRules& rules) {
+  Program net("parallel");
+  const Value x = net.data("x", {kBatch, 6}, f32);
+  const Value h = conv2d(reshape(x, {kBatch, 1, 2, 3}),
+                         {.filters = 2, .kernel = 3, .padding = 1, .act = Act::tanh});
+  classify(net, dropout(linear(flatten(h), {.units = 8, .act = Act::tanh}), {.p = 0.25}), rules);
+  return net;
+}
+
+Program normalising_program(double offset, const StepRules& rules, double p) {
+  Program net("normalising");
+  const Value x = net.data("x", {kBatch, 6}, f32);
+  Value h = reshape(batch_norm(x), {kBatch, 2, 3});
+  h = batch_norm(h + scalar_like(h, offset), {.act = Act::tanh});
+  h = batch_norm(linear(reshape(h, {kBatch, 6}), {.units = 8, .act = Act::tanh}));
+  classify(net, p == 0 ? h : dropout(h, {.p = p}), rules);
+  return net;
+}
+
+Dataset parallel_samples(int64_t count) {
+  Tensor x(f32, {count, 6}), label(i64, {count});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.as<float>()[static_cast<size_t>(i)] = static_cast<float>(std::sin(3.0 * double(i)));
+  }
+  for (int64_t i = 0; i < count; ++i) label.as<int64_t>()[static_cast<size_t>(i)] = i % 3;
+  return {{{"x", x}, {"label", label}}};
+}
+
+std::string text_of(const Seen& seen) {
+  std::string text(sizeof(size_t), 0);
+  const size_t count = seen.figures.size();
+  std::memcpy(text.data(), &count, sizeof count);
+  for (const auto* part : {&seen.figures, &seen.parameters}) {
+    text.append(reinterpret_cast<const char*>(part->data()), part->size() * sizeof(double));
+  }
+  return text;
+}
+
+Seen seen_in(const std::string& text) {
+  size_t count = 0;
+  if (text.size() < sizeof count) return {};
+  std::memcpy(&count, text.data(), sizeof count);
+  std::vector<double> all((text.size() - sizeof count) / sizeof(double));
+  std::memcpy(all.data(), text.data() + sizeof count, all.size() * sizeof(double));
+  if (count > all.size()) {
+    ADD_FAILURE() << text.substr(0, 300);
+    return {};
+  }
+  const auto middle = all.begin() + static_cast<ptrdiff_t>(count);
+  return {{all.begin(), middle}, {middle, all.end()}};
+}
+
+Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples) {
+  const World& world = options.world;
+  Reader reader(
+      parallel_samples(samples),
+      {.batch = kWhole / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
+  options.threads = 1;
+  options.seed = 7 + static_cast<uint64_t>(world.rank);  // rank 0's counts
+  Executor exe(net, cpu(), options);
+  exe.prepare({.train = reader.batch_sizes()});
+  Seen seen;
+  for (int64_t step = 0; step < steps;) {
+    for (const Batch& batch : reader) {
+      const Outputs outputs = exe.run(batch);
+      seen.figures.push_back(outputs["loss"].item());
+      seen.figures.push_back(outputs.find("accuracy").sum);
+      seen.figures.push_back(outputs.find("accuracy").weight);
+      EXPECT_EQ(outputs.has("scores"), batch.size > 0);
+      if (++step == steps) break;
+    }
+  }
+  for (const std::string& name : exe.parameters()) {
+    const Tensor t = exe.parameter(name);
+    for (int64_t i = 0; i < t.numel(); ++i) seen.parameters.push_back(t.at(i));
+  }
+  if (const auto scaling = exe.loss_scaling()) {
+    seen.parameters.push_back(scaling->scale);
+    seen.parameters.push_back(static_cast<double>(scaling->skipped));
+  }
+  return seen;
+}
+
+Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
+                int64_t samples) {
+  const std::vector<std::string> results = Ranks(size, [&](const World& world) {
+                                             ExecutorOptions mine = options;
+                                             mine.world = world;
+                                             return text_of(trained(net, mine, steps, samples));
+                                           }).results();
+  for (const std::string& result : results) EXPECT_TRUE(result == results[0]) << result;
+  return seen_in(results[0]);
+}
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double relative) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_NEAR(a[i], b[i], relative * std::abs(b[i])) << i;
+  }
+}
+
+Batch share_of_batch(const World& world) {
+  const int64_t count = kWhole / world.size, first = world.rank * count;
+  Batch batch{.size = count, .columns = {}, .first = first, .whole = kWhole};
+  for (const auto& [name, column] : parallel_samples().columns) {
+    const int64_t bytes = column.bytes() / kSamples;
+    std::vector<int64_t> shape = column.shape();
+    shape[0] = count;
+    Tensor part(column.dtype(), shape);
+    std::memcpy(part.data(), static_cast<const std::byte*>(column.data()) + first * bytes,
+                static_cast<size_t>(count * bytes));
+    batch.columns.emplace_back(name, part);
+  }
+  return batch;
+}
+
+}  // namespace fluid::testing

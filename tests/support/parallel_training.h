@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "executor/executor.h"
+#include "frontend/optimizers.h"
+#include "frontend/readers/reader.h"
+
+namespace fluid::testing {
+
+constexpr int64_t kWhole = 12;    ///< samples of a step, over all ranks
+constexpr int64_t kSamples = 26;  ///< an epoch's: two steps, and one too small for three ranks
+constexpr int64_t kUneven = 29;   ///< two steps, and one that no number of ranks shares evenly
+
+/// With a convolution, dropout, a metric and an output of a row a sample; without batch statistics.
+Program parallel_program(const StepRules& rules = {});
+
+/// With normalisations, the first of data alone, the next of what is around `offset`; and dropout,
+/// which drops `p` of what it is given.
+Program normalising_program(double offset, const StepRules& rules = {}, double p = 0);
+
+/// `count` samples for both programs.
+Dataset parallel_samples(int64_t count = kSamples);
+
+/// A rank's part of the first kWhole samples.
+Batch share_of_batch(const World& world);
+
+/// What a rank saw.
+struct Seen {
+  std::vector<double> figures;     ///< of each step its loss, its accuracy's sum and its weight
+  std::vector<double> parameters;  ///< and running statistics; with f16 the loss scale and skips
+  bool operator==(const Seen&) const = default;
+};
+
+/// As processes send it to each other, and back.
+std::string text_of(const Seen& seen);
+Seen seen_in(const std::string& text);
+
+/// `steps` steps of `net` on this rank's share of each; an epoch has `samples`.
+Seen trained(const Program& net, ExecutorOptions options, int64_t steps,
+             int64_t samples = kSamples);
+
+/// What `size` ranks see, which must be the same.
+Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
+                int64_t samples = kSamples);
+
+/// Each number of `a` is within `relative` times the number of `b`.
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double relative);
+
+}  // namespace fluid::testing
