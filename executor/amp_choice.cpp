@@ -12,9 +12,9 @@
 #include "codegen/compiler.h"
 #include "codegen/object_cache.h"
 #include "executor/bytes_text.h"
-#include "executor/cpu/cpu_target.h"
 #include "executor/cpu/library.h"
 #include "executor/executor.h"
+#include "executor/place_machine.h"
 #include "executor/trial_steps.h"
 #include "ir/print.h"
 #include "passes/rewrite.h"
@@ -69,7 +69,7 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
 }
 
 /// All that the figures depend on.
-std::string key_of(const Program& program, const ExecutorOptions& o) {
+std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = without_lines(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.amp.value_or(AmpOptions());
@@ -77,7 +77,7 @@ std::string key_of(const Program& program, const ExecutorOptions& o) {
                    "amp {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
                    o.memory_limit, fluid::name_of(amp.dtype), fmt::join(amp.in_f32, ","),
                    fmt::join(amp.in_half, ","), o.libraries, o.fuse, emit::code_version(),
-                   library_version(), to_json(describe_host(o.threads)), ir::print(*recorded)));
+                   library_version(), machine_text(place, o.threads), ir::print(*recorded)));
 }
 
 ObjectCache cache_of(const ExecutorOptions& options) {
@@ -112,8 +112,9 @@ std::string AmpChoice::text() const {
 
 Precision best_of(const StepCosts& costs) { return Elimination(costs).small.front(); }
 
-std::optional<AmpChoice> kept_amp_choice(const Program& program, const ExecutorOptions& options) {
-  const auto text = cache_of(options).find(key_of(program, options));
+std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
+                                         const ExecutorOptions& options) {
+  const auto text = cache_of(options).find(key_of(program, place, options));
   if (!text) return std::nullopt;
   const auto record = nlohmann::json::parse(*text);
   AmpChoice choice{.dtype = options.amp.value_or(AmpOptions()).dtype, .kept = true};
@@ -126,7 +127,7 @@ std::optional<AmpChoice> kept_amp_choice(const Program& program, const ExecutorO
 }
 
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& given) {
-  if (const auto kept = kept_amp_choice(program, given)) return *kept;
+  if (const auto kept = kept_amp_choice(program, place, given)) return *kept;
   ExecutorOptions options = given;
   options.choose_amp = options.verify_plan = options.check_finite = false;
   options.world = {};
@@ -146,7 +147,7 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   }
   choice.precision = best_of(choice.costs);
   if (fit == choice.costs.size()) {
-    cache_of(given).put(key_of(program, given), record_of(choice));
+    cache_of(given).put(key_of(program, place, given), record_of(choice));
   }
   return choice;
 }

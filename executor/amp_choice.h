@@ -42,12 +42,13 @@ Precision best_of(const StepCosts& costs);
 
 /// Times steps of `options.batch` samples in f32 and in `options.amp`, at either level, on
 /// executors and data of their own, or takes what such a measurement came to: it is kept in
-/// `options.cache_dir`, for this program, these options, this CPU and these libraries. Throws what
-/// an Executor throws when no precision fits.
+/// `options.cache_dir`, for this program, these options, this place and these libraries. Throws
+/// what an Executor throws when no precision fits.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
 
 /// What choose_amp() has come to before; nothing when it would measure.
-std::optional<AmpChoice> kept_amp_choice(const Program& program, const ExecutorOptions& options);
+std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
+                                         const ExecutorOptions& options);
 
 /// The mixed precision of a choice, in all else as `tried`.
 std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried);

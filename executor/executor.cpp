@@ -9,6 +9,9 @@
 
 #include "executor/comm/agree.h"
 #include "executor/cpu/cpu_device.h"
+#include "executor/cpu/parallel.h"
+#include "executor/gpu/backend.h"
+#include "executor/gpu/gpu_device.h"
 #include "executor/session.h"
 #include "executor/session_options.h"
 #include "frontend/files/safetensors.h"
@@ -25,8 +28,11 @@ namespace {
 
 std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator) {
-  if (place.kind != Place::Kind::cpu) {
-    throw UserError("place '" + place.str() + "': programs do not run on GPUs yet");
+  if (place.kind == Place::Kind::cuda) {
+    const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
+    return gpu_device(table, {.device = place.index,
+                              .host_threads = thread_count(options.threads),
+                              .cache_dir = options.cache_dir});
   }
   return cpu_device(
       {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
@@ -86,7 +92,10 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
     if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
     choice = choose_amp(program, place, options);
   }
-  if (communicator != nullptr) communicator->broadcast(&choice, sizeof choice, 0);
+  if (communicator != nullptr) {
+    communicator->meet(options.first_timeout);
+    communicator->broadcast(&choice, sizeof choice, 0);
+  }
   return choice;
 }
 
@@ -119,7 +128,8 @@ class Executor::Impl {
   /// On `device`, or where there is none on that of `place`.
   Impl(const Program& program, Place place, ExecutorOptions options,
        std::unique_ptr<Device> device = nullptr)
-      : communicator_(communicator_of(options)),
+      : place_(place),
+        communicator_(communicator_of(place, options)),
         amp_choice_(chosen_amp(program, place, options, communicator_.get())),
         options_(with_choice(std::move(options), amp_choice_)),
         trains_(find_directive(program.ir().main()) != nullptr),
@@ -128,7 +138,7 @@ class Executor::Impl {
         known_feeds_(feed_names(program.ir())),
         session_(program.ir().clone(),
                  device ? std::move(device) : device_of(place, options_, communicator_.get()),
-                 session_options(options_)) {
+                 session_options(options_, place)) {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
@@ -176,7 +186,8 @@ class Executor::Impl {
     check(step != nullptr, "first_nonfinite() without a step before it");
     const std::string here = session_.first_nonfinite(*step, batch);
     if (!communicator_) return here;
-    return waiting_long([&] { return first_said(*communicator_, options_.world, here); });
+    meet();
+    return first_said(*communicator_, options_.world, here);
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
@@ -197,12 +208,14 @@ class Executor::Impl {
          std::string(options_.buckets.dtype ? fluid::name_of(*options_.buckets.dtype)
                                             : "recorded")}};
     if (options_.sync_bn) all["sync-bn"] = "on";
+    if (place_.kind == Place::Kind::cuda) all["place"] = "cuda";
     const ir::Op* train = find_directive(session_.recorded().main());
     if (train == nullptr) return all;
     for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
     return all;
   }
 
+  Place place() const { return place_; }
   const std::optional<AmpOptions>& amp() const { return options_.amp; }
   const std::optional<AmpChoice>& amp_choice() const { return amp_choice_; }
   bool trains() const { return trains_; }
@@ -218,11 +231,13 @@ class Executor::Impl {
     for (const auto& op : session_.recorded().main().ops) {
       if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
     }
+    meet_before_start();
     send(written);
   }
 
   std::string share(const std::string& text) {
     if (!communicator_) return text;
+    meet_before_start();
     auto bytes = static_cast<int64_t>(text.size());
     communicator_->broadcast(&bytes, sizeof bytes, 0);
     std::string shared = text;
@@ -240,17 +255,10 @@ class Executor::Impl {
       failure = e.what();
       thrown = std::current_exception();
     }
-    failure = waiting_long([&] { return share(failure); });
+    if (started_) meet();
+    failure = share(failure);
     if (thrown) std::rethrow_exception(thrown);
     if (!failure.empty()) throw UserError("rank 0: " + failure);
-  }
-
-  /// Does `work` together with ranks that may be as late as in the first step.
-  std::string waiting_long(const std::function<std::string()>& work) {
-    if (communicator_) communicator_->set_timeout(options_.first_timeout);
-    std::string result = work();
-    if (communicator_ && started_) communicator_->set_timeout(options_.comm_timeout);
-    return result;
   }
 
   /// A variable's value; of one that the processes share, all of it, on rank 0 alone: then a call
@@ -281,12 +289,14 @@ class Executor::Impl {
   }
 
   void agree(const std::string& what, const std::string& value) {
-    if (communicator_)
-      fluid::agree(*communicator_, options_.world, what, XXH3_64bits(value.data(), value.size()));
+    if (!communicator_) return;
+    meet_before_start();
+    fluid::agree(*communicator_, options_.world, what, XXH3_64bits(value.data(), value.size()));
   }
 
   void add_up(std::span<double> figures) {
     if (!communicator_) return;
+    meet_before_start();
     communicator_->all_reduce(figures.data(), static_cast<int64_t>(figures.size()), f64);
   }
 
@@ -319,17 +329,30 @@ class Executor::Impl {
  private:
   static std::set<std::string> no_feeds() { return {}; }
 
-  static std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
+  static std::unique_ptr<Communicator> communicator_of(Place place,
+                                                       const ExecutorOptions& options) {
+    check_place(place, options);
     if (options.world.size == 1) return nullptr;
     check_shared_statistics(options);
-    return make_communicator(options.world, options.first_timeout);
+    auto communicator = make_communicator(options.world, options.first_timeout);
+    communicator->set_timeout(options.comm_timeout);
+    return communicator;
   }
 
-  /// The ranks may come to their first step at quite different times.
+  /// Waits for ranks that come at quite different times, as where one has worked for all.
+  void meet() {
+    if (communicator_) communicator_->meet(options_.first_timeout);
+  }
+  /// As they do before the first step, which they compile.
+  void meet_before_start() {
+    if (!started_) meet();
+  }
+
   void start() {
     if (options_.zero > 0 && !session_.has_step_for(Mode::train)) {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
+    meet();
     started_ = true;
     agree("program", ir::print(session_.recorded()));
     std::string options;
@@ -341,7 +364,6 @@ class Executor::Impl {
           fmt::format("{}buckets {} {}, check_finite {}, zero {}", options, b.first_bytes, b.bytes,
                       options_.check_finite, options_.zero));
     send(session().initialised());
-    communicator_->set_timeout(options_.comm_timeout);
   }
 
   /// Rank 0's, of variables that every rank names in this order.
@@ -410,6 +432,7 @@ class Executor::Impl {
         name_of(mode), batch.size, verb, batch.size);
   }
 
+  Place place_;                                 ///< cpu() too for a device of the caller's own
   std::unique_ptr<Communicator> communicator_;  ///< null: this process is alone
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
@@ -519,6 +542,8 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
   Session& session = impl_->session();
   session.assign(session.variables().named(name), value);
 }
+
+Place Executor::place() const { return impl_->place(); }
 
 const std::optional<AmpOptions>& Executor::amp() const { return impl_->amp(); }
 const std::optional<AmpChoice>& Executor::amp_choice() const { return impl_->amp_choice(); }

@@ -44,16 +44,19 @@ struct ExecutorOptions {
   /// all of them, and gives the losses and metrics of the whole batch. Parameters start as rank
   /// 0's.
   World world = {};
-  std::chrono::milliseconds comm_timeout{60'000};    ///< after it a rank that is late is given up
-  std::chrono::milliseconds first_timeout{300'000};  ///< in the first step: others still compile
-  Buckets buckets = {};                              ///< of gradients on their way
+  std::chrono::milliseconds comm_timeout{60'000};  ///< after it a rank that is late is given up
+  /// The same where ranks come at different times, in the first step, as others still compile, and
+  /// where one saves for all. One that is stopped is given up after comm_timeout there too.
+  std::chrono::milliseconds first_timeout{300'000};
+  Buckets buckets = {};  ///< of gradients on their way
   bool sync_bn = false;  ///< batch_norm takes the statistics of the samples of all ranks
   /// 1: each process keeps and updates its part of the optimizer's state alone, then gives the
   /// others the parameters (ZeRO-1). parameter("fc0.w.m") is that part then, a vector, and
   /// snapshot() a call of all ranks.
   int zero = 0;
   bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
-  /// For first_nonfinite(): a step whose loss is not finite is not applied.
+  /// For first_nonfinite(): a step whose loss is not finite is not applied. Where the loss is
+  /// scaled the gradients alone decide, as without, and they may be finite all the same.
   bool check_finite = false;
   bool fuse = true;
   bool libraries = true;       ///< let library kernels take the ops they are better at
@@ -164,12 +167,15 @@ class Executor {
   std::string restore(const Snapshot& from, const std::string& where = "snapshot");
 
   /// With check_finite, after a step that was skipped or whose loss is not finite: runs it again on
-  /// its batch, as nothing that it reads has changed, and looks at every result. Says which op gave
-  /// the first that is not finite, with its place in the user's source; "" when all are. Changes
-  /// nothing. The step's outputs stay valid. A call of all ranks, each of which looks at its own
-  /// part: they get what the lowest rank found, "rank 1: ...", and "" where only a sum over ranks
-  /// is not finite.
+  /// its batch, from what it left where it was applied all the same, and looks at every result.
+  /// Says which op gave the first that is not finite, with its place in the user's source; "" when
+  /// all are. Changes nothing. The step's outputs stay valid. A call of all ranks, each of which
+  /// looks at its own part: they get what the lowest rank found, "rank 1: ...", and "" where only a
+  /// sum over ranks is not finite.
   std::string first_nonfinite(const Batch& batch);
+
+  /// Where it runs; cpu() also for a device of the caller's own.
+  Place place() const;
 
   /// The mixed precision that it runs in, and how it was chosen, with choose_amp.
   const std::optional<AmpOptions>& amp() const;

@@ -23,7 +23,7 @@ class Accumulation {
       : graph_(graph),
         recipe_(recipe),
         slice_(options.slice),
-        check_finite_(options.check_finite) {}
+        adds_loss_(decides_by_loss(options)) {}
 
   void run() {
     if (slice_ == Slice::empty) {
@@ -38,7 +38,7 @@ class Accumulation {
     lay_out();
     divert_recorded_states();
     add_gradients();
-    if (check_finite_) add_loss();
+    if (adds_loss_) add_loss();
     replace_summands(graph_,
                      [&](const std::string& name, Value v) { return added(name + ".part", v); });
     if (slice_ == Slice::last) return;
@@ -58,7 +58,7 @@ class Accumulation {
       const Value gradient = recipe_.gradient(i);
       place(recipe_.parameters()[i] + ".grad", bucket_bytes(gradient.type()));
     }
-    if (check_finite_) place("train.part", recipe_.directive().operands.at(0));
+    if (adds_loss_) place("train.part", recipe_.directive().operands.at(0));
     for (const auto& [name, value] : summands(graph_)) place(name + ".part", value);
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) place(op->symbol + ".part", op->operands.at(0));
@@ -146,7 +146,7 @@ class Accumulation {
   ir::Graph& graph_;
   const Recipe& recipe_;
   Slice slice_;
-  bool check_finite_;
+  bool adds_loss_;
   std::map<std::string, Value> diverted_;  ///< by recorded state; its part, where it is read
   std::vector<std::pair<std::string, Value>> kept_;
   std::map<std::string, int64_t> offsets_;  ///< of what is carried, by name

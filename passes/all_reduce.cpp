@@ -93,7 +93,8 @@ class Reduction {
     Values parts;
     for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
     Value& loss = recipe_.directive().operands.at(0);
-    if (options_.check_finite) parts.push_back(loss);  // whether it is finite decides for all ranks
+    const bool decides = decides_by_loss(options_);  // for all ranks
+    if (decides) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {
       ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
@@ -103,7 +104,7 @@ class Reduction {
     size_t i = 0;
     replace_summands(graph_,
                      [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
-    if (options_.check_finite) loss = sums.back();
+    if (decides) loss = sums.back();
   }
 
   ir::Graph& graph_;

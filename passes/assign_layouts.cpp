@@ -2,15 +2,12 @@
 
 #include "ops/functions.h"
 #include "ops/table.h"
+#include "passes/layouts.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
-
-/// The one layout besides plain: channels innermost. Libraries take it without reordering and
-/// without padding channels to whole vectors; generated code runs its lanes along channels.
-Layout channels_last() { return {.order = {0, 2, 3, 1}, .blocks = {}}; }
 
 constexpr double kStrided = 2;  // a copy between layouts against one in order
 

@@ -9,9 +9,8 @@ namespace {
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || !options.check_finite) return false;
+  if (directive == nullptr || !decides_by_loss(options)) return false;
   const Recipe recipe(*directive);
-  if (recipe.applies()) return false;
   ir::RecordAs as(graph, recipe.recording());
   recipe.set_applies(is_finite(directive->operands.at(0)));
   move_last(graph, directive);

@@ -86,7 +86,7 @@ struct Options {
   std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
   bool libraries = true;      ///< let library kernels claim ops
-  bool check_finite = false;  ///< --check-finite: a step whose loss is not finite is not applied
+  bool check_finite = false;  ///< --check-finite: see decides_by_loss()
   bool guard_plan = false;    ///< --verify-plan: guards between ranges, dead ranges poisoned
 };
 

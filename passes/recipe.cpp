@@ -16,6 +16,10 @@ constexpr const char* kWaits = "waits";
 
 }  // namespace
 
+bool decides_by_loss(const Options& options) {
+  return options.check_finite && !(options.amp && options.amp->scales_loss());
+}
+
 const std::vector<std::string>& Recipe::parameters() const {
   return directive_.attrs.get<std::vector<std::string>>("parameters");
 }

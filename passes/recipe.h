@@ -6,6 +6,7 @@
 
 #include "ir/graph.h"
 #include "passes/bucket.h"
+#include "passes/options.h"
 
 namespace fluid {
 
@@ -15,6 +16,9 @@ inline constexpr std::string_view kLearningRate = "lr";
 /// A state, f64[], set before a step with Options::weighted: the samples of this part over those of
 /// the whole batch.
 inline constexpr std::string_view kPartWeight = "part.weight";
+
+/// Whether guard_loss decides over a step by its loss: where the loss is scaled, the gradients do.
+bool decides_by_loss(const Options& options);
 
 /// What the passes between the backward graph and the optimizer hand on in the operands of the
 /// `train` directive: train(loss, seed, gradient of each of `parameters`..., applies if

@@ -14,8 +14,10 @@ class CpuDevice : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
         trial_(options.trial),
-        target_(describe_host(threads_)),
-        compiler_({.cache_dir = options.cache_dir, .threads = threads_}) {
+        target_(options.lesser ? options.lesser->description : describe_host(threads_)),
+        compiler_({.cache_dir = options.cache_dir,
+                   .threads = threads_,
+                   .cpu = options.lesser ? options.lesser->name : ""}) {
     if (options.communicator != nullptr) exchanges_.emplace(*options.communicator);
   }
 

@@ -24,11 +24,6 @@ constexpr Kind kKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
                            {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
                            {"onednn.matmul", plan_matmul, 1}};
 
-const Kind* kind_named(std::string_view kernel) {
-  const Kind* kind = std::ranges::find(kKinds, kernel, &Kind::kernel);
-  return kind != std::end(kKinds) ? kind : nullptr;
-}
-
 /// oneDNN computes with extents in 32 bits and dies of larger ones.
 bool fits_onednn(const Type& type) {
   return std::ranges::all_of(
@@ -268,17 +263,14 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
                                  const OnednnRates& rates) {
   std::vector<Claim> claims;
-  for (const LibraryKernel& kernel : *def_of(op).kernels) {
-    const Kind* kind = kernel.place == On::cpu ? kind_named(kernel.name) : nullptr;
-    if (kind != nullptr) add_claims(op, epilogue, rates, *kind, claims);
-  }
+  for (const Kind* kind : kinds_for(kKinds, op)) add_claims(op, epilogue, rates, *kind, claims);
   std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
   return claims;
 }
 
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
                              int64_t batch) {
-  const Kind* kind = kind_named(kernel);
+  const Kind* kind = kind_named(kKinds, kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);

@@ -8,7 +8,7 @@
 #include "executor/cpu/parallel.h"
 #include "executor/cpu/winograd_tiles.h"
 #include "ops/nn/window.h"
-#include "ops/table.h"
+#include "passes/layouts.h"
 #include "passes/memory_plan.h"
 
 namespace fluid {
@@ -28,16 +28,6 @@ constexpr Kind kKinds[] = {{"winograd.conv2d", Gives::result, false},
                            {"winograd.conv2d_across", Gives::result},
                            {"winograd.conv2d_grad_input", Gives::input_gradient},
                            {"winograd.conv2d_grad_filter", Gives::filter_gradient}};
-
-const Kind* kind_named(std::string_view kernel) {
-  const Kind* kind = std::ranges::find(kKinds, kernel, &Kind::kernel);
-  return kind != std::end(kKinds) ? kind : nullptr;
-}
-
-const Layout& channels_last() {
-  static const Layout layout{.order = {0, 2, 3, 1}, .blocks = {}};
-  return layout;
-}
 
 bool is_image(const Type& t) {
   return t.shape.size() == 4 && t.layout == channels_last() &&
@@ -382,16 +372,13 @@ void add_claim(const Kind& kind, const ir::Op& op, const Chain& epilogue, const 
 std::vector<Claim> winograd_claims(const ir::Op& op, const Chain& epilogue,
                                    const OnednnRates& rates) {
   std::vector<Claim> claims;
-  for (const LibraryKernel& kernel : *def_of(op).kernels) {
-    const Kind* kind = kernel.place == On::cpu ? kind_named(kernel.name) : nullptr;
-    if (kind != nullptr) add_claim(*kind, op, epilogue, rates, claims);
-  }
+  for (const Kind* kind : kinds_for(kKinds, op)) add_claim(*kind, op, epilogue, rates, claims);
   return claims;
 }
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
                                               const Chain& epilogue, int64_t batch) {
-  const Kind* kind = kind_named(kernel);
+  const Kind* kind = kind_named(kKinds, kernel);
   if (kind == nullptr) return std::nullopt;
   const auto problem = problem_of(*kind, op, epilogue, batch);
   if (!problem) {

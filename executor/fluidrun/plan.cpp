@@ -9,7 +9,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
-#include "executor/place.h"
+#include "executor/place_machine.h"
 #include "executor/profile/call_info.h"
 #include "executor/session_options.h"
 #include "ir/atomic_file.h"
@@ -82,10 +82,10 @@ ExecutorOptions run_options(const PlanFlags& flags) {
 }
 
 /// The precision that was found best for these steps, here, if it was measured.
-std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& program,
+std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& program, Place place,
                                      const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;
-  if (flags.target.empty() && !options.dtype) choice = kept_amp_choice(program, options);
+  if (flags.target.empty() && !options.dtype) choice = kept_amp_choice(program, place, options);
   if (options.choose_amp && !choice) {
     throw UserError(
         "--amp auto: no measurement is kept of this program and batch on this machine: train or "
@@ -94,28 +94,48 @@ std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& prog
   return choice;
 }
 
+/// What the step is planned for, by its name.
+struct Planned {
+  Place place;
+  std::unique_ptr<Target> target;
+  std::string name;
+  bool libraries_speak_for_it = true;
+};
+
+Planned planned(const PlanFlags& flags) {
+  const Place place = place_of(flags.place, flags.world.world || !flags.target.empty());
+  if (flags.target.empty()) {
+    std::unique_ptr<Target> target = target_of(place, threads_of(flags.place));
+    return {place, std::move(target), place.str()};
+  }
+  if (place != cpu()) throw UserError("--target describes a CPU: leave --place out");
+  auto target =
+      std::make_unique<CpuTarget>(target_from_json(read_file(flags.target), flags.target));
+  const std::string name = target->name();
+  const bool known = target->has_this_instruction_set();
+  return {place, std::move(target), name, known};
+}
+
 int run(const PlanFlags& flags) {
-  place_named(flags.place.place);
   const Program program = open_program(flags.program);
-  const CpuTarget target(flags.target.empty()
-                             ? describe_host(threads_of(flags.place))
-                             : target_from_json(read_file(flags.target), flags.target));
+  const auto [place, target, name, libraries_speak_for_it] = planned(flags);
   ExecutorOptions how = run_options(flags);
-  const std::optional<AmpChoice> choice = kept_choice(flags, program, how);
+  check_place(place, how);
+  const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
   Options options = session_options(how).passes;
   options.mode = mode_named(flags.mode);
   check_plan_world(flags.world, program, options.mode, !flags.target.empty());
   const bool trains = options.mode == Mode::train;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
-  const StepPlanner planner(program, target, options, trains ? flags.micro_batches : 1);
+  const StepPlanner planner(program, *target, options, trains ? flags.micro_batches : 1);
   const PlannedStep step = planner.at(flags.batch);
   const PlannedPart& peak = step.largest();
   const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
-  fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode,
-             target.name(), flags.batch);
-  if (!target.has_this_instruction_set()) {
+  fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode, name,
+             flags.batch);
+  if (!libraries_speak_for_it) {
     fmt::print(
         "  planned without library kernels: the target's instruction set is not this one's\n");
   }

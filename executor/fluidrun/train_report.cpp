@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "executor/bytes_text.h"
-#include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/planned_step.h"
+#include "executor/place_machine.h"
 
 namespace fluid {
 namespace {
@@ -29,8 +29,8 @@ void describe_o2(const PreparedTraining& t) {
   Options options;
   options.amp = t.executor.amp();
   options.weighted = t.flags.micro_batches > 1;
-  const CpuTarget target(describe_host(threads_of(t.flags.place)));
-  const StepPlanner planner(t.program, target, options, t.flags.micro_batches);
+  const std::unique_ptr<Target> target = target_of(t.executor.place(), threads_of(t.flags.place));
+  const StepPlanner planner(t.program, *target, options, t.flags.micro_batches);
   fmt::print(stderr, "O2: {}\n", compared_to_f32(planner, batch, planner.at(batch).total()));
 }
 

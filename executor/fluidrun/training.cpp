@@ -66,7 +66,8 @@ class Training {
                                 [&] { return open_validation(program_, flags, world_); })),
         reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             world_)),
-        executor_(program_, place_named(flags.place.place), options()) {
+        executor_(program_, place_of(flags.place, world_.size > 1 || flags.verify_plan),
+                  options()) {
     checkpointing_.share(executor_);
     checkpointing_.seek(reader_);
     executor_.prepare({.train = reader_.batch_sizes()});

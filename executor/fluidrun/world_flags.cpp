@@ -49,8 +49,9 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
       ->check(must_be_positive)
       ->capture_default_str();
   command
-      .add_option("--first-timeout", flags.first_timeout,
-                  "the same until the first step: others may still read and compile")
+      .add_option(
+          "--first-timeout", flags.first_timeout,
+          "the same until the first step, which others may still compile, and while rank 0 saves")
       ->check(must_be_positive)
       ->capture_default_str();
   add_exchange_flags(command, flags.exchanges);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "executor/profile/profile.h"
@@ -133,7 +134,9 @@ class Table {
   }
 
   void add(const Row& row) {
-    const auto percent = [](double part) { return fmt::format("{:.0f}", 100 * part); };
+    const auto percent = [](double part) {  // of what the place does not know, none
+      return std::isfinite(part) ? fmt::format("{:.0f}", 100 * part) : "";
+    };
     const double s = row.ms / 1e3;
     const bool worked = s > 0 && row.calls > 0;
     const bool computed = worked && row.flops > 0, moved = worked && row.bytes > 0;

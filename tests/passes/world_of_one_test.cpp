@@ -1,0 +1,48 @@
+// One process alone runs the program that it would run if nobody had thought of several.
+
+#include <gtest/gtest.h>
+
+#include "frontend/optimizers.h"
+#include "ir/print.h"
+#include "passes/pass.h"
+#include "tests/support/plain_target.h"
+#include "tests/support/training.h"
+
+namespace fluid::testing {
+namespace {
+
+std::string step_after(const std::vector<Pass>& passes, const Options& options) {
+  Program net = stateful_program();
+  minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01}, {.clip = {.global_norm = 0.5}});
+  run_passes(net.ir(), passes, options, LibraryTarget());
+  return ir::print(net.ir());
+}
+
+/// `options` of a program without exchanges: the passes that insert them change nothing for one.
+void expect_nothing_inserted(const Options& options) {
+  Options several = options;
+  several.world = 2;
+  several.shard_optimizer = several.sync_bn = true;
+  several.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
+  Options one = several;
+  one.world = 1;
+  const std::vector<Pass> exchanging = pipeline(several);
+  EXPECT_EQ(exchanging.size(), pipeline(options).size() + 2) << "statistics and gradients";
+  const std::string plain = step_after(pipeline(options), options);
+  EXPECT_EQ(plain.find("bucket"), std::string::npos) << plain;
+  EXPECT_EQ(step_after(exchanging, one), plain);
+  EXPECT_EQ(step_after(pipeline(one), one), plain);
+  EXPECT_NE(step_after(exchanging, several).find("bucket"), std::string::npos);
+}
+
+TEST(WorldOfOne, NothingIsInsertedFor) {
+  const Options options{.batch = 7};
+  expect_nothing_inserted(options);
+  Options half = options;
+  half.amp = AmpOptions{.dtype = f16, .level = AmpLevel::o2};
+  half.weighted = true;
+  expect_nothing_inserted(half);
+}
+
+}  // namespace
+}  // namespace fluid::testing
