@@ -1,6 +1,9 @@
 #include "passes/fusion.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "ops/source_kind.h"
 #include "passes/exchange.h"
@@ -26,16 +29,20 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
   return n;
 }
 
-/// Scalar operations an element; what is the same for all elements is computed once.
-double operations(const Expr& body) {
+using Nodes = std::set<const ExprNode*>;
+
+/// Scalar operations an element, but for those of nodes in `computed`, which gains the others. What
+/// is the same for all elements is computed once.
+double operations(const Expr& body, Nodes& computed) {
   double n = 1;
-  std::set<const ExprNode*> varying;
+  Nodes varying;
   for_each_node(body, [&](const Expr& e) {
     const bool differs =
         e.op() == Scalar::var || e.op() == Scalar::let ||
         std::ranges::any_of(e.args(), [&](const Expr& a) { return varying.contains(a.get()); });
     if (!differs) return;
     varying.insert(e.get());
+    if (!computed.insert(e.get()).second) return;
     const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
     if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kFunction;
     if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
@@ -47,11 +54,19 @@ double bytes(const Value& v, int64_t batch) {
   return static_cast<double>(v.type().bytes_at(batch));
 }
 
+/// Of one loop, results share what they compute. Only updates are told so: theirs go into
+/// variables. Other groups would grow until values live for long, which no term here stands for.
 double kernel_cost(const Group& group, int64_t batch) {
+  const bool shared = std::ranges::all_of(
+      group.sinks, [](const GroupSink& s) { return s.op->role == ir::Role::optimize; });
+  using Loop = std::tuple<std::vector<int64_t>, std::vector<int64_t>, bool>;
+  std::map<Loop, Nodes> computed;
   double cost = kLaunch;
   for (const GroupSink& sink : group.sinks) {
     const double n = points(group, sink.out, batch) * points(group, sink.reduce, batch);
-    cost += n * operations(sink.body) * (sink.finish ? kSerial : 1);
+    Nodes own;
+    Nodes& known = shared ? computed[{sink.out, sink.reduce, sink.finish}] : own;
+    cost += n * operations(sink.body, known) * (sink.finish ? kSerial : 1);
   }
   for (const Value& v : group.inputs) cost += bytes(v, batch) * kOperationsAByte;
   for (const Value& v : group.outputs) cost += bytes(v, batch) * kOperationsAByte;
