@@ -4,12 +4,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "executor/comm/agree.h"
 #include "executor/cpu/cpu_device.h"
 #include "executor/cpu/parallel.h"
+#include "executor/executor_checks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
 #include "executor/session.h"
@@ -46,36 +46,6 @@ std::vector<std::string> feed_names(const ir::Program& program) {
   return names;
 }
 
-void check_loss_scale(const LossScale& s) {
-  using Limits = std::numeric_limits<float>;  // in which it is kept
-  if (!s.dynamic) {
-    if (Limits::min() <= s.initial && s.initial <= Limits::max()) return;
-    throw UserError(fmt::format("a loss scale of {} is outside the range of f32", s.initial));
-  }
-  const bool ordered = s.floor <= s.initial && s.initial <= s.ceiling;
-  const bool in_range = Limits::min() <= s.floor && s.ceiling <= Limits::max();
-  const bool moves = s.growth >= 1 && 0 < s.backoff && s.backoff <= 1 && s.interval > 0;
-  if (ordered && in_range && moves) return;
-  throw UserError(fmt::format(
-      "a loss scale from {} in [{}, {}], x {} after {} good steps and x {} after a bad one, needs "
-      "0 < floor <= initial <= ceiling within the range of f32, growth >= 1, 0 < backoff <= 1 and "
-      "an interval above 0",
-      s.initial, s.floor, s.ceiling, s.growth, s.interval, s.backoff));
-}
-
-void check_amp(const ExecutorOptions& options) {
-  if (!options.amp) return;
-  const AmpOptions& amp = *options.amp;
-  if (amp.dtype != DType::bf16 && amp.dtype != DType::f16) {
-    throw UserError("mixed precision needs bf16 or f16, not " + std::string(name_of(amp.dtype)));
-  }
-  if (options.dtype) {
-    throw UserError("mixed precision and a whole program in " +
-                    std::string(name_of(*options.dtype)) + " exclude each other");
-  }
-  check_loss_scale(amp.loss_scale);
-}
-
 /// What rank 0 chooses, where the options leave it open.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     Communicator* communicator) {
@@ -102,12 +72,6 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
 ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
   if (choice) options.amp = amp_of(*choice, options.amp);
   return options;
-}
-
-void check_profile(const ProfileOptions& o) {
-  if (o.warm_up >= 0 && 1 <= o.steps && o.steps <= ProfileOptions::kMost) return;
-  throw UserError(fmt::format("a profile of {} steps after {} others: it has 1 to {}", o.steps,
-                              o.warm_up, ProfileOptions::kMost));
 }
 
 ExecutorOptions alone(ExecutorOptions options) {
@@ -142,16 +106,7 @@ class Executor::Impl {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
     }
-    check_amp(options_);
-    if (options_.profile) check_profile(*options_.profile);
-    if (options_.micro_batches < 1) {
-      throw UserError(fmt::format("a step of {} micro-batches", options_.micro_batches));
-    }
-    if (options_.zero != 0 && options_.zero != 1) {
-      throw UserError(
-          fmt::format("zero = {}: 1 shards the optimizer's state, 0 nothing", options_.zero));
-    }
-    if (options_.batch < 0) throw UserError("a batch of " + std::to_string(options_.batch));
+    check_options(options_);
     if (options_.batch > 0) prepare(Mode::train, options_.batch, {});
   }
 

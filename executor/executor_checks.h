@@ -1,0 +1,13 @@
+#pragma once
+
+#include "executor/executor.h"
+
+namespace fluid {
+
+/// Throws UserError for an option out of its range, or options that exclude each other.
+void check_options(const ExecutorOptions& options);
+
+/// The same of mixed precision alone.
+void check_amp(const ExecutorOptions& options);
+
+}  // namespace fluid
