@@ -7,6 +7,7 @@
 
 #include "executor/bytes_text.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/training.h"
 #include "executor/measured_step.h"
 #include "executor/session_options.h"
 #include "ir/error.h"
@@ -162,10 +163,13 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
              t.communicating, 100 * t.overlap(), t.exposed());
+  const double agreeing = message_ms({.bytes = sizeof(Asked)}, link), ms = t.step + agreeing;
+  fmt::print("and {:.3f} ms between steps, in which ranks agree whether to stop or to save\n",
+             agreeing);
   fmt::print("  {:.0f} samples/s, one process {:.0f}: efficiency {:.1f} %\n",
-             samples_per_second(world, batch, t.step), samples_per_second(1, batch, one),
-             100 * one / t.step);
-  print_strong_scaling(program, options, step, one, t.step);
+             samples_per_second(world, batch, ms), samples_per_second(1, batch, one),
+             100 * one / ms);
+  print_strong_scaling(program, options, step, one, ms);
 }
 
 }  // namespace fluid

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <future>
 #include <optional>
 
@@ -262,7 +261,8 @@ class Training {
         figures_.add(outputs, batch.whole_size());
         divergence_->check_loss(outputs, steps_);
       }
-      progress.step(++in_epoch, batch.whole_size(), lr, [&] { return figures_.text(); });
+      progress.step({++in_epoch, batch.whole_size(), lr, divergence_->scaling()},
+                    [&] { return figures_.text(); });
       const bool asked = take_asked();
       if (asked) executor_.lead([&] { save(); });
       if (finished()) return;
@@ -276,8 +276,7 @@ class Training {
   bool take_asked() {
     const bool save = Signals::take_save_asked();
     const bool checkpoint = checkpointing_.wants(steps_, save);
-    std::array<double, 3> asked = {Signals::stop_asked() ? 1.0 : 0, save ? 1.0 : 0,
-                                   checkpoint ? 1.0 : 0};
+    Asked asked = {Signals::stop_asked() ? 1.0 : 0, save ? 1.0 : 0, checkpoint ? 1.0 : 0};
     executor_.add_up(asked);
     stop_asked_ = asked[0] > 0;
     if (asked[2] > 0) checkpointing_.set_due();

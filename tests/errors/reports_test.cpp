@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "ir/atomic_file.h"
@@ -36,24 +37,45 @@ TEST_F(Reports, EpochsAreAnAlignedTable) {
   }
 }
 
-TEST_F(Reports, TheProgressFitsTheTerminal) {
-  if (std::system("script -qec true /dev/null < /dev/null > /dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "script(1) makes no terminal here";
+class ProgressBar : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    if (std::system("script -qec true /dev/null < /dev/null > /dev/null 2>&1") != 0) {
+      GTEST_SKIP() << "script(1) makes no terminal here";
+    }
+    FluidrunTest::SetUp();
   }
-  for (const size_t width : {60u, 80u, 200u}) {
+
+  /// The bar as it was drawn last, on a terminal of so many columns.
+  std::string last_bar(size_t width, const std::string& flags = "") const {
     const Result result = run_command(
         "script -qec \"stty cols " + std::to_string(width) + "; TERM=xterm " + kFluidrun +
-        " train line.fir --data 'synthetic-linear?n=1000000' --batch 10 --max-steps 60000\" "
-        "/dev/null < /dev/null");
+        " train line.fir --data 'synthetic-linear?n=1000000' --batch 10 --max-steps 60000" + flags +
+        "\" /dev/null < /dev/null");
     const size_t begin = result.output.rfind("\r\x1b[K", result.output.rfind("\r\x1b[K") - 1);
-    ASSERT_NE(begin, std::string::npos) << result.output;
+    EXPECT_NE(begin, std::string::npos) << result.output;
+    if (begin == std::string::npos) return "";
     const size_t text = begin + 4;
-    const std::string line = result.output.substr(text, result.output.find('\r', text) - text);
+    return result.output.substr(text, result.output.find('\r', text) - text);
+  }
+};
+
+TEST_F(ProgressBar, FitsTheTerminal) {
+  for (const size_t width : {60u, 80u, 200u}) {
+    const std::string line = last_bar(width);
     EXPECT_LT(line.size(), width) << line;
     for (const std::string part : {"1/1", "/100000", "loss "}) {
       EXPECT_NE(line.find(part), std::string::npos) << line;
     }
     EXPECT_NE(line.find(width < 200 ? " ms" : "samples/s"), std::string::npos) << line;
+    EXPECT_EQ(line.find("scale"), std::string::npos) << line;
+  }
+}
+
+TEST_F(ProgressBar, ShowsTheLossScaleAndHowManyStepsWereSkipped) {
+  for (const size_t width : {110u, 200u}) {
+    const std::string line = last_bar(width, " --amp o1 --amp-dtype f16");
+    EXPECT_TRUE(std::regex_search(line, std::regex("  scale [0-9.e+]+, [0-9]+ skipped"))) << line;
   }
 }
 
