@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,9 @@ struct Output {
   std::string name;
   Tensor value;  ///< a view of the output slot; of a metric: sum / weight
   bool metric = false;
-  double sum = 0;  ///< of a metric: add these over steps for an epoch's figure
-  double weight = 0;
+  /// Of a metric: add these over steps for an epoch's figure. Of others nan.
+  double sum = std::numeric_limits<double>::quiet_NaN();
+  double weight = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The outputs of one step. The tensors are views: valid until the second step after this one, of

@@ -29,9 +29,8 @@ int main(int argc, char** argv) {
       double lost = 0, hits = 0, samples = 0;
       for (const fl::Batch& batch : data) {
         const fl::Outputs outputs = exe.run(batch);  // of all ranks
-        const fl::Output& loss = outputs.find("loss");
         const fl::Output& accuracy = outputs.find("accuracy");
-        lost += loss.sum;
+        lost += outputs["loss"].item() * accuracy.weight;  // the mean of as many samples
         hits += accuracy.sum;
         samples += accuracy.weight;
         if (++steps == options.steps) break;
