@@ -162,9 +162,10 @@ class Launch {
   }
 
   static void show(const RankFailure& failure) {
-    if (failure.last_lines.empty()) return;
-    const std::string where = failure.log.empty() ? "" : ", " + failure.log;
-    fmt::print(stderr, "the last lines of rank {}{}:\n{}", failure.rank, where, failure.last_lines);
+    for (const LastLines& lines : failure.last_lines) {
+      const std::string where = lines.log.empty() ? "" : ", " + lines.log;
+      fmt::print(stderr, "the last lines of rank {}{}:\n{}", lines.rank, where, lines.text);
+    }
   }
 
   const LaunchFlags& flags_;

@@ -28,12 +28,16 @@ std::optional<siginfo_t> ending_of(pid_t id) {
   return info;
 }
 
+bool misses_another(const siginfo_t& ending) {
+  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone
+  return ending.si_code == CLD_EXITED && ending.si_status == kDeviceRefused;
+}
+
 /// Of ranks that have ended at once the cause rather than the consequence, first: one that a signal
 /// killed, then one that failed by itself, then one that could not go on without another.
 int telling(const siginfo_t& ending) {
-  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone
   if (ending.si_code != CLD_EXITED) return 0;
-  return ending.si_status == kDeviceRefused ? 2 : 1;
+  return misses_another(ending) ? 2 : 1;
 }
 
 }  // namespace
@@ -74,8 +78,19 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
       deadline_.reset();
     }
   }
-  if (failure_ && !failed_->on_terminal) failure_->last_lines = failed_->output.last_lines();
+  if (failure_) failure_->last_lines = last_lines();
   return failure_;
+}
+
+std::vector<LastLines> Ranks::last_lines() const {
+  std::vector<LastLines> all;
+  const Rank* witness = failure_->killed ? witness_ : nullptr;
+  for (const Rank* rank : {failed_, witness}) {
+    if (rank == nullptr || rank->on_terminal) continue;
+    const std::string text = rank->output.last_lines();
+    if (!text.empty()) all.push_back({rank->number, rank->output.log(), text});
+  }
+  return all;
 }
 
 bool Ranks::over() const {
@@ -119,6 +134,7 @@ void Ranks::collect() {
     waitpid(rank.id, nullptr, 0);
     rank.id = -1;
     if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
+    if (witness_ == nullptr && misses_another(*ending)) witness_ = &rank;
     if (worst != nullptr && telling(*ending) >= telling(how)) continue;
     worst = &rank;
     how = *ending;
@@ -128,10 +144,8 @@ void Ranks::collect() {
 
 void Ranks::fail(Rank& rank, const siginfo_t& how) {
   failed_ = &rank;
-  failure_ = RankFailure{.rank = rank.number,
-                         .killed = how.si_code != CLD_EXITED,
-                         .number = how.si_status,
-                         .log = rank.output.log()};
+  failure_ = RankFailure{
+      .rank = rank.number, .killed = how.si_code != CLD_EXITED, .number = how.si_status};
   const auto running = std::ranges::count_if(ranks_, [](const Rank& r) { return r.id > 0; });
   const bool stopping = running > 0 && !stop_asked_;
   fmt::print(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");

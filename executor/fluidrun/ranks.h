@@ -22,13 +22,19 @@ struct RankOptions {
   bool on_terminal = false;
 };
 
+/// What a rank wrote last, which was not on the terminal.
+struct LastLines {
+  int64_t rank = 0;
+  std::string log, text;
+};
+
 /// A rank that has ended badly.
 struct RankFailure {
   int64_t rank = 0;
   bool killed = false;
-  int number = 0;          ///< the signal that killed it, or its exit code
-  std::string last_lines;  ///< of its output, unless that was on the terminal
-  std::string log;
+  int number = 0;                     ///< the signal that killed it, or its exit code
+  std::vector<LastLines> last_lines;  ///< its own; of one that was killed also another's, who knows
+                                      ///< after which step
 
   int exit_code() const { return killed ? 128 + number : number; }
   std::string text() const;  ///< "rank 2 was killed by signal 9 (Killed)"
@@ -69,12 +75,14 @@ class Ranks {
   /// Notes which ranks have ended.
   void collect();
   void fail(Rank& rank, const siginfo_t& how);
+  std::vector<LastLines> last_lines() const;
   void signal_all(int number);
 
   std::list<Rank> ranks_;
   bool stop_asked_ = false;
   std::optional<RankFailure> failure_;
-  Rank* failed_ = nullptr;
+  const Rank* failed_ = nullptr;
+  const Rank* witness_ = nullptr;  ///< the first that could not go on without the one that failed
   std::optional<std::chrono::steady_clock::time_point> deadline_;
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <exception>
 
 namespace fluid {
 namespace {
@@ -34,6 +35,7 @@ Signals::Signals() {
 }
 
 Signals::~Signals() {
+  if (std::uncaught_exceptions() > 0) return;
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) handle(number, SIG_DFL);
 }
 
