@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "executor/cpu/cpu_target.h"
+#include "executor/cpu/parallel.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_target.h"
 
@@ -19,11 +20,11 @@ FluidGpuDescription usable(Place place) {
 
 std::unique_ptr<Target> target_of(Place place, int threads) {
   if (place.kind == Place::Kind::cuda) return std::make_unique<GpuTarget>(usable(place));
-  return std::make_unique<CpuTarget>(describe_host(threads));
+  return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }
 
 std::string machine_text(Place place, int threads) {
-  if (place.kind == Place::Kind::cpu) return to_json(describe_host(threads));
+  if (place.kind == Place::Kind::cpu) return to_json(describe_host(thread_count(threads)));
   const FluidGpuDescription gpu = usable(place);
   const FluidGpuVersions& v = gpu_backend().versions;
   return fmt::format("{} {}.{} {} {} {} {} {} {} {}", gpu.name, gpu.major, gpu.minor, gpu.clock_khz,

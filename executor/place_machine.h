@@ -12,7 +12,7 @@ namespace fluid {
 /// executor would take. Throws what an executor there would, when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads);
 
-/// All of a place that the times of steps depend on, as text.
+/// All of a place that the times of steps depend on, as text. `threads`: as above.
 std::string machine_text(Place place, int threads);
 
 /// Bytes of memory that a place has.

@@ -8,6 +8,7 @@
 
 #include "executor/amp_choice.h"
 #include "executor/cpu/cpu_device.h"
+#include "executor/cpu/parallel.h"
 #include "executor/device.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
@@ -207,6 +208,11 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
   other = asked;
   other.batch = 3;
+  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
+  other = asked;
+  other.threads = thread_count(0);  // what 0 means
+  EXPECT_TRUE(kept_amp_choice(net, cpu(), other));
+  ++other.threads;
   EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
 }
 
