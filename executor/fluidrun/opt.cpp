@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/world_flags.h"
 #include "executor/place_machine.h"
+#include "executor/session_options.h"
 #include "ir/error.h"
 #include "passes/passes.h"
 
@@ -15,7 +19,11 @@ namespace {
 
 struct OptFlags {
   std::string program, passes, mode, output;
-  int64_t batch = 1;
+  int64_t batch = 1, micro_batches = 1;
+  std::optional<int> world;
+  int rank = 0;
+  std::string slice;
+  ExchangeFlags exchanges;
   bool list = false, print_after_all = false, report = false;
   PlaceFlags place;
 };
@@ -44,6 +52,43 @@ void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
   print_amp_report(*copy, options);
 }
 
+/// Which slice of a batch in micro-batches the program is for.
+Slice slice_of(const OptFlags& flags) {
+  if (flags.micro_batches == 1) {
+    if (!flags.slice.empty()) throw UserError("--slice: needs --micro-batches");
+    return Slice::whole;
+  }
+  const std::map<std::string, Slice> slices = {
+      {"first", Slice::first}, {"middle", Slice::middle}, {"last", Slice::last}, {"", Slice::last}};
+  const auto found = slices.find(flags.slice);
+  if (found == slices.end()) {
+    throw UserError("no slice '" + flags.slice + "'; there are first, middle and last");
+  }
+  return found->second;
+}
+
+/// As `train` compiles with such flags.
+Options options_of(const OptFlags& flags) {
+  ExecutorOptions how;
+  how.dtype = dtype_of(flags.place);
+  how.amp = amp_of(flags.place.amp);
+  if (flags.report && !how.amp) how.amp = AmpOptions();
+  how.micro_batches = flags.micro_batches;
+  how.world.size = flags.world.value_or(1);
+  how.world.rank = flags.rank;
+  if (flags.rank >= how.world.size) {
+    throw UserError(fmt::format("--rank {}: the last of {} is {}", flags.rank, how.world.size,
+                                how.world.size - 1));
+  }
+  set_exchanges(how, flags.exchanges);
+  check_shared_statistics(how);
+  Options options = session_options(how).passes;
+  options.batch = flags.batch;
+  options.slice = slice_of(flags);
+  if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
+  return options;
+}
+
 int run(const OptFlags& flags) {
   if (flags.list) {
     for (const Pass& pass : all_passes()) fmt::print("{:<18} {}\n", pass.name, pass.doc);
@@ -54,11 +99,7 @@ int run(const OptFlags& flags) {
     throw UserError("say either --pass a,b or --pipeline train");
   }
   Program program = open_program(flags.program);
-  Options options;
-  options.batch = flags.batch;
-  options.dtype = dtype_of(flags.place);
-  options.amp = amp_of(flags.place.amp);
-  if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
+  const Options options = options_of(flags);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::unique_ptr<Target> target = target_of(place_of(flags.place), threads_of(flags.place));
@@ -89,10 +130,22 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_option("--batch", flags->batch, "samples a step")
       ->check(must_be_count)
       ->capture_default_str();
+  command->add_option("--micro-batches", flags->micro_batches, "slices of a training step's batch")
+      ->check(must_be_count)
+      ->capture_default_str();
+  command->add_option("--slice", flags->slice, "first, middle or last of these; last if not said");
+  command->add_option("--world", flags->world, "processes that train together")
+      ->check(must_be_count)
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  command->add_option("--rank", flags->rank, "which of them, where --zero 1 lets them differ")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str();
+  add_exchange_flags(*command, flags->exchanges);
   command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
   command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");
   command->add_flag("--report", flags->report,
-                    "say what amp_cast does with each op, and why; the text goes to -o alone");
+                    "say what amp_cast does with each op, and why; of level o1 without --amp; the "
+                    "text goes to -o alone");
   command->add_flag("--list", flags->list, "describe every pass");
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);

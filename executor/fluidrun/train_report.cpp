@@ -5,7 +5,9 @@
 
 #include "executor/bytes_text.h"
 #include "executor/fluidrun/planned_step.h"
+#include "executor/fluidrun/world_flags.h"
 #include "executor/place_machine.h"
+#include "executor/session_options.h"
 
 namespace fluid {
 namespace {
@@ -26,12 +28,16 @@ void describe_memory(const PreparedTraining& t) {
 /// Kept in half besides f32, parameters may take more than smaller activations save.
 void describe_o2(const PreparedTraining& t) {
   const int64_t batch = t.readers.front()->batch_sizes().front();
-  Options options;
-  options.amp = t.executor.amp();
-  options.weighted = t.flags.micro_batches > 1;
+  ExecutorOptions how;
+  how.amp = t.executor.amp();
+  how.micro_batches = t.flags.micro_batches;
+  how.check_finite = t.flags.check_finite;
+  set_world(how, t.flags.world, t.world);
   const std::unique_ptr<Target> target = target_of(t.executor.place(), threads_of(t.flags.place));
-  const StepPlanner planner(t.program, *target, options, t.flags.micro_batches);
-  fmt::print(stderr, "O2: {}\n", compared_to_f32(planner, batch, planner.at(batch).total()));
+  const StepPlanner planner(t.program, *target, session_options(how).passes, how.micro_batches);
+  const int64_t total = planner.at(batch).total();
+  fmt::print(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(total)),
+             compared_to_f32(planner, batch, total));
 }
 
 }  // namespace

@@ -70,11 +70,11 @@ class Training {
     checkpointing_.share(executor_);
     checkpointing_.seek(reader_);
     executor_.prepare({.train = reader_.batch_sizes()});
-    if (std::optional<Reader> val = val_opening_.get()) {
-      std::vector<int64_t> sizes = val->batch_sizes();
+    take_validation();
+    if (val_) {
+      std::vector<int64_t> sizes = val_->batch_sizes();
       std::erase(sizes, 0);  // of a rank that has nothing of the last batch
       executor_.prepare({.eval = sizes});
-      val_.emplace(std::move(*val));
     }
     if (const TrainingState* from = checkpointing_.from()) {
       go_on(*from);
@@ -92,6 +92,9 @@ class Training {
 
   void run() {
     if (leads()) describe();
+    if (leads() && epochs_ >= flags_.epochs) {
+      fmt::print(stderr, "nothing to train: {} of {} epochs are done\n", epochs_, flags_.epochs);
+    }
     const Signals signals;
     Progress progress(flags_.epochs, reader_.batches(), !leads());
     EpochTable table(flags_.epochs);
@@ -135,9 +138,11 @@ class Training {
   /// Whether this process is the one that says, saves and writes what all come to.
   bool leads() const { return world_.rank == 0; }
 
-  ExecutorOptions options() const {
+  /// What it throws, it throws before a precision is measured.
+  ExecutorOptions options() {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, reader_.batch_sizes().front());
+    if (options.choose_amp) take_validation();
     if (const auto amp = checkpointing_.option("amp")) options.chosen_amp = precision_in(*amp);
     set_world(options, flags_.world, world_);
     set_profile(options, flags_.profile);
@@ -145,6 +150,11 @@ class Training {
     options.check_finite = flags_.check_finite;
     options.micro_batches = flags_.micro_batches;
     return options;
+  }
+
+  void take_validation() {
+    if (!val_opening_.valid()) return;
+    if (std::optional<Reader> val = val_opening_.get()) val_.emplace(std::move(*val));
   }
 
   /// Of ranks that were started with other flags, some would wait for the others without end.

@@ -115,6 +115,47 @@ TEST_F(Reports, MixedPrecisionSaysWhatItDoesAndWhy) {
   }
 }
 
+/// Without --amp the report is of level o1, and so is the program that is written.
+TEST_F(Reports, MixedPrecisionInsertsTheCastsThatItReports) {
+  const Result result = run("opt line.fir --pass amp_cast --report -o cast.fir");
+  ASSERT_NE(result.output.find("\n3 casts inserted, 1 of them of parameters\n"), std::string::npos)
+      << result.output;
+  const std::string program = run("show cast.fir").output;
+  size_t casts = 0;
+  for (size_t at = 0; (at = program.find(" = cast(", at)) != std::string::npos; ++at) ++casts;
+  EXPECT_EQ(casts, 3U) << program;
+}
+
+/// The arena is also what validation takes.
+TEST_F(Reports, O2IsComparedWithF32ByTheTrainingStep) {
+  const std::string flags = " --batch 10 --amp o2";
+  const Result plan = run("plan line.fir" + flags);
+  const Result training = run("train line.fir --epochs 1" + kData + flags);
+  const std::regex arena(" arena +([^\n]+)\n");
+  const std::regex compared("\nf32 needs ([^\n]+)\n");
+  std::smatch total, rest;
+  ASSERT_TRUE(std::regex_search(plan.output, total, arena)) << plan.output;
+  ASSERT_TRUE(std::regex_search(plan.output, rest, compared)) << plan.output;
+  const std::string expected =
+      "O2: " + total[1].str() + " for a training step; f32 needs " + rest[1].str() + "\n";
+  EXPECT_NE(training.output.find(expected), std::string::npos) << expected << training.output;
+}
+
+/// `opt` shows what ranks and slices run.
+TEST_F(Reports, TheStepsOfRanksAndSlicesCanBeLookedAt) {
+  const auto text = [&](const std::string& flags) {
+    return run("opt line.fir --pipeline train --place cpu --batch 8" + flags).output;
+  };
+  EXPECT_EQ(text("").find("all_reduce"), std::string::npos);
+  EXPECT_NE(text(" --world 2").find("all_reduce"), std::string::npos);
+  EXPECT_NE(text(" --world 2 --zero 1 --rank 1").find("reduce_scatter"), std::string::npos);
+  EXPECT_NE(text(" --world 2 --reduce-dtype bf16").find("bf16"), std::string::npos);
+  const std::string first = text(" --micro-batches 2 --slice first");
+  EXPECT_EQ(first.find("store \"w\""), std::string::npos) << first;
+  const std::string last = text(" --micro-batches 2");
+  EXPECT_NE(last.find("store \"w\""), std::string::npos) << last;
+}
+
 TEST_F(Reports, MixedPrecisionFollowsTheListsOfTheCommandLine) {
   // By op and by layer, whose name goes before that of an op.
   const std::string lists = " --amp o1 --amp-f32 conv2d,matmul --amp-half fc0,softmax";
@@ -149,7 +190,7 @@ TEST_F(Reports, O2SaysWhetherItSaves) {
   EXPECT_NE(more.find(": mixed precision needs more, by "), std::string::npos) << more;
   EXPECT_NE(o1.find(": mixed precision "), std::string::npos) << o1;
   const std::string train = run("train line.fir --batch 10 --amp o2" + kData).output;
-  EXPECT_NE(train.find("\nO2: f32 needs "), std::string::npos) << train;
+  EXPECT_NE(train.find(" for a training step; f32 needs "), std::string::npos) << train;
 }
 
 TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
