@@ -3,11 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/cpu/cpu_target.h"
+#include "executor/description_reader.h"
 
 namespace fluid {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Calls `visit(name, field)` for every entry of a description.
 template <class Description, class F>
@@ -20,15 +19,6 @@ void for_each_entry(Description& d, F&& visit) {
   visit("memory_gbs", d.memory_gbs);
   visit("cache_gbs", d.cache_gbs);
   visit("bf16", d.bf16);
-}
-
-template <class T>
-bool holds(const Json& value) {
-  if constexpr (std::is_same_v<T, bool>) return value.is_boolean();
-  if constexpr (std::is_same_v<T, std::string>) return value.is_string();
-  if constexpr (std::is_same_v<T, double>) return value.is_number() && value.get<double>() > 0;
-  return value.is_number_integer() && value.get<int64_t>() > 0 &&
-         value.get<int64_t>() <= std::numeric_limits<int>::max();
 }
 
 }  // namespace
@@ -51,34 +41,16 @@ TargetDescription describe_host(int threads) {
 }
 
 std::string to_json(const TargetDescription& description) {
-  Json json = Json::object();
+  auto json = nlohmann::ordered_json::object();
   for_each_entry(description, [&](const char* name, const auto& value) { json[name] = value; });
   return json.dump(2) + "\n";
 }
 
 TargetDescription target_from_json(const std::string& text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) throw UserError(file + ": not a JSON object that describes a target");
   TargetDescription d;
-  std::vector<std::string> known = {kMachineEntry};
-  for_each_entry(d, [&](const char* name, auto& value) {
-    known.emplace_back(name);
-    const auto entry = json.find(name);
-    if (entry == json.end()) {
-      throw UserError(file + ": the target's entry '" + name + "' is missing");
-    }
-    using T = std::remove_reference_t<decltype(value)>;
-    if (!holds<T>(*entry)) {
-      throw UserError(file + ": the target's entry '" + name + "' cannot be " + entry->dump());
-    }
-    value = entry->template get<T>();
-  });
-  for (const auto& entry : json.items()) {
-    if (std::find(known.begin(), known.end(), entry.key()) == known.end()) {
-      throw UserError(file + ": a target has no entry '" + entry.key() + "'" +
-                      did_you_mean(entry.key(), known));
-    }
-  }
+  DescriptionReader reader(text, file, "target");
+  for_each_entry(d, [&](const char* name, auto& value) { reader.read(name, value); });
+  reader.refuse_others({kMachineEntry});
   return d;
 }
 

@@ -10,6 +10,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/gpu/backend.h"
+#include "executor/gpu/gpu_description.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -95,15 +96,7 @@ void print_gpus(const Machine& machine) {
 }
 
 Json json_of(const Gpu& gpu) {
-  Json json = Json::object();
-  const FluidGpuDescription& d = gpu.description;
-  if (gpu.answers) {
-    json = {{"name", d.name},
-            {"memory", d.memory},
-            {"free_memory", d.free_memory},
-            {"compute_capability", fmt::format("{}.{}", d.major, d.minor)},
-            {"multiprocessors", d.multiprocessors}};
-  }
+  Json json = gpu.answers ? Json::parse(to_json(gpu.description)) : Json::object();
   if (!gpu.problem.empty()) json["problem"] = gpu.problem;
   return json;
 }
@@ -132,7 +125,7 @@ void add_devices(CLI::App& app, Action& action) {
       "GPUs are driven by libfluid_cuda.so, beside fluidrun or where FLUID_GPU_LIBRARY says;\n"
       "CUDA_VISIBLE_DEVICES hides some.\n\nExample: fluidrun devices --json > target.json");
   const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "as JSON, which describes the CPU for `plan --target`");
+  command->add_flag("--json", *json, "as JSON, which describes the machine for `plan --target`");
   command->callback([&action, json] {
     action = [json] {
       const Machine machine = this_machine();

@@ -9,6 +9,9 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
+#include "executor/gpu/backend.h"
+#include "executor/gpu/gpu_description.h"
+#include "executor/gpu/gpu_target.h"
 #include "executor/place_machine.h"
 #include "executor/profile/call_info.h"
 #include "executor/session_options.h"
@@ -108,9 +111,15 @@ Planned planned(const PlanFlags& flags) {
     std::unique_ptr<Target> target = target_of(place, threads_of(flags.place));
     return {place, std::move(target), place.str()};
   }
-  if (place != cpu()) throw UserError("--target describes a CPU: leave --place out");
-  auto target =
-      std::make_unique<CpuTarget>(target_from_json(read_file(flags.target), flags.target));
+  const std::string description = read_file(flags.target);
+  if (place.kind == Place::Kind::cuda) {
+    const FluidGpuDescription gpu = gpu_from_json(description, flags.target, place.index);
+    if (const std::string why = unsupported(gpu); !why.empty()) {
+      throw UserError(flags.target + ": " + why);
+    }
+    return {place, std::make_unique<GpuTarget>(gpu), fmt::format("{}, {}", place.str(), gpu.name)};
+  }
+  auto target = std::make_unique<CpuTarget>(target_from_json(description, flags.target));
   const std::string name = target->name();
   const bool known = target->has_this_instruction_set();
   return {place, std::move(target), name, known};
@@ -174,7 +183,9 @@ void add_plan(CLI::App& app, Action& action) {
       ->check(must_be_count)
       ->capture_default_str();
   command->add_option("--pipeline", flags->mode, "train, eval or predict")->capture_default_str();
-  command->add_option("--target", flags->target, "a machine described by `devices --json`");
+  command->add_option(
+      "--target", flags->target,
+      "a machine described by `devices --json`: its CPU, or its GPU that --place names");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
   command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");
   add_plan_world_flags(*command, flags->world);

@@ -165,15 +165,46 @@ TEST_F(Devices, ArePlannedFor) {
             std::string::npos);
 }
 
+/// From a description, on a machine without.
+TEST_F(Devices, ArePlannedForElsewhere) {
+  on("three_gpus", "devices --json > t.json");
+  const std::string plan = "plan line.fir --batch 8 --place cuda:0 --kernels";
+  const auto behind_first_line = [](const std::string& text) {
+    return text.substr(text.find('\n'));
+  };
+  const std::string there = on("three_gpus", plan),
+                    here = on("no_driver", plan + " --target t.json");
+  EXPECT_EQ(behind_first_line(here), behind_first_line(there));
+  EXPECT_TRUE(here.starts_with("one step of 'line' (train) on cuda:0, Made-up GPU 0, batch 8\n"))
+      << here;
+
+  const std::string planned = "plan line.fir --target t.json --place cuda:";
+  refuse(planned + "1", "t.json: compute capability 7.5 is not supported, 8.0 and newer are");
+  refuse(planned + "3", "t.json: describes no cuda:3");
+  std::string json;
+  const auto replace = [&](const std::string& what, const std::string& with) {
+    json = read_file(dir_.file("t.json"));
+    const size_t at = json.find(what);
+    ASSERT_NE(at, std::string::npos) << json;
+    write_plain(dir_.file("t.json"), json.replace(at, what.size(), with));
+  };
+  replace(R"("multiprocessors": 132)", R"("multiprocessors": -1)");
+  refuse(planned + "0", "t.json: the GPU's entry 'multiprocessors' cannot be -1");
+  replace(R"("multiprocessors": -1)", R"("multi": 132)");
+  refuse(planned + "0", "t.json: the GPU's entry 'multiprocessors' is missing");
+  replace(R"("compute_capability": "9.0")", R"("compute_capability": "nine")");
+  replace(R"("multi": 132)", R"("multiprocessors": 132)");
+  refuse(planned + "0", "t.json: a compute capability 'nine'");
+  write_plain(dir_.file("t.json"), "{}");
+  refuse(planned + "0", "t.json: describes no cuda:0");
+}
+
 TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
   ASSERT_NE(on("three_gpus", "plan line.fir --world 2").find("on cpu, batch 1"), std::string::npos);
   refuse("plan line.fir --world 2 --place cuda:0",
          "place 'cuda:0': several processes train together on the CPU only: name the place cpu");
   before_ += "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 ";
   refuse("train line.fir --data synthetic-linear?n=50 --place cuda:0", "on the CPU only");
-  on("three_gpus", "devices --json > t.json");
-  refuse("plan line.fir --target t.json --place cuda:0",
-         "--target describes a CPU: leave --place out");
   on("three_gpus", "train line.fir --data synthetic-linear?n=50 --epochs 1 --verify-plan");
 }
 

@@ -1,0 +1,60 @@
+#include "executor/gpu/gpu_description.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "executor/cpu/cpu_target.h"
+#include "executor/description_reader.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr const char* kCapability = "compute_capability";
+
+/// Calls `visit(name, field)` for the numbers of a description that times are predicted from, which
+/// not every driver tells.
+template <class Description, class F>
+void for_each_rate(Description& d, F&& visit) {
+  visit("memory_bus_bits", d.memory_bus_bits);
+  visit("clock_khz", d.clock_khz);
+  visit("memory_clock_khz", d.memory_clock_khz);
+  visit("l2_bytes", d.l2_bytes);
+}
+
+}  // namespace
+
+std::string to_json(const FluidGpuDescription& gpu) {
+  nlohmann::ordered_json json = {{"name", gpu.name},
+                                 {"memory", gpu.memory},
+                                 {"free_memory", gpu.free_memory},
+                                 {kCapability, fmt::format("{}.{}", gpu.major, gpu.minor)},
+                                 {"multiprocessors", gpu.multiprocessors}};
+  for_each_rate(gpu, [&](const char* name, auto value) {
+    if (value > 0) json[name] = value;
+  });
+  return json.dump();
+}
+
+FluidGpuDescription gpu_from_json(const std::string& text, const std::string& file, int device) {
+  DescriptionReader reader(text, file, "GPU", fmt::format("/{}/gpus/{}", kMachineEntry, device),
+                           fmt::format("describes no cuda:{}", device));
+  FluidGpuDescription gpu = {};
+  std::string name, capability;
+  reader.read("name", name);
+  reader.read(kCapability, capability);
+  reader.read("memory", gpu.memory);
+  reader.read("multiprocessors", gpu.multiprocessors);
+  for_each_rate(gpu, [&](const char* rate, auto& value) {
+    if (reader.has(rate)) reader.read(rate, value);
+  });
+  std::snprintf(gpu.name, sizeof gpu.name, "%s", name.c_str());
+  if (std::sscanf(capability.c_str(), "%d.%d", &gpu.major, &gpu.minor) != 2) {
+    throw UserError(fmt::format("{}: a compute capability '{}'", file, capability));
+  }
+  return gpu;
+}
+
+}  // namespace fluid

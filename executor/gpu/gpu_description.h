@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "executor/gpu/backend_table.h"
+
+namespace fluid {
+
+/// A GPU's entry in the JSON that `fluidrun devices --json` prints: an object, on one line.
+std::string to_json(const FluidGpuDescription& gpu);
+
+/// What is planned with, of GPU `device` in such JSON of a whole machine. Throws UserError naming
+/// `file` when there is no such GPU, or its entry is missing something or cannot be.
+FluidGpuDescription gpu_from_json(const std::string& text, const std::string& file, int device);
+
+}  // namespace fluid
