@@ -119,11 +119,11 @@ macro(fluid_discover_tests target prefix)
   gtest_discover_tests(${target} TEST_PREFIX ${prefix}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300 ${ARGN})
 endmacro()
 
-# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>]): tests/<part>/*.cpp become one program,
-# test_<part>; each gtest case is a ctest case. LINKS replaces the support library, and with it all of
-# Fluid. The cases of the filter measure times: ctest runs nothing beside them.
+# fluid_tests(<part> [LINKS <targets>] [ALONE <filter>] [ENVIRONMENT <NAME=value>]): tests/<part>/*.cpp
+# become one program, test_<part>; each gtest case is a ctest case. LINKS replaces the support library,
+# and with it all of Fluid. The cases of the filter measure times: ctest runs nothing beside them.
 function(fluid_tests part)
-  cmake_parse_arguments(ARG "" "ALONE" "LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ALONE;ENVIRONMENT" "LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp)
   if(NOT FLUID_ONEDNN)
     list(FILTER sources EXCLUDE REGEX "/(onednn|winograd)")
@@ -160,8 +160,16 @@ function(fluid_tests part)
     fluid_discover_tests(test_${part} ${part} TEST_FILTER ${ARG_ALONE}
                          PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 RUN_SERIAL TRUE)
   endif()
+  set(environment GOMP_SPINCOUNT=1000 ${ARG_ENVIRONMENT})
   fluid_discover_tests(test_${part} ${part} ${others}
-                       PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000)
+                       PROPERTIES TIMEOUT 300 ENVIRONMENT "${environment}")
+endfunction()
+
+# The samples of all ops, for the tests that run them.
+function(fluid_op_samples)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ops/samples/*.cpp)
+  add_library(fluid_op_samples OBJECT ${sources})
+  target_link_libraries(fluid_op_samples PUBLIC fluid_test_support)
 endfunction()
 
 # test_threads: the parts with threads of their own that need no more than ir, and their tests, for the

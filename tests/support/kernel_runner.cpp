@@ -6,6 +6,7 @@
 #include "codegen/gpu.h"
 #include "codegen/schedule.h"
 #include "tests/support/gpu_emulator.h"
+#include "tests/support/gpu_runner.h"
 
 namespace fluid::testing {
 namespace {
@@ -100,6 +101,15 @@ NamedTensors evaluate(ir::Graph& graph, const NamedTensors& sources, int64_t bat
   return outputs;
 }
 
+template <class Gpu>
+NamedTensors run_passes_by(Gpu& gpu, ir::Graph& graph, const NamedTensors& sources, int64_t batch) {
+  const std::vector<std::vector<kir::Kernel>> passes = gpu_kernels_of(graph);
+  return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
+    run_op(passes[n].front().buffers, op, batch, values,
+           [&](std::span<void* const> buffers) { gpu.run(passes[n], buffers, batch); });
+  });
+}
+
 }  // namespace
 
 std::vector<kir::Kernel> kernels_of(const ir::Graph& graph) {
@@ -122,11 +132,10 @@ NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t 
                          Processor processor) {
   if (processor == Processor::emulated_gpu) {
     GpuEmulator gpu;
-    const std::vector<std::vector<kir::Kernel>> passes = gpu_kernels_of(graph);
-    return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
-      run_op(passes[n].front().buffers, op, batch, values,
-             [&](std::span<void* const> buffers) { gpu.run(passes[n], buffers, batch); });
-    });
+    return run_passes_by(gpu, graph, sources, batch);
+  }
+  if (processor == Processor::gpu) {
+    return run_passes_by(GpuRunner::first_gpu(), graph, sources, batch);
   }
   const std::vector<kir::Kernel> kernels = kernels_of(graph);
   Compiler compiler{CompilerOptions{}};

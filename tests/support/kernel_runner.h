@@ -6,7 +6,7 @@
 
 namespace fluid::testing {
 
-enum class Processor : uint8_t { cpu, emulated_gpu };
+enum class Processor : uint8_t { cpu, emulated_gpu, gpu };
 
 /// The generated kernels of a graph without composite ops, one an op, in order.
 std::vector<kir::Kernel> kernels_of(const ir::Graph& graph);

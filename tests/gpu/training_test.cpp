@@ -1,0 +1,134 @@
+// Whole programs on a GPU beside the same on the CPU.
+
+#include "tests/support/training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/fluid.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace fluid {
+namespace {
+
+struct Work {
+  std::string name;
+  std::function<Program()> record;
+  int64_t batch;  ///< on a GPU
+  int64_t stand_in_batch;
+  std::function<Batch(uint64_t step, int64_t n)> data;
+};
+
+template <class Optimizer>
+Program minimized(Program net, Optimizer optimizer) {
+  minimize(net.ir().main().outputs[0].value, optimizer);
+  return net;
+}
+
+std::vector<Work> works() {
+  const auto line = [](uint64_t, int64_t n) { return linear_batch(n); };
+  return {{"linear_regression", [] { return linear_regression_program(); }, 10'000, 64, line},
+          {"mnist_fluid", [] { return minimized(mnist_fluid_program(), SGD{.lr = 0.01}); }, 100, 2,
+           golden_images},
+          {"mnist_cnn", [] { return minimized(mnist_cnn_program(0.1), Adam{.lr = 0.002}); }, 64, 2,
+           golden_images}};
+}
+
+class GpuTraining : public GpuTest, public ::testing::WithParamInterface<Work> {
+ protected:
+  static int64_t batch() { return scaled(GetParam().batch, GetParam().stand_in_batch); }
+  static int steps() { return scaled(50, 2); }
+
+  static Executor executor(Place place, ExecutorOptions options) {
+    options.batch = batch();
+    const Program net = GetParam().record();
+    Executor exe(net, place, options);
+    set_golden_parameters(exe, net);
+    return exe;
+  }
+  static double step(Executor& exe, int number) {
+    return exe.run(GetParam().data(static_cast<uint64_t>(number), batch()))["loss"].item();
+  }
+  /// The losses of training from golden parameters on.
+  static std::vector<double> losses(Place place, const ExecutorOptions& options, int steps) {
+    Executor exe = executor(place, options);
+    std::vector<double> all;
+    for (int i = 0; i < steps; ++i) all.push_back(step(exe, i));
+    return all;
+  }
+};
+
+TEST_P(GpuTraining, FollowsTheCpuInF64) {
+  const ExecutorOptions options{.dtype = f64};
+  const std::vector<double> expected = losses(cpu(), options, steps());
+  const std::vector<double> found = losses(cuda(0), options, steps());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-9 * std::fabs(expected[i])) << "step " << i;
+  }
+}
+
+/// No farther from f64 than a few times what f32 is on the CPU.
+TEST_P(GpuTraining, FollowsTheCpuInF32) {
+  const int some = scaled(20, 2);
+  const std::vector<double> exact = losses(cpu(), {.dtype = f64}, some);
+  const std::vector<double> expected = losses(cpu(), {}, some);
+  const std::vector<double> found = losses(cuda(0), {}, some);
+  double drift = 1e-5;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    drift = std::max(drift, std::fabs(expected[i] - exact[i]) / std::fabs(exact[i]));
+    EXPECT_NEAR(found[i], exact[i], 4 * drift * std::fabs(exact[i])) << "step " << i;
+  }
+}
+
+TEST_P(GpuTraining, FollowsTheCpuInMixedPrecision) {
+  std::vector<AmpOptions> modes = {{.dtype = bf16, .level = AmpLevel::o1},
+                                   {.dtype = f16, .level = AmpLevel::o2},
+                                   {.dtype = bf16, .level = AmpLevel::o2},
+                                   {.dtype = f16, .level = AmpLevel::o1}};
+  modes.resize(scaled<size_t>(modes.size(), 2));
+  const int few = scaled(5, 1);
+  for (const AmpOptions& amp : modes) {
+    const std::vector<double> expected = losses(cpu(), {.amp = amp}, few);
+    const std::vector<double> found = losses(cuda(0), {.amp = amp}, few);
+    const double tolerance = amp.dtype == bf16 ? 0x1p-6 : 0x1p-9;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(found[i], expected[i], tolerance * std::fabs(expected[i]))
+          << name_of(amp.dtype) << " o" << (amp.level == AmpLevel::o1 ? 1 : 2) << ", step " << i;
+    }
+  }
+}
+
+/// Twice the same bits, whatever ran when.
+TEST_P(GpuTraining, RepeatsBitForBit) {
+  std::vector<std::vector<std::byte>> runs;
+  for (int run = 0; run < 2; ++run) {
+    Executor exe = executor(cuda(0), {});
+    for (int i = 0; i < scaled(20, 1); ++i) step(exe, i);
+    runs.push_back(parameter_bytes(exe));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::ValuesIn(works()),
+                         [](const auto& info) { return info.param.name; });
+
+using GpuMemoryUse = GpuTest;
+
+/// What the GPU has less of is the arena that was planned, and little besides.
+TEST_F(GpuMemoryUse, IsThatOfThePlan) {
+  if (is_stand_in()) GTEST_SKIP() << "a host's memory is not this process's alone";
+  const Program net = minimized(mnist_cnn_program(0.1), Adam{});
+  const auto executor = [&] { return Executor(net, cuda(0), {.batch = 1024}); };
+  const auto free_now = [] { return describe_gpu(gpu_backend(), 0).free_memory; };
+  executor();  // what the driver takes once, it keeps
+  const int64_t before = free_now();
+  const Executor exe = executor();
+  const int64_t taken = before - free_now(), arena = exe.memory().total;
+  RecordProperty("arena_bytes", std::to_string(arena));
+  RecordProperty("taken_bytes", std::to_string(taken));
+  EXPECT_GE(taken, arena - (2 << 20));
+  EXPECT_LE(taken, arena + (64 << 20)) << "code and graphs are not that large";
+}
+
+}  // namespace
+}  // namespace fluid

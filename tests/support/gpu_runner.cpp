@@ -1,0 +1,71 @@
+#include "tests/support/gpu_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "executor/gpu/backend.h"
+#include "executor/gpu/gpu_kernels.h"
+#include "executor/gpu/gpu_target.h"
+
+namespace fluid::testing {
+namespace {
+
+std::string architecture(const FluidGpuDescription& gpu) { return GpuTarget(gpu).arch(); }
+
+}  // namespace
+
+struct GpuRunner::Impl {
+  Impl()
+      : gpu(std::make_shared<const OpenGpu>(usable_gpu(gpu_backend(), 0), 0)),
+        kernels(gpu, architecture(describe_gpu(gpu_backend(), 0)), gpu_backend().versions.linker,
+                ObjectCache("", 0)) {}
+
+  std::shared_ptr<const OpenGpu> gpu;
+  GpuKernels kernels;
+};
+
+GpuRunner::GpuRunner() : impl_(std::make_unique<Impl>()) {}
+GpuRunner::~GpuRunner() = default;
+
+GpuRunner& GpuRunner::first_gpu() {
+  static GpuRunner runner;
+  return runner;
+}
+
+void GpuRunner::run(std::span<const kir::Kernel> passes, std::span<void* const> buffers,
+                    int64_t batch) {
+  const Gpu& gpu = impl_->gpu->gpu;
+  const GpuStream& stream = impl_->gpu->stream;
+  std::vector<GpuMemory> here, there;
+  std::vector<void*> arguments;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const kir::Buffer& b = passes.front().buffers.at(i);
+    const int64_t bytes = b.elements.at(batch) * size_of(b.dtype);
+    here.push_back(gpu.allocate_host(std::max<int64_t>(bytes, 1)));
+    there.push_back(gpu.allocate(std::max<int64_t>(bytes, 1)));
+    std::memcpy(here[i].data(), buffers[i], static_cast<size_t>(bytes));
+    gpu.copy(stream, there[i].data(), here[i].data(), bytes);
+  }
+  std::vector<std::byte*> addresses;
+  for (const GpuMemory& memory : there) addresses.push_back(memory.data());
+  for (std::byte*& address : addresses) arguments.push_back(&address);
+  arguments.push_back(&batch);
+  for (const LoadedPass& pass : impl_->kernels.load(passes)) {
+    const int64_t groups = pass.launch.groups(batch);
+    if (groups > 0) gpu.launch(stream, pass.entry, groups, pass.launch.threads, arguments);
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    gpu.copy(
+        stream, here[i].data(), there[i].data(),
+        passes.front().buffers[i].elements.at(batch) * size_of(passes.front().buffers[i].dtype));
+  }
+  gpu.synchronize(stream);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const kir::Buffer& b = passes.front().buffers[i];
+    const int64_t bytes = b.elements.at(batch) * size_of(b.dtype);
+    std::memcpy(buffers[i], here[i].data(), static_cast<size_t>(bytes));
+  }
+}
+
+}  // namespace fluid::testing
