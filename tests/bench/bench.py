@@ -13,13 +13,12 @@ import argparse
 import json
 import os
 import platform
-import statistics
-import subprocess
 import sys
 import tempfile
 
 import memory
 import start_up
+from runner import Runner, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
@@ -41,33 +40,6 @@ FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (e
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 
 
-class Runner:
-    def __init__(self, name, command, environment=()):
-        self.name, self.times = name, []
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | dict(environment))
-        self.ready = self.read()
-
-    def read(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.name} ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def measure(self):
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        self.times.append(self.read()["ms"])
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-
-    def row(self):
-        return {"ms": statistics.median(self.times), "ms_min": min(self.times), "ms_max": max(self.times),
-                **self.ready}
-
-
 def rounds_of(work, args):
     return min(args.rounds, 3) if work in NETWORKS else args.rounds
 
@@ -80,12 +52,7 @@ def measure(work, args, cache):
         runners.append(Runner(f"torch-{mode}-{layout}",
                               [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout],
                               PEER_SETTINGS))
-    for _ in range(rounds_of(work, args)):
-        for runner in runners:
-            runner.measure()
-    for runner in runners:
-        runner.close()
-    return {runner.name: runner.row() for runner in runners}
+    return measure_in_turns(runners, rounds_of(work, args))
 
 
 def cpu_name():

@@ -1,5 +1,6 @@
-// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR]. Same protocol and same
-// steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number.
+// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]. Same protocol and
+// same steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number. On a GPU
+// the batch stays there.
 
 #include <chrono>
 #include <cstdio>
@@ -120,10 +121,21 @@ Work alexnet_b64() {
       64, 227, [](fl::Value x) { return alexnet(x); }, fl::AdamW{.lr = 1e-4});
 }
 
-Work resnet18_b128() {
+Work resnet18_work(int64_t batch) {
   return classifier(
-      128, 32, [](fl::Value x) { return resnet18(x); },
+      batch, 32, [](fl::Value x) { return resnet18(x); },
       fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4});
+}
+
+/// A product whose result is there to be fetched, of which one element is.
+Work matmul() {
+  Work w{fl::Program("matmul"), {}, 50, true};
+  auto a = w.program.data("a", {fl::kBatch, 200}, fl::f32);
+  auto b = w.program.data("b", {200, 10'000}, fl::f32);
+  w.program.output("result", fl::matmul(a, b));
+  w.batch = {.size = 10'000,
+             .columns = {{"a", uniform({10'000, 200}, 0, 1)}, {"b", uniform({200, 10'000}, 0, 1)}}};
+  return w;
 }
 
 /// Takes `suffix` off the end of `name`; whether it was there.
@@ -139,7 +151,9 @@ Work work_named(const std::string& name) {
   if (name == "seed_cnn_infer") return seed_cnn(true);
   if (name == "fluid_mnist") return fluid_mnist();
   if (name == "alexnet") return alexnet_b64();
-  if (name == "resnet18") return resnet18_b128();
+  if (name == "resnet18") return resnet18_work(128);
+  if (name == "resnet18_b64") return resnet18_work(64);
+  if (name == "matmul") return matmul();
   throw fl::UserError("no workload '" + name + "'");
 }
 
@@ -150,24 +164,31 @@ fl::ExecutorOptions options_of(std::string& name) {
     if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
   }
   const bool o2 = take(name, "_o2");
-  if (take(name, "_bf16")) {
-    options.amp = fl::AmpOptions{.level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
+  for (const auto& [suffix, dtype] : {std::pair("_bf16", fl::bf16), {"_f16", fl::f16}}) {
+    if (!take(name, suffix)) continue;
+    options.amp =
+        fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
   }
   return options;
 }
 
-void serve(std::string name, const std::string& cache_dir, Clock::time_point start) {
+void serve(std::string name, const std::string& cache_dir, fl::Place place,
+           Clock::time_point start) {
   fl::ExecutorOptions options = options_of(name);
   options.cache_dir = cache_dir;
   Work w = work_named(name);
-  fl::Executor exe(w.program, fl::cpu(), options);
+  if (place != fl::cpu()) {
+    w.batch.id = 1;
+    w.steps = std::max(w.steps, 50);
+  }
+  fl::Executor exe(w.program, place, options);
   if (w.infer) {
     exe.prepare({.predict = {w.batch.size}});
   } else {
     exe.prepare({.train = {w.batch.size}});
   }
   auto step = [&] {
-    return w.infer ? exe.predict(w.batch)["result"].item() : exe.run(w.batch)["loss"].item();
+    return w.infer ? exe.predict(w.batch)["result"].at(0) : exe.run(w.batch)["loss"].item();
   };
   step();
   const double first = seconds_since(start);
@@ -190,11 +211,11 @@ void serve(std::string name, const std::string& cache_dir, Clock::time_point sta
 int main(int argc, char** argv) {
   const auto start = Clock::now();
   if (argc < 2) {
-    std::fprintf(stderr, "usage: fluid_bench WORK [CACHE_DIR]\n");
+    std::fprintf(stderr, "usage: fluid_bench WORK [CACHE_DIR [PLACE]]\n");
     return 1;
   }
   try {
-    serve(argv[1], argc > 2 ? argv[2] : "", start);
+    serve(argv[1], argc > 2 ? argv[2] : "", fl::place_named(argc > 3 ? argv[3] : "cpu"), start);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "fluid_bench: %s\n", e.what());
     return 1;

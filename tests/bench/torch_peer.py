@@ -1,8 +1,10 @@
-"""One workload on PyTorch, measured when told: python torch_peer.py WORK eager|compile nchw|nhwc
+"""One workload on PyTorch, measured when told: python torch_peer.py WORK eager|compile nchw|nhwc [cuda]
 
 Prints {"ready": ..., "first_s": ...} when warm, then reads lines: for each it runs 50 steps (STEPS has
 what differs) and prints {"ms": milliseconds a step}. Ends with its input. A step is what a user
-runs: move the batch in, train or infer, fetch the loss or the result as a number.
+runs: move the batch in, train or infer, fetch the loss or the result as a number. On a GPU the batch
+stays there, compiled steps are CUDA graphs ("reduce-overhead"), and the peak of the GPU's memory that
+tensors took is printed, too. WORK may end in _bf16, _f16 (with a GradScaler on a GPU), _tf32.
 
 python torch_peer.py WORK memory nchw|nhwc prints the peak bytes of tensors in an eager training step.
 """
@@ -20,8 +22,14 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../sup
 from torch_networks import alexnet, resnet18
 
 START = time.perf_counter()
-WORK, MODE, LAYOUT = sys.argv[1:4]
-HALF = WORK.endswith("_bf16")
+NAME, MODE, LAYOUT = sys.argv[1:4]
+DEVICE = sys.argv[4] if len(sys.argv) > 4 else "cpu"
+HALVES = {"bf16": torch.bfloat16, "f16": torch.float16}
+WORK, _, SUFFIX = NAME.rpartition("_")
+if SUFFIX not in (*HALVES, "tf32"):
+    WORK, SUFFIX = NAME, ""
+HALF = HALVES.get(SUFFIX)
+torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = SUFFIX == "tf32"
 torch.manual_seed(0)
 
 
@@ -51,6 +59,7 @@ class FluidMnist(nn.Module):
 
 
 def placed(model, x):
+    model, x = model.to(DEVICE), x.to(DEVICE)
     if LAYOUT == "nhwc" and x.dim() == 4:
         form = torch.channels_last
         return model.to(memory_format=form), x.contiguous(memory_format=form)
@@ -58,20 +67,25 @@ def placed(model, x):
 
 
 def compiled(f):
-    return torch.compile(f) if MODE == "compile" else f
+    if MODE != "compile":
+        return f
+    return torch.compile(f, mode="reduce-overhead") if DEVICE == "cuda" else torch.compile(f)
 
 
 def trainer(model, x, y, loss_of, make_optimizer):
     model, x = placed(model, x)
+    y = y.to(DEVICE)
     optimizer = make_optimizer(model.parameters())
     forward = compiled(lambda x, y: loss_of(model(x), y))
+    scaler = torch.amp.GradScaler(DEVICE, enabled=HALF == torch.float16)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=HALF):
+        with torch.autocast(DEVICE, HALF or torch.bfloat16, enabled=HALF is not None):
             loss = forward(x, y)
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.item()
 
     step.parts = model, optimizer
@@ -90,11 +104,20 @@ def inferrer(model, x):
     return step
 
 
+FUSED = True if DEVICE == "cuda" else None
+
+
 def linear_regression():
     n = 1_000_000
     x = 10 * torch.rand(n, 2) - 5
     y = x @ torch.tensor([[2.0], [-3.0]]) + 10 + torch.normal(0.0, 2.0, (n, 1))
-    return trainer(nn.Linear(2, 1), x, y, F.mse_loss, lambda p: torch.optim.Adam(p, 0.1))
+    return trainer(nn.Linear(2, 1), x, y, F.mse_loss, lambda p: torch.optim.Adam(p, 0.1, fused=FUSED))
+
+
+def matmul():
+    a, b = torch.rand(10000, 200, device=DEVICE), torch.rand(200, 10000, device=DEVICE)
+    product = compiled(lambda: a @ b)
+    return lambda: product()[0, 0].item()
 
 
 def classifier(net, n, side, make_optimizer):
@@ -105,25 +128,26 @@ def alexnet_b64():
     return classifier(alexnet(), 64, 227, lambda p: torch.optim.AdamW(p, 1e-4, fused=True))
 
 
-def resnet18_b128():
-    return classifier(resnet18(), 128, 32,
+def resnet18_of(batch):
+    return classifier(resnet18(), batch, 32,
                       lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=5e-4, fused=True))
 
 
 WORKS = {
     "linear_regression": linear_regression,
     "seed_cnn": lambda: trainer(SeedCnn(), torch.rand(128, 1, 32, 32), torch.randint(10, (128,)),
-                                F.cross_entropy, lambda p: torch.optim.Adam(p, 0.02)),
+                                F.cross_entropy, lambda p: torch.optim.Adam(p, 0.02, fused=FUSED)),
     "fluid_mnist": lambda: trainer(FluidMnist(), torch.rand(100, 1, 28, 28), torch.randint(10, (100,)),
-                                   F.cross_entropy, lambda p: torch.optim.SGD(p, 0.01)),
+                                   F.cross_entropy, lambda p: torch.optim.SGD(p, 0.01, fused=FUSED)),
     "seed_cnn_infer": lambda: inferrer(SeedCnn(), torch.rand(1, 1, 32, 32)),
     "alexnet": alexnet_b64,
-    "alexnet_bf16": alexnet_b64,
-    "resnet18": resnet18_b128,
-    "resnet18_bf16": resnet18_b128,
+    "resnet18": lambda: resnet18_of(128),
+    "resnet18_b64": lambda: resnet18_of(64),
+    "matmul": matmul,
 }
-STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "alexnet_bf16": 3,
-         "resnet18": 3, "resnet18_bf16": 3}.get(WORK, 50)
+STEPS = {"linear_regression": 500, "seed_cnn_infer": 500, "alexnet": 3, "resnet18": 3, "resnet18_b64": 3}.get(WORK, 50)
+if DEVICE == "cuda":
+    STEPS = max(STEPS, 50)
 
 step = WORKS[WORK]()
 step()
@@ -139,8 +163,10 @@ if MODE == "memory":
     sys.exit()
 for _ in range(min(10, STEPS)):
     step()
-print(json.dumps({"ready": WORK, "first_s": first, "version": torch.__version__,
-                  "threads": torch.get_num_threads()}), flush=True)
+ready = {"ready": NAME, "first_s": first, "version": torch.__version__, "threads": torch.get_num_threads()}
+if DEVICE == "cuda":
+    ready["peak_bytes"] = torch.cuda.max_memory_allocated()
+print(json.dumps(ready), flush=True)
 for _ in sys.stdin:
     start = time.perf_counter()
     for _ in range(STEPS):

@@ -1,0 +1,122 @@
+"""Measures Fluid against PyTorch on the first GPU, in one run, and prints a table.
+
+    python gpu_bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
+
+BUILD_DIR holds fluid_bench. Batches stay on the GPU, in both. PyTorch runs eager and compiled
+(torch.compile, mode "reduce-overhead"), NCHW and NHWC; of each the better layout counts. f32 is f32 in
+both; the works whose names end in _tf32 allow TF32 in both. Memory is Fluid's arena with its workspace
+against torch.cuda.max_memory_allocated. What does not start says why, and misses its targets. Exits
+with 1 when a target is missed.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from runner import Runner, measure_in_turns
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# work: (what it is, largest ratios of Fluid's time to PyTorch's eager and compiled, and of its memory)
+WORKS = {
+    "matmul": ("matmul 10000 x 200 x 10000", 1.05, None, None),
+    "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.3, 0.7, 0.8),
+    "seed_cnn": ("CNN 1-32-64, batch 128 x 1 x 32 x 32, Adam", 0.3, 0.7, 0.8),
+    "fluid_mnist": ("MNIST CNN 20-20, batch 100, SGD", 0.3, 0.7, 0.8),
+    "alexnet": ("AlexNet, batch 64 x 3 x 227 x 227, AdamW", None, 0.95, 1.0),
+    "alexnet_bf16": ("the same in bf16", None, 0.95, 1.0),
+    "alexnet_f16": ("the same in f16, with loss scaling", None, 0.95, 1.0),
+    "resnet18_b64_bf16": ("ResNet-18, batch 64 x 3 x 32 x 32, momentum, bf16", None, 0.95, 0.8),
+}
+WITHOUT_IMAGES = ("matmul", "linear_regression")
+VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
+
+
+def commands(work, args, cache):
+    yield "fluid", [os.path.join(args.build, "fluid_bench"), work, cache, "cuda:0"]
+    for mode, layout in VARIANTS:
+        if work not in WITHOUT_IMAGES or layout == "nchw":
+            yield (f"torch-{mode}-{layout}",
+                   [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout, "cuda"])
+
+
+def measure(work, args, cache):
+    """What each variant measured, and why others did not start."""
+    runners, failures = [], []
+    for name, command in commands(work, args, cache):
+        try:
+            runners.append(Runner(name, command))
+        except RuntimeError as failure:
+            failures.append(str(failure))
+    return measure_in_turns(runners, args.rounds), failures
+
+
+def best(rows, mode, figure="ms"):
+    return min((row[figure] for name, row in rows.items() if name.startswith(mode)), default=None)
+
+
+def compare(work, rows):
+    """Ratios to PyTorch, where both ran, and which of their targets are missed."""
+    _, *limits = WORKS[work]
+    pairs = {
+        "eager": (best(rows, "fluid"), best(rows, "torch-eager")),
+        "compiled": (best(rows, "fluid"), best(rows, "torch-compile")),
+        "memory": (best(rows, "fluid", "arena_bytes"), best(rows, "torch", "peak_bytes")),
+    }
+    ratios = {name: ours / theirs if ours and theirs else None for name, (ours, theirs) in pairs.items()}
+    targets = dict(zip(pairs, limits))
+    missed = [name for name, target in targets.items()
+              if target is not None and (ratios[name] is None or ratios[name] > target)]
+    return ratios, targets, missed
+
+
+def text(number, places):
+    return "-" if number is None else f"{number:.{places}f}"
+
+
+def machine():
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    done = subprocess.run(query, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("python")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    works = args.only.split(",") if args.only else list(WORKS)
+    unknown = set(works) - set(WORKS)
+    if unknown:
+        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(WORKS)}")
+
+    results, missed = {"gpu": machine(), "works": {}}, []
+    print("| work | Fluid ms | eager ms | compiled ms | to eager | to compiled | memory |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as cache:
+        for work in works:
+            rows, failures = measure(work, args, cache)
+            ratios, targets, over = compare(work, rows)
+            missed += [f"{work} ({name})" for name in over]
+            results["works"][work] = {"rows": rows, "ratios": ratios, "targets": targets, "failures": failures}
+            times = [text(best(rows, name), 3) for name in ("fluid", "torch-eager", "torch-compile")]
+            print("| " + " | ".join([WORKS[work][0], *times, *(text(r, 2) for r in ratios.values())]) + " |",
+                  flush=True)
+            for failure in failures:
+                print(failure, file=sys.stderr)
+            if args.out:
+                with open(args.out, "w") as f:
+                    json.dump(results, f, indent=1)
+    if missed:
+        print("missed: " + ", ".join(missed), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
