@@ -1,6 +1,6 @@
-// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]. Same protocol and
-// same steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number. On a GPU
-// the batch stays there.
+// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]. Same protocol
+// and same steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number.
+// On a GPU the batch stays there.
 
 #include <chrono>
 #include <cstdio>
@@ -166,8 +166,7 @@ fl::ExecutorOptions options_of(std::string& name) {
   const bool o2 = take(name, "_o2");
   for (const auto& [suffix, dtype] : {std::pair("_bf16", fl::bf16), {"_f16", fl::f16}}) {
     if (!take(name, suffix)) continue;
-    options.amp =
-        fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
+    options.amp = fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
   }
   return options;
 }
