@@ -160,9 +160,13 @@ function(fluid_tests part)
     fluid_discover_tests(test_${part} ${part} TEST_FILTER ${ARG_ALONE}
                          PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 RUN_SERIAL TRUE)
   endif()
-  set(environment GOMP_SPINCOUNT=1000 ${ARG_ENVIRONMENT})
+  set(environment)  # a list of two would not reach ctest in one property
+  if(ARG_ENVIRONMENT)
+    string(REPLACE "=" "=set:" setting ${ARG_ENVIRONMENT})
+    set(environment ENVIRONMENT_MODIFICATION ${setting})
+  endif()
   fluid_discover_tests(test_${part} ${part} ${others}
-                       PROPERTIES TIMEOUT 300 ENVIRONMENT "${environment}")
+                       PROPERTIES TIMEOUT 300 ENVIRONMENT GOMP_SPINCOUNT=1000 ${environment})
 endfunction()
 
 # The samples of all ops, for the tests that run them.

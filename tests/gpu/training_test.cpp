@@ -19,6 +19,8 @@ struct Work {
   std::function<Batch(uint64_t step, int64_t n)> data;
 };
 
+void PrintTo(const Work& work, std::ostream* out) { *out << work.name; }
+
 template <class Optimizer>
 Program minimized(Program net, Optimizer optimizer) {
   minimize(net.ir().main().outputs[0].value, optimizer);
