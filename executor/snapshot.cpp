@@ -27,10 +27,12 @@ std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
 
 void check_program(const Session& session, const Snapshot& from, const std::string& where) {
   if (from.program_hash == program_hash(session.recorded())) return;
-  std::string how = "'" + from.program + "' has changed since";
+  const std::string& ours = session.recorded().name;
+  std::string how = from.program == ours ? fmt::format("'{}' has changed since", ours)
+                                         : fmt::format("'{}', not '{}'", from.program, ours);
   for (const Kept& kept : from.variables) {
     if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
-    how = fmt::format("its parameter '{}' is not in '{}'", kept.name, session.recorded().name);
+    how = fmt::format("its parameter '{}' is not in '{}'", kept.name, ours);
   }
   throw UserError(fmt::format("{}: of another program: {}", where, how));
 }

@@ -36,7 +36,7 @@ void print_amp_report(const ir::Program& program, const Options& options) {
     fmt::print("{:<22} {:<12} {:<5} {:>10}  {}\n", op, layer, type, saved, reason);
   };
   const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  row("op", "layer", "type", "saved", "reason");
+  row("op", "layer", "type", "smaller by", "reason");
   int64_t all_saved = 0, in_half = 0, of_parameters = 0;
   for (const AmpChoice& choice : report.ops) {
     const int64_t saved = saved_bytes(*choice.op, amp.dtype, options.batch);

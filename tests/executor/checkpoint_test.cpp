@@ -298,6 +298,9 @@ TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(run.exe.parameter("update").item(), 0);
   };
   refuse(stateful_program(5), "of another program: 'stateful' has changed since");
+  Program other = stateful_program(5);
+  other.ir().name = "other";
+  refuse(other, "of another program: 'stateful', not 'other'");
   Program renamed("renamed");
   const Value v = linear(renamed.data("x", {kBatch, 6}, f32), {.units = 1});
   renamed.output("loss", mean(v));
