@@ -43,6 +43,7 @@ using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool do
 class Executable {
  public:
   virtual ~Executable() = default;
+  /// May write to the slots of the place and to transient memory.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
   /// DeviceError says whether variables were written by then; the next run starts anew. Where

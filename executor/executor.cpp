@@ -32,7 +32,9 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
     const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
     return gpu_device(table, {.device = place.index,
                               .host_threads = thread_count(options.threads),
-                              .cache_dir = options.cache_dir});
+                              .cache_dir = options.cache_dir,
+                              .workspace = options.workspace,
+                              .tune = options.tune});
   }
   return cpu_device(
       {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
@@ -163,6 +165,7 @@ class Executor::Impl {
          std::string(options_.buckets.dtype ? fluid::name_of(*options_.buckets.dtype)
                                             : "recorded")}};
     if (options_.sync_bn) all["sync-bn"] = "on";
+    if (options_.tf32) all["tf32"] = "on";
     if (place_.kind == Place::Kind::cuda) all["place"] = "cuda";
     const ir::Op* train = find_directive(session_.recorded().main());
     if (train == nullptr) return all;

@@ -58,6 +58,9 @@ void check_options(const ExecutorOptions& options) {
         fmt::format("zero = {}: 1 shards the optimizer's state, 0 nothing", options.zero));
   }
   if (options.batch < 0) throw UserError("a batch of " + std::to_string(options.batch));
+  if (options.workspace < 0) {
+    throw UserError(fmt::format("a workspace of {} bytes", options.workspace));
+  }
 }
 
 }  // namespace fluid

@@ -18,8 +18,10 @@ FluidGpuDescription usable(Place place) {
 
 }  // namespace
 
-std::unique_ptr<Target> target_of(Place place, int threads) {
-  if (place.kind == Place::Kind::cuda) return std::make_unique<GpuTarget>(usable(place));
+std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace) {
+  if (place.kind == Place::Kind::cuda) {
+    return std::make_unique<GpuTarget>(usable(place), workspace);
+  }
   return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -9,8 +10,9 @@
 namespace fluid {
 
 /// A place as the passes see it, which runs nothing. `threads`: of the CPU, 0: as many as an
-/// executor would take. Throws what an executor there would, when there is no such place.
-std::unique_ptr<Target> target_of(Place place, int threads);
+/// executor would take; `workspace`: ExecutorOptions'. Throws what an executor there would, when
+/// there is no such place.
+std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace = 0);
 
 /// All of a place that the times of steps depend on, as text. `threads`: as above.
 std::string machine_text(Place place, int threads);

@@ -159,7 +159,6 @@ void Session::move_to(std::shared_ptr<PlaceMemory> memory) {
   if (random_ != nullptr && variables_.find(kRandomState)->offset >= known_state) {
     memory_->write(random_, &options_.seed, sizeof options_.seed);
   }
-  held_ = {};
   bind(0, 0);
 }
 
@@ -169,6 +168,7 @@ std::byte* Session::address_of(std::string_view name) const {
 }
 
 void Session::bind(size_t first_part, size_t first_step) {
+  held_ = {};  // what is bound may have written to the slots
   for (size_t i = first_part; i < parts_.size(); ++i) {
     parts_[i]->executable->bind(memory_->at(), variables_);
   }

@@ -18,6 +18,7 @@ Options pass_options(const ExecutorOptions& options) {
   o.check_finite = options.check_finite;
   o.fuse = options.fuse;
   o.libraries = options.libraries;
+  o.tf32 = options.tf32;
   o.guard_plan = options.verify_plan;
   return o;
 }

@@ -142,8 +142,23 @@ class Chooser {
     return options_.mode == Mode::train ? claim.keeps_nan : !claim.mixes_samples;
   }
 
+  /// What the result may lie over: that which is added last, unless the head reads it too.
+  static Value overwritten(const Taken& taken) {
+    if (!taken.claim.adds_in_place) return {};
+    const std::vector<ir::Op*>& ops = taken.ops;
+    const Values& summands = ops.back()->operands;
+    const Value addend = summands.at(summands.at(0).op() == ops.at(ops.size() - 2) ? 1 : 0);
+    const Values& read = ops.front()->operands;
+    return std::ranges::find(read, addend) == read.end() ? addend : Value();
+  }
+
   void wrap(const Taken& taken) {
+    const Value addend = overwritten(taken);
     ir::Op* fused = compose(program_, taken.ops);
+    if (addend) {
+      const auto index = std::ranges::find(fused->operands, addend) - fused->operands.begin();
+      fused->attrs.set("in_place", static_cast<int64_t>(index));
+    }
     fused->attrs.set("kernel", taken.claim.kernel);
     fused->attrs.set("predicted_ns",
                      std::vector{nanoseconds(taken.library), nanoseconds(taken.generated)});

@@ -207,6 +207,9 @@ std::vector<InPlace> in_place_pairs(const ir::Op& op) {
     return pairs;
   }
   if (!std::holds_alternative<Composite>(*def_of(op).lower)) return *def_of(op).in_place;
+  if (op.attrs.has("in_place")) {
+    return {{.out = 0, .in = static_cast<int>(op.attrs.get<int64_t>("in_place"))}};
+  }
   const ir::Graph* body = generated_body(op);
   return body == nullptr ? std::vector<InPlace>() : in_place_pairs(*body);
 }

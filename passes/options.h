@@ -86,6 +86,7 @@ struct Options {
   std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
   bool fuse = true;
   bool libraries = true;      ///< let library kernels claim ops
+  bool tf32 = false;          ///< let a GPU's libraries round the operands of f32 products to TF32
   bool check_finite = false;  ///< --check-finite: see decides_by_loss()
   bool guard_plan = false;    ///< --verify-plan: guards between ranges, dead ranges poisoned
 };

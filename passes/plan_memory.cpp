@@ -122,7 +122,7 @@ class Planner {
       if (!is_store(*op)) continue;
       const Range& range = variable(*op);
       const Value root = root_of(op->operands[0]);
-      const bool checked = is_carry(*op) || !unchecked_.contains(root);
+      const bool checked = is_carry(*op) || (!unchecked_.contains(root) && may_update(*root.op()));
       const bool in_place =
           checked && !plan_.values.contains(root) && may_overwrite(root, op->symbol);
       if (in_place) plan_.values[root] = range;
@@ -138,6 +138,10 @@ class Planner {
         plan_.workspaces[op.get()] = range;
       }
     }
+  }
+
+  bool may_update(const ir::Op& op) const {
+    return !op.attrs.has("kernel") || target_.libraries_may_update();
   }
 
   /// Whether every reader of the variable is done when `root` is written.

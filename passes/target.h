@@ -17,6 +17,7 @@ struct Claim {
   /// What one sample of the batch holds may change the others' results: in their last bits, and
   /// wholly where it is not finite.
   bool mixes_samples = false;
+  bool adds_in_place = false;  ///< the result may lie over the matrix that the epilogue adds
   /// Wanted layouts, one an operand and one a result; an empty optional is plain.
   std::vector<std::optional<Layout>> operands;
   std::vector<std::optional<Layout>> results;
@@ -45,6 +46,9 @@ class Target {
   virtual std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const = 0;
   /// Predicted seconds of generated code for `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
+  /// Whether the executor can keep library kernels from running in a step that was refused: only
+  /// then may they write to variables.
+  virtual bool libraries_may_update() const { return true; }
   /// Bytes of scratch that the generated kernel of a `fused` op needs while it runs.
   virtual int64_t scratch(const ir::Op& fused, int64_t batch) const = 0;
 };

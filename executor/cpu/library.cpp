@@ -3,34 +3,12 @@
 #ifdef FLUID_ONEDNN
 #include "executor/cpu/onednn.h"
 #include "executor/cpu/onednn_winograd.h"
-#include "ops/table.h"
+#include "executor/library_task.h"
 #endif
 
 namespace fluid {
 
 #ifdef FLUID_ONEDNN
-
-namespace {
-
-/// The ops of a fused body and where the kernel's buffers are among the fused op's.
-struct Body {
-  std::vector<const ir::Op*> ops;  ///< the head, then its epilogue
-  std::vector<size_t> buffers;     ///< operands of the fused op in the kernel's order
-
-  explicit Body(const ir::Graph& graph) {
-    for (const auto& op : graph.ops) {
-      if (!std::holds_alternative<Source>(*def_of(*op).lower)) ops.push_back(op.get());
-    }
-    for (size_t i = 0; i < ops.size(); ++i) {
-      for (const Value& v : ops[i]->operands) {
-        if (i > 0 && v.op() == ops[i - 1]) continue;
-        buffers.push_back(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
-      }
-    }
-  }
-};
-
-}  // namespace
 
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second) {
@@ -46,13 +24,10 @@ std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
 std::string library_version() { return onednn_version(); }
 
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
-  const ir::Graph* graph = fused.graph()->program().find(fused.attrs.get<GraphRef>("body").name);
-  check(graph != nullptr, "fused op without its body");
-  const Body body(*graph);
-  const Chain epilogue(body.ops.begin() + 1, body.ops.end());
+  const LibraryBody body(fused);
   const auto name = fused.attrs.get<std::string>("kernel");
-  auto routine = winograd_kernel(name, *body.ops.at(0), epilogue, batch);
-  if (!routine) routine = onednn_kernel(name, *body.ops.at(0), epilogue, batch);
+  auto routine = winograd_kernel(name, *body.head, body.epilogue, batch);
+  if (!routine) routine = onednn_kernel(name, *body.head, body.epilogue, batch);
   const size_t operands = fused.operands.size();
   LibraryBinder bind = [=, bind_own = std::move(routine->bind)](void* const* buffers,
                                                                 void* workspace) {

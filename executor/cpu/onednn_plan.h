@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "executor/cpu/library_task.h"
+#include "executor/library_task.h"
 
 namespace fluid {
 

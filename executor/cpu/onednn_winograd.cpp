@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "executor/cpu/library_task.h"
 #include "executor/cpu/onednn_plan.h"
 #include "executor/cpu/parallel.h"
 #include "executor/cpu/winograd_tiles.h"
+#include "executor/library_task.h"
 #include "ops/nn/window.h"
 #include "passes/layouts.h"
 #include "passes/memory_plan.h"

@@ -38,6 +38,14 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph);
 FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream);
 FluidGpuResult graph_destroy(FluidGpuGraph* graph);
 
+FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+                              FluidGpuChoice* choices, int32_t* count);
+FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
+                                 const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
+FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier);
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
+                        const FluidGpuFactors* factors);
+
 FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
                         size_t* image_bytes);
 /// For the architecture sm_<architecture>, with or without a GPU.

@@ -2,8 +2,11 @@
 
 // What the table's opaque pointers point to.
 
+#include <cublasLt.h>
+
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "executor/cuda/answer.h"
 #include "executor/cuda/belongings.h"
@@ -13,6 +16,8 @@ struct FluidGpu {
   int architecture = 0;                             ///< 90 is sm_90
   std::atomic<FluidGpuStream*> captured = nullptr;  ///< where a capture began and has not ended
   std::atomic<bool> capture_lost = false;
+  std::mutex blas_mutex = {};
+  cublasLtHandle_t blas = nullptr;  ///< made when it is first needed
   fluid::cuda::Belongings belongings = {};
 };
 

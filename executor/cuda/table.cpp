@@ -39,6 +39,10 @@ constexpr FluidGpuTable kTable = {
     .module_load = module_load,
     .module_unload = module_unload,
     .module_kernel = module_kernel,
+    .matmul_choices = matmul_choices,
+    .multiplier_create = multiplier_create,
+    .multiplier_destroy = multiplier_destroy,
+    .multiply = multiply,
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "codegen/object_cache.h"
 #include "executor/cpu/parallel.h"
+#include "executor/place_machine.h"
 #include "ir/error.h"
 #include "ir/number.h"
 #include "ops/source_kind.h"
@@ -47,6 +48,10 @@ void note_unkept_kernels(const std::string& cache_dir) {
   fmt::print(stderr, "compiled kernels are not kept: cannot write into '{}': {}\n", cache_dir, why);
 }
 
+int64_t workspace_of(const PlaceFlags& flags) {
+  return flags.workspace.empty() ? 0 : parse_bytes(flags.workspace);
+}
+
 bool octal(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
 
 }  // namespace
@@ -77,11 +82,22 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
       ->capture_default_str();
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
   add_amp_flags(command, flags.amp);
+  command.add_flag("--tf32", flags.tf32,
+                   "on a GPU: f32 products may round their operands to TF32, 10 bits; off unless "
+                   "given");
+  command.add_option("--workspace", flags.workspace,
+                     "on a GPU: memory for libraries, a part of the arena: 64MiB unless given");
+  command.add_flag("--no-tune", flags.no_tune,
+                   "on a GPU: take a library's first algorithms instead of timing some, once");
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
                   "where compiled kernels are kept, up to 512 MiB; \"\" keeps none")
       ->capture_default_str();
+}
+
+std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags) {
+  return target_of(place, threads_of(flags), workspace_of(flags));
 }
 
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {
@@ -101,6 +117,9 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .threads = flags.threads,
           .dtype = dtype_of(flags),
           .amp = amp_of(flags.amp),
+          .tf32 = flags.tf32,
+          .workspace = workspace_of(flags),
+          .tune = !flags.no_tune,
           .cache_dir = flags.cache_dir,
           .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory)};
 }

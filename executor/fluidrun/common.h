@@ -10,6 +10,7 @@
 #include "frontend/program.h"
 #include "ir/type.h"
 #include "passes/options.h"
+#include "passes/target.h"
 
 namespace CLI {
 class App;
@@ -31,6 +32,8 @@ struct PlaceFlags {
   AmpFlags amp;
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
   std::string memory;     ///< "8GiB", or empty: as much as the machine has
+  std::string workspace;  ///< of a GPU's libraries; empty: as much as they have by default
+  bool tf32 = false, no_tune = false;
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// --memory, for commands that run steps.
@@ -47,6 +50,9 @@ ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t
 
 /// "train", "eval", "predict" or "init". Throws UserError for another pipeline.
 Mode mode_named(const std::string& name);
+
+/// The place that the flags name, as the passes see it.
+std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags);
 
 /// --threads, or as many as an executor would take.
 int threads_of(const PlaceFlags& flags);

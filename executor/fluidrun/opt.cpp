@@ -102,7 +102,7 @@ int run(const OptFlags& flags) {
   const Options options = options_of(flags);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
-  const std::unique_ptr<Target> target = target_of(place_of(flags.place), threads_of(flags.place));
+  const std::unique_ptr<Target> target = target_of(place_of(flags.place), flags.place);
   if (flags.report) report_on_amp(program.ir(), passes, options, *target);
   for (const PassReport& report :
        run_passes(program.ir(), passes, options, *target, flags.print_after_all)) {

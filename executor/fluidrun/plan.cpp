@@ -108,7 +108,7 @@ struct Planned {
 Planned planned(const PlanFlags& flags) {
   const Place place = place_of(flags.place, flags.world.world || !flags.target.empty());
   if (flags.target.empty()) {
-    std::unique_ptr<Target> target = target_of(place, threads_of(flags.place));
+    std::unique_ptr<Target> target = target_of(place, flags.place);
     return {place, std::move(target), place.str()};
   }
   const std::string description = read_file(flags.target);

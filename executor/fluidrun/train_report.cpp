@@ -33,7 +33,7 @@ void describe_o2(const PreparedTraining& t) {
   how.micro_batches = t.flags.micro_batches;
   how.check_finite = t.flags.check_finite;
   set_world(how, t.flags.world, t.world);
-  const std::unique_ptr<Target> target = target_of(t.executor.place(), threads_of(t.flags.place));
+  const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
   const StepPlanner planner(t.program, *target, session_options(how).passes, how.micro_batches);
   const int64_t total = planner.at(batch).total();
   fmt::print(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(total)),

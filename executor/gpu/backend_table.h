@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FLUID_GPU_TABLE_VERSION 1u
+#define FLUID_GPU_TABLE_VERSION 2u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< compute capability 8.0, the first with bf16
 
@@ -61,6 +61,52 @@ typedef struct FluidGpuLaunch {
   void* const* arguments;  ///< the address of each, copied by the call
   int32_t argument_count;  ///< every argument has 8 bytes
 } FluidGpuLaunch;
+
+typedef enum FluidGpuNumber {
+  fluid_gpu_f64 = 0,
+  fluid_gpu_f32 = 1,
+  fluid_gpu_f16 = 2,
+  fluid_gpu_bf16 = 3
+} FluidGpuNumber;
+
+/// `count` products of matrices, result = relu(op(a) op(b) + addend + bias). A row's elements
+/// follow each other in memory; op is the matrix as it is, or transposed. Sums are kept in f32, of
+/// f64 in f64.
+typedef struct FluidGpuProduct {
+  FluidGpuNumber operands;  ///< of a and b
+  FluidGpuNumber result;    ///< of all else: as `operands`, or f32 where these are halves
+  int32_t tf32;             ///< f32 operands may be rounded to TF32, which has 10 bits
+  int32_t transpose_a;      ///< a is stored as [k, m] instead of [m, k]
+  int32_t transpose_b;      ///< b as [n, k] instead of [k, n]
+  int32_t adds;  ///< an addend, laid out as the result, whose memory it may be; alone of the three
+  int32_t bias;  ///< one number a column; not in f64
+  int32_t relu;  ///< max(x, 0), whatever becomes of a NaN; not in f64
+  int64_t m, n, k;                            ///< op(a) is [m, k], op(b) [k, n]; all at least 1
+  int64_t a_row, b_row, result_row;           ///< elements from a row to the next, as stored
+  int64_t count;                              ///< of products: 1 to 65535
+  int64_t a_matrix, b_matrix, result_matrix;  ///< elements from one to the next
+} FluidGpuProduct;
+
+/// A way to compute a product. What is opaque stays valid on such a GPU with such a library: it may
+/// be kept on disk.
+typedef struct FluidGpuChoice {
+  uint64_t opaque[8];
+  int64_t workspace;  ///< bytes that it needs
+} FluidGpuChoice;
+
+typedef struct FluidGpuMultiplier FluidGpuMultiplier;  ///< a product with a way to compute it
+
+/// Addresses of the GPU's, multiples of FLUID_GPU_PRODUCT_ALIGNMENT; null where there is none.
+typedef struct FluidGpuFactors {
+  const void* a;
+  const void* b;
+  const void* addend;
+  const void* bias;
+  void* result;
+  void* workspace;  ///< nobody else uses it meanwhile
+} FluidGpuFactors;
+
+#define FLUID_GPU_PRODUCT_ALIGNMENT 64
 
 typedef struct FluidGpuTable {
   uint32_t version;
@@ -125,6 +171,21 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*module_unload)(FluidGpuModule* module);  ///< waits for queued work
   FluidGpuResult (*module_kernel)(FluidGpuModule* module, const char* name,
                                   FluidGpuKernel** kernel);
+
+  /// The ways to compute a product that give the same bits every time and need at most `workspace`
+  /// bytes, those first that the library takes for the fastest. `count`: how many there is room
+  /// for; set to how many there are, 0 if none. Misused where there can be no such product.
+  FluidGpuResult (*matmul_choices)(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+                                   FluidGpuChoice* choices, int32_t* count);
+  /// Misused when `choice` is none for the product, as one that another library made.
+  FluidGpuResult (*multiplier_create)(FluidGpu* gpu, const FluidGpuProduct* product,
+                                      const FluidGpuChoice* choice,
+                                      FluidGpuMultiplier** multiplier);
+  FluidGpuResult (*multiplier_destroy)(FluidGpuMultiplier* multiplier);
+  /// Queues the product. Not by two threads at once. The first time loads code: misused where that
+  /// is during a capture.
+  FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
+                             const FluidGpuFactors* factors);
 } FluidGpuTable;
 
 /// Null when the library does not have this version.

@@ -154,4 +154,27 @@ void Gpu::launch(const GpuGraph& graph, const GpuStream& stream) const {
   check(table_.graph_launch(graph.get(), stream.get()));
 }
 
+std::vector<FluidGpuChoice> Gpu::choices(const FluidGpuProduct& product, int64_t workspace,
+                                         int most) const {
+  std::vector<FluidGpuChoice> found(static_cast<size_t>(most));
+  int32_t count = most;
+  check(table_.matmul_choices(gpu_.get(), &product, workspace, found.data(), &count));
+  found.resize(static_cast<size_t>(count));
+  return found;
+}
+
+GpuMultiplier Gpu::multiplier(const FluidGpuProduct& product, const FluidGpuChoice& choice) const {
+  FluidGpuMultiplier* multiplier = nullptr;
+  const FluidGpuResult result =
+      table_.multiplier_create(gpu_.get(), &product, &choice, &multiplier);
+  if (result == fluid_gpu_misused) return {};
+  check(result);
+  return {table_, multiplier};
+}
+
+void Gpu::multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
+                   const FluidGpuFactors& factors) const {
+  check(table_.multiply(stream.get(), multiplier.get(), &factors));
+}
+
 }  // namespace fluid

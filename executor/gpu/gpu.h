@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "executor/gpu/backend_table.h"
 
@@ -45,6 +46,7 @@ using GpuStream = GpuOwned<FluidGpuStream, &FluidGpuTable::stream_destroy>;
 using GpuEvent = GpuOwned<FluidGpuEvent, &FluidGpuTable::event_destroy>;
 using GpuGraph = GpuOwned<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
 using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
+using GpuMultiplier = GpuOwned<FluidGpuMultiplier, &FluidGpuTable::multiplier_destroy>;
 
 /// Memory of a GPU, or host memory that it copies from and to.
 class GpuMemory {
@@ -110,6 +112,14 @@ class Gpu {
   void begin_capture(const GpuStream& stream) const;
   GpuGraph end_capture(const GpuStream& stream) const;
   void launch(const GpuGraph& graph, const GpuStream& stream) const;
+
+  /// At most `most` ways to compute a product, the library's favourite first.
+  std::vector<FluidGpuChoice> choices(const FluidGpuProduct& product, int64_t workspace,
+                                      int most) const;
+  /// Empty where the choice is none for the product.
+  GpuMultiplier multiplier(const FluidGpuProduct& product, const FluidGpuChoice& choice) const;
+  void multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
+                const FluidGpuFactors& factors) const;
 
  private:
   void check(FluidGpuResult result) const { check_gpu(table_, result); }

@@ -1,5 +1,7 @@
 #include "executor/gpu/gpu_device.h"
 
+#include <fmt/format.h>
+
 #include "codegen/compiler.h"
 #include "executor/gpu/gpu_executable.h"
 #include "executor/gpu/gpu_place_memory.h"
@@ -14,20 +16,30 @@ FluidGpuDescription described(const FluidGpuTable& table, int device) {
   return description;
 }
 
-int64_t assembler_of(const FluidGpuTable& table) {
+FluidGpuVersions versions_of(const FluidGpuTable& table) {
   FluidGpuVersions versions = {};
   check_gpu(table, table.versions(&versions));
-  return versions.linker;
+  return versions;
+}
+
+/// What the speed of a library's algorithms depends on, and whether it has them.
+std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions) {
+  return fmt::format("{} {}.{} {} {} {} {} {}", gpu.name, gpu.major, gpu.minor, gpu.multiprocessors,
+                     gpu.clock_khz, versions.driver, versions.runtime, versions.blas);
 }
 
 class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
-        target_(described(table, options.device)),
+        target_(described(table, options.device), options.workspace),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
-        kernels_(gpu_, target_.arch(), assembler_of(table),
-                 {options.cache_dir, CompilerOptions().cache_limit}) {}
+        kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),
+        products_(gpu_,
+                  {.machine = machine_of(described(table, options.device), versions_of(table)),
+                   .workspace = target_.workspace(),
+                   .tune = options.tune},
+                  cache_of(options)) {}
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
@@ -39,22 +51,28 @@ class GpuDevice : public Device {
                                     const Options& options) override {
     if (options.guard_plan)
       throw UserError("a plan is verified on the CPU only: leave --place out");
-    return std::make_unique<GpuExecutable>(final_program, plan, options.batch, gpu_,
-                                           target_.kernels(), kernels_);
+    return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
+                                           kernels_, products_);
   }
 
   CompileReport report() const override { return kernels_.report(); }
   Limits limits() const override {
-    const double rate = target_.operation_rate();
-    return {
-        .flops_f32 = rate, .flops_f16 = rate, .flops_bf16 = rate, .bytes = target_.memory_rate()};
+    return {.flops_f32 = target_.operation_rate(),
+            .flops_f16 = target_.half_rate(),
+            .flops_bf16 = target_.half_rate(),
+            .bytes = target_.memory_rate()};
   }
 
  private:
+  static ObjectCache cache_of(const GpuDeviceOptions& options) {
+    return {options.cache_dir, CompilerOptions().cache_limit};
+  }
+
   int host_threads_;
   GpuTarget target_;
   std::shared_ptr<const OpenGpu> gpu_;
   GpuKernels kernels_;
+  GpuProducts products_;
 };
 
 }  // namespace

@@ -11,7 +11,9 @@ namespace fluid {
 struct GpuDeviceOptions {
   int device = 0;
   int host_threads = 1;        ///< for copies of feeds
-  std::string cache_dir = {};  ///< of machine code; empty: none is kept
+  std::string cache_dir = {};  ///< of machine code and choices; empty: none is kept
+  int64_t workspace = 0;       ///< bytes for library kernels; 0: kGpuWorkspace
+  bool tune = true;            ///< choose among the library's algorithms by timing
 };
 
 /// A GPU that runs programs; `table` must live as long. Throws DeviceError when the GPU cannot be

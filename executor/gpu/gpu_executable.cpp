@@ -18,14 +18,18 @@ bool lowers_to(const ir::Op& op) {
 
 }  // namespace
 
-GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
-                             std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo,
-                             GpuKernels& kernels)
-    : plan_(plan), batch_(batch), gpu_(std::move(gpu)) {
+GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
+                             const Options& options, std::shared_ptr<const OpenGpu> gpu,
+                             KernelMemo& memo, GpuKernels& kernels, GpuProducts& products)
+    : plan_(plan), batch_(options.batch), gpu_(std::move(gpu)), products_(products) {
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
     check(!lowers_to<Exchange>(*op), "a program for several processes runs in one");
-    add_group(*op, memo);
+    if (op->attrs.has("kernel")) {
+      add_product(*op, options.tf32);
+    } else {
+      add_group(*op, memo);
+    }
   }
   for (const auto& op : program.main().ops) {
     if (lowers_to<Store>(*op)) add_store(*op);
@@ -58,6 +62,14 @@ void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
     }
   }
   check(call.refs.size() == buffers.size(), "a kernel has buffers beyond its op's");
+  calls_.push_back(std::move(call));
+}
+
+void GpuExecutable::add_product(ir::Op& op, bool tf32) {
+  GpuCall call{.op = &op, .refs = buffers_of(plan_, op)};
+  check(!updates_variables(op, call.refs), "a product of matrices would write to a variable");
+  call.product.emplace(op, batch_, tf32);
+  call.refs.push_back({.offset = workspace_of(plan_, op, products_.workspace())});
   calls_.push_back(std::move(call));
 }
 
@@ -121,7 +133,20 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
                                           : address_of(ref, memory, variables, slots));
       }
     }
-    graphs_[index_of(slots)] = captured(buffers, slots);
+  }
+  prepare_products(buffers_.front());
+  for (const Slots slots : kAllSlots) {
+    graphs_[index_of(slots)] = captured(buffers_[index_of(slots)], slots);
+  }
+}
+
+/// Nothing that a step needs from one before it lies where products write.
+void GpuExecutable::prepare_products(const Buffers& buffers) {
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    GpuCall& call = calls_[i];
+    if (!call.product || call.multiplier) continue;
+    call.multiplier = products_.multiplier(call.product->product,
+                                           call.product->factors(buffers[i], buffers[i].back()));
   }
 }
 
@@ -137,6 +162,10 @@ GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
 void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
   const GpuCall& call = calls_[number];
   const std::vector<void*>& own = buffers[number];
+  if (call.product) {
+    return gpu_->gpu.multiply(gpu_->stream, call.multiplier,
+                              call.product->factors(own, own.back()));
+  }
   if (call.passes.empty()) {
     return gpu_->gpu.copy(gpu_->stream, own[1], own[0], call.copy_bytes);
   }

@@ -6,6 +6,8 @@
 
 #include "executor/buffer_refs.h"
 #include "executor/gpu/gpu_kernels.h"
+#include "executor/gpu/gpu_product.h"
+#include "executor/gpu/gpu_products.h"
 #include "executor/gpu/open_gpu.h"
 #include "executor/kernel_memo.h"
 
@@ -21,11 +23,13 @@ struct GpuPass {
   LoadedPass loaded = {};
 };
 
-/// One call of a step list: the passes of a group, or without any a copy of `copy_bytes` from
-/// buffer 0 to buffer 1.
+/// One call of a step list: the passes of a group, a product of matrices, whose workspace is the
+/// last buffer, or else a copy of `copy_bytes` from buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
+  std::optional<GpuProductCall> product = {};
+  GpuMultiplier multiplier = {};  ///< of the product, once it is bound
   int64_t copy_bytes = 0;
   std::vector<BufferRef> refs;
   bool updates = false;  ///< writes variables
@@ -38,8 +42,9 @@ struct GpuCall {
 /// does nothing.
 class GpuExecutable : public Executable {
  public:
-  GpuExecutable(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
-                std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo, GpuKernels& kernels);
+  GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
+                std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo, GpuKernels& kernels,
+                GpuProducts& products);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots, RunTimes* times) override;
   std::vector<const ir::Op*> calls() const override;
@@ -53,6 +58,7 @@ class GpuExecutable : public Executable {
   };
 
   void add_group(ir::Op& op, KernelMemo& memo);
+  void add_product(ir::Op& op, bool tf32);
   void add_store(const ir::Op& op);
   void find_stretches();
   void guard_updates();
@@ -60,6 +66,7 @@ class GpuExecutable : public Executable {
   int64_t error_bytes() const {
     return static_cast<int64_t>(error_operands_.size() * 2 * sizeof(int64_t));
   }
+  void prepare_products(const Buffers& buffers);
   GpuGraph captured(const Buffers& buffers, Slots slots) const;
   void queue(const Buffers& buffers, size_t call) const;
   void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
@@ -74,6 +81,7 @@ class GpuExecutable : public Executable {
   const MemoryPlan& plan_;
   int64_t batch_;
   std::shared_ptr<const OpenGpu> gpu_;
+  GpuProducts& products_;
   std::vector<GpuCall> calls_;
   std::vector<Stretch> feeds_, outputs_;
   std::vector<std::pair<const ir::Op*, int>> error_operands_;

@@ -3,11 +3,18 @@
 #include <algorithm>
 
 #include "codegen/gpu.h"
+#include "executor/gpu/gpu_product.h"
+#include "executor/op_cost.h"
+#include "ops/table.h"
 
 namespace fluid {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
+constexpr double kLibrarySeconds = 2e-6;      ///< what a library's kernel takes to begin and to end
+constexpr double kLibraryEfficiency = 0.7;    ///< of the peak, in large products
+constexpr double kGeneratedEfficiency = 0.2;  ///< the same of generated code
+constexpr double kUnknownRate = 1e13;  ///< operations a second where the driver does not tell
 
 /// Of a bus that moves data twice a clock.
 double memory_rate_of(const FluidGpuDescription& gpu) {
@@ -21,19 +28,59 @@ double operation_rate_of(const FluidGpuDescription& gpu) {
   return 2e3 * lanes * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
 }
 
-}  // namespace
+/// Of the tensor cores, for each multiprocessor and clock, added up in f32 (NVIDIA's architecture
+/// white papers).
+double half_rate_of(const FluidGpuDescription& gpu) {
+  double multiplications = 512;
+  if (gpu.minor == 0 && gpu.major == 8) multiplications = 1024;
+  if (gpu.major == 9) multiplications = 2048;
+  if (gpu.major == 10) multiplications = 4096;
+  return 2e3 * multiplications * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
+}
 
-GpuTarget::GpuTarget(const FluidGpuDescription& gpu)
-    : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
-      memory_rate_(memory_rate_of(gpu)),
-      operation_rate_(operation_rate_of(gpu)),
-      kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
-
-double GpuTarget::generated_seconds(const ir::Op& op) const {
+/// Of all that an op reads and writes.
+double bytes_of(const ir::Op& op) {
   double bytes = 0;
   for (const Value& v : op.operands) bytes += static_cast<double>(v.type().bytes_at(1));
   for (const ir::Result& r : op.results) bytes += static_cast<double>(r.type.bytes_at(1));
-  return kLaunchSeconds + (memory_rate_ > 0 ? bytes / memory_rate_ : 0);
+  return bytes;
+}
+
+}  // namespace
+
+GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace)
+    : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
+      memory_rate_(memory_rate_of(gpu)),
+      operation_rate_(operation_rate_of(gpu)),
+      half_rate_(half_rate_of(gpu)),
+      workspace_(workspace > 0 ? workspace : kGpuWorkspace),
+      kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
+
+double GpuTarget::seconds(double flops, double rate, double bytes) const {
+  const double moving = memory_rate_ > 0 ? bytes / memory_rate_ : 0;
+  return kLaunchSeconds + std::max(flops / (rate > 0 ? rate : kUnknownRate), moving);
+}
+
+double GpuTarget::generated_seconds(const ir::Op& op) const {
+  const bool contraction = !def_of(op).kernels->empty();
+  const double flops = contraction ? cost_of(op, 1).flops : 0;
+  return seconds(flops, kGeneratedEfficiency * operation_rate_, bytes_of(op));
+}
+
+std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
+  const auto product = gpu_product(op, epilogue, 1);
+  if (!product) return {};
+  const bool half = is_half(op.operands[0].dtype());
+  const double rate = kLibraryEfficiency * (half ? half_rate_ : operation_rate_);
+  double bytes = bytes_of(op);
+  if (product->adds != 0) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
+  return {{.kernel = std::string(kGpuProductKernel),
+           .seconds = kLibrarySeconds + seconds(cost_of(op, 1).flops, rate, bytes),
+           .workspace = workspace_,
+           .keeps_nan = product->relu == 0,
+           .adds_in_place = product->adds != 0,
+           .operands = {std::nullopt, std::nullopt},
+           .results = {std::nullopt}}};
 }
 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {

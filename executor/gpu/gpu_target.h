@@ -6,13 +6,19 @@
 
 namespace fluid {
 
-/// A GPU as the passes see it. No library kernels yet: all is generated.
+/// Bytes that a library kernel may have, where users do not say: one stretch of the arena.
+inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
+
+/// A GPU as the passes see it. A library multiplies matrices that are worth it; all else is
+/// generated.
 class GpuTarget : public Target {
  public:
-  explicit GpuTarget(const FluidGpuDescription& gpu);
+  /// `workspace`: bytes that a library kernel may have; 0: kGpuWorkspace.
+  explicit GpuTarget(const FluidGpuDescription& gpu, int64_t workspace = 0);
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
-  std::vector<Claim> claims(const ir::Op&, const Chain&) const override { return {}; }
+  std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
+  bool libraries_may_update() const override { return false; }  // nothing predicates them
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;
   /// What scratch() has scheduled, for whoever compiles what it planned.
@@ -23,10 +29,16 @@ class GpuTarget : public Target {
   double memory_rate() const { return memory_rate_; }
   /// Operations a second in f32, which generated kernels compute halves in, too; 0 as above.
   double operation_rate() const { return operation_rate_; }
+  /// The same in matrix products of halves.
+  double half_rate() const { return half_rate_; }
+  int64_t workspace() const { return workspace_; }
 
  private:
+  double seconds(double flops, double rate, double bytes) const;
+
   std::string arch_;
-  double memory_rate_, operation_rate_;
+  double memory_rate_, operation_rate_, half_rate_;
+  int64_t workspace_;
   std::unique_ptr<KernelMemo> kernels_;
 };
 

@@ -87,7 +87,7 @@ OpDef matmul_op() {
           },
       .in_place = {},
       .lower = Reduce{Combine::sum, matmul_body},
-      .kernels = {{On::cpu, "onednn.matmul"}},
+      .kernels = {{On::cpu, "onednn.matmul"}, {On::cuda, "cublaslt.matmul"}},
       .version = 1,
   };
 }

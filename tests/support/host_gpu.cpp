@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/number.h"
 #include "tests/support/host_gpu_memory.h"
+#include "tests/support/host_gpu_products.h"
 #include "tests/support/ptx_machine.h"
 
 using namespace fluid::testing;
@@ -32,6 +33,13 @@ struct FluidGpuEvent : HostEvent {
 struct FluidGpuGraph {
   FluidGpu* gpu = nullptr;
   HostFrontier work;
+};
+
+struct FluidGpuMultiplier {
+  FluidGpu* gpu = nullptr;
+  FluidGpuProduct product = {};
+  FluidGpuChoice choice = {};
+  bool loaded = false;
 };
 
 struct FluidGpu {
@@ -151,6 +159,9 @@ FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
     *description = {.name = "a host that stands in for a GPU",
                     .major = 9,
                     .multiprocessors = 1,
+                    .memory_bus_bits = 512,
+                    .clock_khz = 1'000'000,
+                    .memory_clock_khz = 1'000'000,
                     .memory = state().options.memory,
                     .free_memory = state().options.memory};
   });
@@ -431,6 +442,65 @@ FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuK
   });
 }
 
+void require_product(FluidGpu* gpu, const FluidGpuProduct& product) {
+  refuse_while_recorded(gpu, "a product is prepared");
+  if (const std::string fault = product_fault(product); !fault.empty()) throw misused(fault);
+}
+
+FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+                              FluidGpuChoice* choices, int32_t* count) {
+  return guarded("matmul_choices", gpu, [&] {
+    require_product(gpu, *product);
+    const std::vector<FluidGpuChoice> found = host_choices(*product, workspace);
+    *count = std::min(*count, static_cast<int32_t>(found.size()));
+    std::copy_n(found.begin(), *count, choices);
+  });
+}
+
+FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
+                                 const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
+  return guarded("multiplier_create", gpu, [&] {
+    require_product(gpu, *product);
+    if (!is_host_choice(*product, *choice)) throw misused("this is no choice for the product");
+    create(multiplier);
+    **multiplier = {gpu, *product, *choice};
+  });
+}
+
+FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier) {
+  return guarded("multiplier_destroy", nullptr, [&] { destroy(multiplier); });
+}
+
+/// A capture does not survive it.
+HostRefusal misused_by(FluidGpuStream* stream, const std::string& why) {
+  if (stream->capture) stream->capture->lost = true;
+  return misused(why);
+}
+
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
+                        const FluidGpuFactors* factors) {
+  FluidGpu* gpu = stream->gpu;
+  return guarded("multiply", gpu, [&] {
+    if (stream->capture && !multiplier->loaded) {
+      throw misused_by(stream, "a product is recorded that was never computed");
+    }
+    const std::vector<HostTouched> touched =
+        touched_by(multiplier->product, multiplier->choice, *factors);
+    for (const HostTouched& t : touched) {
+      const auto address = reinterpret_cast<uintptr_t>(t.address);
+      if (address != 0 && address % FLUID_GPU_PRODUCT_ALIGNMENT == 0) continue;
+      throw misused_by(stream, "an address of a product is missing or not aligned");
+    }
+    for (auto& work : host_product(multiplier->product, multiplier->choice, *factors)) {
+      queue(stream, [gpu, touched, work = std::move(work)] {
+        for (const HostTouched& t : touched) require(gpu, t.address, t.bytes);
+        work();
+      });
+    }
+    multiplier->loaded |= !stream->capture;
+  });
+}
+
 }  // namespace
 
 namespace fluid::testing {
@@ -469,7 +539,11 @@ const FluidGpuTable& host_gpu_table() {
                                       .image_release = image_release,
                                       .module_load = module_load,
                                       .module_unload = module_unload,
-                                      .module_kernel = module_kernel};
+                                      .module_kernel = module_kernel,
+                                      .matmul_choices = matmul_choices,
+                                      .multiplier_create = multiplier_create,
+                                      .multiplier_destroy = multiplier_destroy,
+                                      .multiply = multiply};
   return table;
 }
 

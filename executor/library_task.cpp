@@ -1,4 +1,4 @@
-#include "executor/cpu/library_task.h"
+#include "executor/library_task.h"
 
 #include "ops/table.h"
 
@@ -14,18 +14,22 @@ bool is_read_of(const Expr& e, int64_t operand) {
   return e.op() == Scalar::read && e.node().ivalue == operand;
 }
 
-/// Whether `op` adds, to `before`, one number a channel; `bias` is then that operand.
-bool adds_bias(const ir::Op& op, const Value& before, int channel_axis, size_t& bias) {
-  if (op.operands.size() != 2) return false;
+/// What `op` adds to `before`, if that is all it does.
+std::optional<Value> added_to(const ir::Op& op, const Value& before) {
+  if (op.operands.size() != 2 || op.operands[0] == op.operands[1]) return std::nullopt;
   const Lowered lowered = lower_op(op);
   const Expr& body = lowered.bodies[0];
   if (body.op() != Scalar::add || !is_read_of(body.args()[0], 0) ||
       !is_read_of(body.args()[1], 1)) {
-    return false;
+    return std::nullopt;
   }
-  bias = op.operands[0] == before ? 1 : 0;
+  return op.operands[op.operands[0] == before ? 1 : 0];
+}
+
+/// Whether `op`, which adds `added` to `before`, adds one number a channel.
+bool is_bias(const ir::Op& op, const Value& before, const Value& added, int channel_axis) {
   const Shape& y = before.shape();
-  const Type& b = op.operands[bias].type();
+  const Type& b = added.type();
   const auto axis = static_cast<size_t>(channel_axis);
   if (b.layout || op.results[0].type.shape != y || b.shape.size() < axis) return false;
   for (size_t d = 0; d < b.shape.size(); ++d) {
@@ -47,19 +51,21 @@ bool is_elementwise(const ir::Op& op) {
   return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1;
 }
 
-/// Empty when the chain is more than a bias and a relu.
+/// Empty when the chain is neither a bias and a relu nor one sum of tensors of one type.
 std::optional<Epilogue> match(const ir::Op& op, const Chain& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;
   Value before = {const_cast<ir::Op*>(&op), 0};
   for (const ir::Op* next : chain) {
-    if (result.relu || !is_elementwise(*next)) return std::nullopt;
-    size_t bias = 0;
+    if (result.relu || result.addend || !is_elementwise(*next)) return std::nullopt;
+    const std::optional<Value> added = added_to(*next, before);
     if (is_relu(*next)) {
       result.relu = true;
-    } else if (!result.bias && adds_bias(*next, before, channel_axis, bias)) {
-      const Type type = concrete(next->operands[bias].type(), batch);
+    } else if (added && !result.bias && is_bias(*next, before, *added, channel_axis)) {
+      const Type type = concrete(added->type(), batch);
       result.bias = Type{type.dtype, {type.shape.numel()}, {}};
+    } else if (added && next == chain.front() && added->type() == before.type()) {
+      result.addend = true;
     } else {
       return std::nullopt;
     }
@@ -70,10 +76,30 @@ std::optional<Epilogue> match(const ir::Op& op, const Chain& chain, int channel_
 
 }  // namespace
 
+LibraryBody::LibraryBody(const ir::Op& fused) {
+  const ir::Graph* body = fused.graph()->program().find(fused.attrs.get<GraphRef>("body").name);
+  check(body != nullptr, "fused op without its body");
+  const ir::Op* before = nullptr;
+  for (const auto& op : body->ops) {
+    if (std::holds_alternative<Source>(*def_of(*op).lower)) continue;
+    for (const Value& v : op->operands) {
+      if (before != nullptr && v.op() == before) continue;
+      buffers.push_back(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
+    }
+    before = op.get();
+    if (head == nullptr) {
+      head = before;
+    } else {
+      epilogue.push_back(before);
+    }
+  }
+  check(head != nullptr, "fused op without an op");
+}
+
 std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
-                                        int channel_axis) {
+                                        int channel_axis, bool may_add) {
   const auto matched = match(op, epilogue, channel_axis, batch);
-  if (!matched) return std::nullopt;
+  if (!matched || (matched->addend && !may_add)) return std::nullopt;
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   LibraryTask task{op, {}, concrete(last.results[0].type, batch), *matched};
   for (const Value& v : op.operands) task.operands.push_back(concrete(v.type(), batch));

@@ -1,0 +1,79 @@
+#include "executor/cuda/column_major.h"
+
+#include <utility>
+
+namespace fluid::cuda {
+namespace {
+
+constexpr int64_t kMostProducts = 65535;
+
+/// A stored matrix, read by columns.
+ColumnMajor read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
+  return {.rows = columns, .columns = rows, .leading = row, .step = matrix};
+}
+
+ColumnMajor stored_a(const FluidGpuProduct& p) {
+  return p.transpose_a != 0 ? read_by_columns(p.k, p.m, p.a_row, p.a_matrix)
+                            : read_by_columns(p.m, p.k, p.a_row, p.a_matrix);
+}
+
+ColumnMajor stored_b(const FluidGpuProduct& p) {
+  return p.transpose_b != 0 ? read_by_columns(p.n, p.k, p.b_row, p.b_matrix)
+                            : read_by_columns(p.k, p.n, p.b_row, p.b_matrix);
+}
+
+ColumnMajor stored_result(const FluidGpuProduct& p) {
+  return read_by_columns(p.m, p.n, p.result_row, p.result_matrix);
+}
+
+bool is_half(FluidGpuNumber number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
+
+/// Whether what follows, a column or a matrix, begins behind it.
+bool overlaps(const ColumnMajor& m, int64_t count) {
+  return m.leading < m.rows || (count > 1 && m.step < (m.columns - 1) * m.leading + m.rows);
+}
+
+}  // namespace
+
+std::string fault_of(const FluidGpuProduct& p) {
+  for (const FluidGpuNumber number : {p.operands, p.result}) {
+    if (number < fluid_gpu_f64 || number > fluid_gpu_bf16) return "its numbers are of no kind";
+  }
+  if (p.result != p.operands && !(is_half(p.operands) && p.result == fluid_gpu_f32)) {
+    return "its result is neither of its operands' kind nor f32 of halves";
+  }
+  if (p.m < 1 || p.n < 1 || p.k < 1) return "a matrix has no elements";
+  if (p.count < 1 || p.count > kMostProducts) return "there are no matrices, or too many";
+  if (p.adds != 0 && (p.bias != 0 || p.relu != 0)) return "it adds, and has a bias or a relu";
+  if (p.operands == fluid_gpu_f64 && (p.bias != 0 || p.relu != 0)) {
+    return "it has a bias or a relu in f64";
+  }
+  for (const ColumnMajor& matrix : {stored_a(p), stored_b(p), stored_result(p)}) {
+    if (overlaps(matrix, p.count)) return "a row or a matrix lies over the one before";
+  }
+  return "";
+}
+
+std::string fault_of(const FluidGpuProduct& p, const FluidGpuFactors& f, bool workspace) {
+  const std::pair<const void*, bool> addresses[] = {
+      {f.a, true},           {f.b, true},      {f.addend, p.adds != 0},
+      {f.bias, p.bias != 0}, {f.result, true}, {f.workspace, workspace}};
+  for (const auto& [address, needed] : addresses) {
+    if (!needed) continue;
+    if (address == nullptr) return "an address is missing";
+    if (reinterpret_cast<uintptr_t>(address) % FLUID_GPU_PRODUCT_ALIGNMENT != 0) {
+      return "an address is not aligned";
+    }
+  }
+  return "";
+}
+
+ColumnMajorProduct column_major(const FluidGpuProduct& p) {
+  return {.first = stored_b(p),
+          .second = stored_a(p),
+          .result = stored_result(p),
+          .transpose_first = p.transpose_b != 0,
+          .transpose_second = p.transpose_a != 0};
+}
+
+}  // namespace fluid::cuda

@@ -1,0 +1,110 @@
+#include "executor/gpu/gpu_product.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "executor/library_task.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kMostProducts = 65535;
+constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
+
+std::optional<FluidGpuNumber> number_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return fluid_gpu_f64;
+    case DType::f32:
+      return fluid_gpu_f32;
+    case DType::f16:
+      return fluid_gpu_f16;
+    case DType::bf16:
+      return fluid_gpu_bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// A tensor as matrices that follow each other.
+struct Matrices {
+  int64_t count = 1, rows = 1, columns = 1;
+
+  explicit Matrices(const Shape& shape)
+      : rows(shape[shape.size() - 2].size), columns(shape.back().size) {
+    for (size_t d = 0; d + 2 < shape.size(); ++d) count *= shape[d].size;
+  }
+  /// All rows as those of one.
+  void fold() { rows *= std::exchange(count, 1); }
+  int64_t elements() const { return rows * columns; }
+};
+
+bool same_outer(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+}  // namespace
+
+std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch) {
+  if (!names_kernel(op, On::cuda, kGpuProductKernel)) return std::nullopt;
+  const auto task = library_task(op, epilogue, batch, 1, true);
+  if (!task) return std::nullopt;
+  const auto number = number_of(task->result.dtype);
+  const Type &left = task->operands[0], &right = task->operands[1];
+  if (!number || left.layout || right.layout || task->result.layout) return std::nullopt;
+  const bool transpose_a = op.attrs.get<bool>("transpose_a");
+  const bool transpose_b = op.attrs.get<bool>("transpose_b");
+  Matrices a(left.shape), b(right.shape), result(task->result.shape);
+  if (right.shape.size() == 2 && !transpose_a) {
+    a.fold();
+    result.fold();
+  } else if (!same_outer(left.shape, right.shape)) {
+    return std::nullopt;
+  }
+  const int64_t k = transpose_a ? a.rows : a.columns;
+  if (std::max({result.rows, result.columns, k}) > kMostExtent) return std::nullopt;
+  if (result.count > kMostProducts) return std::nullopt;
+  const bool epilogue_in_f64 = task->epilogue.bias.has_value() || task->epilogue.relu;
+  if (*number == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;
+  return FluidGpuProduct{.operands = *number,
+                         .result = *number,
+                         .transpose_a = transpose_a,
+                         .transpose_b = transpose_b,
+                         .adds = task->epilogue.addend,
+                         .bias = task->epilogue.bias.has_value(),
+                         .relu = task->epilogue.relu,
+                         .m = result.rows,
+                         .n = result.columns,
+                         .k = k,
+                         .a_row = a.columns,
+                         .b_row = b.columns,
+                         .result_row = result.columns,
+                         .count = result.count,
+                         .a_matrix = a.elements(),
+                         .b_matrix = b.elements(),
+                         .result_matrix = result.elements()};
+}
+
+GpuProductCall::GpuProductCall(const ir::Op& fused, int64_t batch, bool tf32) {
+  const LibraryBody body(fused);
+  const auto found = gpu_product(*body.head, body.epilogue, batch);
+  check(found.has_value(), "the kernel of '" + fused.name + "' is no product of matrices");
+  product = *found;
+  product.tf32 = tf32;
+  buffers = body.buffers;
+  buffers.push_back(fused.operands.size());
+}
+
+FluidGpuFactors GpuProductCall::factors(const std::vector<void*>& addresses,
+                                        void* workspace) const {
+  const auto at = [&](size_t i) { return addresses[buffers[i]]; };
+  return {.a = at(0),
+          .b = at(1),
+          .addend = product.adds != 0 ? at(2) : nullptr,
+          .bias = product.bias != 0 ? at(2) : nullptr,
+          .result = at(buffers.size() - 1),
+          .workspace = workspace};
+}
+
+}  // namespace fluid

@@ -1,0 +1,178 @@
+#include "tests/support/host_gpu_products.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "ir/tensor.h"
+
+namespace fluid::testing {
+namespace {
+
+constexpr uint64_t kMark = 0x686f7374;  ///< in choices that are the host's
+constexpr int64_t kParts = 4;
+
+bool is_half(FluidGpuNumber number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
+
+DType dtype_of(FluidGpuNumber number) {
+  constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
+  return kTypes[number];
+}
+
+double number_at(const void* data, FluidGpuNumber number, int64_t i) {
+  if (number == fluid_gpu_f64) return static_cast<const double*>(data)[i];
+  if (number == fluid_gpu_f32) return static_cast<const float*>(data)[i];
+  return half_to_float(static_cast<const uint16_t*>(data)[i], dtype_of(number));
+}
+
+void set_number(void* data, FluidGpuNumber number, int64_t i, double value) {
+  if (number == fluid_gpu_f64) {
+    static_cast<double*>(data)[i] = value;
+  } else if (number == fluid_gpu_f32) {
+    static_cast<float*>(data)[i] = static_cast<float>(value);
+  } else {
+    static_cast<uint16_t*>(data)[i] = float_to_half(static_cast<float>(value), dtype_of(number));
+  }
+}
+
+/// To the 10 bits of TF32, ties to even.
+double as_tf32(double value) {
+  auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (!std::isfinite(value)) return value;
+  bits += 0xfff + (bits >> 13 & 1);
+  return std::bit_cast<float>(bits & ~uint32_t{0x1fff});
+}
+
+/// The product at one place of one of the results: from step `begin` of the sum to before `end`.
+double sum(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, int64_t row,
+           int64_t column, int64_t begin, int64_t end) {
+  const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
+  const auto read = [&](const void* data, int64_t i) {
+    const double value = number_at(data, p.operands, i);
+    return rounds ? as_tf32(value) : value;
+  };
+  double wide = 0;
+  float narrow = 0;
+  for (int64_t k = begin; k < end; ++k) {
+    const int64_t at_a = p.transpose_a != 0 ? k * p.a_row + row : row * p.a_row + k;
+    const int64_t at_b = p.transpose_b != 0 ? column * p.b_row + k : k * p.b_row + column;
+    const double term =
+        read(f.a, matrix * p.a_matrix + at_a) * read(f.b, matrix * p.b_matrix + at_b);
+    wide += term;
+    narrow = static_cast<float>(narrow + term);
+  }
+  return p.operands == fluid_gpu_f64 ? wide : narrow;
+}
+
+void finish(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, int64_t row,
+            int64_t column, double value) {
+  const int64_t at = matrix * p.result_matrix + row * p.result_row + column;
+  if (p.adds != 0) value += number_at(f.addend, p.result, at);
+  if (p.bias != 0) value += number_at(f.bias, p.result, column);
+  if (p.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
+  set_number(f.result, p.result, at, value);
+}
+
+template <class Visit>
+void for_each_result(const FluidGpuProduct& p, const Visit& visit) {
+  for (int64_t matrix = 0; matrix < p.count; ++matrix) {
+    for (int64_t row = 0; row < p.m; ++row) {
+      for (int64_t column = 0; column < p.n; ++column) visit(matrix, row, column);
+    }
+  }
+}
+
+int64_t results(const FluidGpuProduct& p) { return p.count * p.m * p.n; }
+int64_t parts_bytes(const FluidGpuProduct& p) { return kParts * results(p) * 8; }
+bool in_parts(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
+
+/// From its first element to behind its last.
+int64_t extent(int64_t rows, int64_t columns, int64_t row, int64_t matrix, int64_t count) {
+  return (count - 1) * matrix + (rows - 1) * row + columns;
+}
+
+struct Extents {
+  int64_t a, b, result;
+  explicit Extents(const FluidGpuProduct& p)
+      : a(p.transpose_a != 0 ? extent(p.k, p.m, p.a_row, p.a_matrix, p.count)
+                             : extent(p.m, p.k, p.a_row, p.a_matrix, p.count)),
+        b(p.transpose_b != 0 ? extent(p.n, p.k, p.b_row, p.b_matrix, p.count)
+                             : extent(p.k, p.n, p.b_row, p.b_matrix, p.count)),
+        result(extent(p.m, p.n, p.result_row, p.result_matrix, p.count)) {}
+};
+
+}  // namespace
+
+std::string product_fault(const FluidGpuProduct& p) {
+  const bool widens = is_half(p.operands) && p.result == fluid_gpu_f32;
+  if (p.result != p.operands && !widens) return "a product's result is of another kind";
+  if (p.m < 1 || p.n < 1 || p.k < 1) return "a product of nothing";
+  if (p.count < 1 || p.count > 65535) return "no products, or too many";
+  const bool epilogue = p.bias != 0 || p.relu != 0;
+  if (epilogue && (p.adds != 0 || p.operands == fluid_gpu_f64)) {
+    return "a bias or a relu where there can be none";
+  }
+  const bool short_rows = p.a_row < (p.transpose_a != 0 ? p.m : p.k) ||
+                          p.b_row < (p.transpose_b != 0 ? p.k : p.n) || p.result_row < p.n;
+  return short_rows ? "a row lies over the one before" : "";
+}
+
+std::vector<FluidGpuChoice> host_choices(const FluidGpuProduct& product, int64_t workspace) {
+  std::vector<FluidGpuChoice> choices;
+  if (parts_bytes(product) <= workspace) {
+    choices.push_back({.opaque = {kMark, kParts}, .workspace = parts_bytes(product)});
+  }
+  choices.push_back({.opaque = {kMark, 1}, .workspace = 0});
+  return choices;
+}
+
+bool is_host_choice(const FluidGpuProduct& product, const FluidGpuChoice& choice) {
+  const int64_t needed = in_parts(choice) ? parts_bytes(product) : 0;
+  return choice.opaque[0] == kMark && choice.workspace == needed;
+}
+
+std::vector<HostTouched> touched_by(const FluidGpuProduct& p, const FluidGpuChoice& choice,
+                                    const FluidGpuFactors& f) {
+  const Extents extents(p);
+  const int64_t in = size_of(dtype_of(p.operands)), out = size_of(dtype_of(p.result));
+  std::vector<HostTouched> touched = {
+      {f.a, in * extents.a}, {f.b, in * extents.b}, {f.result, out * extents.result}};
+  if (p.adds != 0) touched.push_back({f.addend, out * extents.result});
+  if (p.bias != 0) touched.push_back({f.bias, out * p.n});
+  if (in_parts(choice)) touched.push_back({f.workspace, choice.workspace});
+  return touched;
+}
+
+std::vector<std::function<void()>> host_product(const FluidGpuProduct& p,
+                                                const FluidGpuChoice& choice,
+                                                const FluidGpuFactors& f) {
+  if (!in_parts(choice)) {
+    return {[=] {
+      for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
+        finish(p, f, matrix, row, column, sum(p, f, matrix, row, column, 0, p.k));
+      });
+    }};
+  }
+  auto* const parts = static_cast<double*>(f.workspace);
+  const auto part_of = [=](int64_t matrix, int64_t row, int64_t column, int64_t part) {
+    return parts + ((matrix * p.m + row) * p.n + column) * kParts + part;
+  };
+  const auto add_parts = [=] {
+    for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
+      for (int64_t part = 0; part < kParts; ++part) {
+        *part_of(matrix, row, column, part) =
+            sum(p, f, matrix, row, column, part * p.k / kParts, (part + 1) * p.k / kParts);
+      }
+    });
+  };
+  const auto add_up = [=] {
+    for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
+      double whole = 0;
+      for (int64_t part = 0; part < kParts; ++part) whole += *part_of(matrix, row, column, part);
+      finish(p, f, matrix, row, column, whole);
+    });
+  };
+  return {add_parts, add_up};
+}
+
+}  // namespace fluid::testing
