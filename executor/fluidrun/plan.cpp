@@ -12,6 +12,7 @@
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_description.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/gpu/product_record.h"
 #include "executor/place_machine.h"
 #include "executor/profile/call_info.h"
 #include "executor/session_options.h"
@@ -33,9 +34,11 @@ struct PlanFlags {
   PlaceFlags place;
 };
 
-/// Who runs the step, and why libraries have what they have.
-void print_kernels(const ir::Program& program, bool each) {
+/// Who runs the step, and why libraries have what they have. `gpu`: one that is here.
+void print_kernels(const PlannedPart& part, std::optional<Place> gpu, const ExecutorOptions& how,
+                   bool each) {
   std::vector<std::string> libraries, generated;
+  const ir::Program& program = *part.program;
   for (const auto& op : program.main().ops) {
     const Attr* body = op->attrs.find("body");
     if (body == nullptr) continue;
@@ -50,6 +53,7 @@ void print_kernels(const ir::Program& program, bool each) {
     libraries.push_back(fmt::format(
         "{}: {}; predicted {:.3f} ms, generated {:.3f} ms", op->attrs.get<std::string>("kernel"),
         line, static_cast<double>(ns.at(0)) / 1e6, static_cast<double>(ns.at(1)) / 1e6));
+    if (gpu) libraries.back() += "; " + choice_text(*gpu, *op, part.batch, how);
   }
   fmt::print("kernels: {} of libraries, {} generated\n", libraries.size(), generated.size());
   if (!each) return;
@@ -105,7 +109,7 @@ struct Planned {
   bool libraries_speak_for_it = true;
 };
 
-Planned planned(const PlanFlags& flags) {
+Planned planned(const PlanFlags& flags, int64_t workspace) {
   const Place place = place_of(flags.place, flags.world.world || !flags.target.empty());
   if (flags.target.empty()) {
     std::unique_ptr<Target> target = target_of(place, flags.place);
@@ -117,7 +121,8 @@ Planned planned(const PlanFlags& flags) {
     if (const std::string why = unsupported(gpu); !why.empty()) {
       throw UserError(flags.target + ": " + why);
     }
-    return {place, std::make_unique<GpuTarget>(gpu), fmt::format("{}, {}", place.str(), gpu.name)};
+    return {place, std::make_unique<GpuTarget>(gpu, workspace),
+            fmt::format("{}, {}", place.str(), gpu.name)};
   }
   auto target = std::make_unique<CpuTarget>(target_from_json(description, flags.target));
   const std::string name = target->name();
@@ -127,8 +132,8 @@ Planned planned(const PlanFlags& flags) {
 
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
-  const auto [place, target, name, libraries_speak_for_it] = planned(flags);
   ExecutorOptions how = run_options(flags);
+  const auto [place, target, name, libraries_speak_for_it] = planned(flags, how.workspace);
   check_place(place, how);
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
@@ -163,7 +168,8 @@ int run(const PlanFlags& flags) {
     fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }
   if (choice && trains) fmt::print("--amp auto takes {}\n", choice->text());
-  print_kernels(*peak.program, flags.kernels);
+  const bool here = place.kind == Place::Kind::cuda && flags.target.empty();
+  print_kernels(peak, here ? std::optional(place) : std::nullopt, how, flags.kernels);
   print_world(flags.world, program, how, step);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;

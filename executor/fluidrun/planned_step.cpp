@@ -38,7 +38,7 @@ StepPlanner StepPlanner::in_f32() const {
 }
 
 PlannedPart StepPlanner::plan(const Options& options) const {
-  PlannedPart part{program_.ir().clone(), {}};
+  PlannedPart part{program_.ir().clone(), {}, options.batch};
   run_passes(*part.program, pipeline(options), options, target_);
   part.memory = memory_plan(*part.program, options);
   return part;

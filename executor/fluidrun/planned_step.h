@@ -16,6 +16,7 @@ namespace fluid {
 struct PlannedPart {
   std::unique_ptr<ir::Program> program;
   MemoryPlan memory;
+  int64_t batch = 0;  ///< samples
 };
 
 struct PlannedStep {

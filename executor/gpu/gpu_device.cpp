@@ -1,7 +1,5 @@
 #include "executor/gpu/gpu_device.h"
 
-#include <fmt/format.h>
-
 #include "codegen/compiler.h"
 #include "executor/gpu/gpu_executable.h"
 #include "executor/gpu/gpu_place_memory.h"
@@ -22,12 +20,6 @@ FluidGpuVersions versions_of(const FluidGpuTable& table) {
   return versions;
 }
 
-/// What the speed of a library's algorithms depends on, and whether it has them.
-std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions) {
-  return fmt::format("{} {}.{} {} {} {} {} {}", gpu.name, gpu.major, gpu.minor, gpu.multiprocessors,
-                     gpu.clock_khz, versions.driver, versions.runtime, versions.blas);
-}
-
 class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
@@ -36,10 +28,10 @@ class GpuDevice : public Device {
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),
         products_(gpu_,
-                  {.machine = machine_of(described(table, options.device), versions_of(table)),
-                   .workspace = target_.workspace(),
-                   .tune = options.tune},
-                  cache_of(options)) {}
+                  {{.machine = machine_of(described(table, options.device), versions_of(table)),
+                    .workspace = target_.workspace(),
+                    .tune = options.tune},
+                   cache_of(options)}) {}
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }

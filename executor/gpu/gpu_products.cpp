@@ -1,11 +1,9 @@
 #include "executor/gpu/gpu_products.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
-#include <sstream>
 
 #include "executor/bytes_text.h"
 #include "ir/error.h"
@@ -14,101 +12,70 @@ namespace fluid {
 namespace {
 
 constexpr int kMostChoices = 8;
-constexpr int kRounds = 5;  ///< the fastest counts
-
-std::string text_of(const FluidGpuChoice& choice) {
-  return fmt::format("{} {}", choice.workspace, fmt::join(choice.opaque, " "));
-}
-
-/// Nothing when the text is no choice that needs at most `workspace` bytes.
-std::optional<FluidGpuChoice> choice_in(const std::string& text, int64_t workspace) {
-  std::istringstream in(text);
-  FluidGpuChoice choice = {};
-  in >> choice.workspace;
-  for (uint64_t& word : choice.opaque) in >> word;
-  if (!in || choice.workspace < 0 || choice.workspace > workspace) return std::nullopt;
-  return choice;
-}
+constexpr int kRounds = 5;  ///< of which the fastest counts
 
 }  // namespace
 
-std::string text_of(const FluidGpuProduct& p) {
-  constexpr const char* kNames[] = {"f64", "f32", "f16", "bf16"};
-  std::string text = fmt::format("{} {} x {} of {}", kNames[p.operands], p.m, p.n, p.k);
-  if (p.count > 1) text += fmt::format(", {} of them", p.count);
-  if (p.result != p.operands) text += fmt::format(" to {}", kNames[p.result]);
-  const std::pair<bool, const char*> said[] = {{p.operands == fluid_gpu_f32 && p.tf32 != 0, "TF32"},
-                                               {p.transpose_a != 0, "transposed a"},
-                                               {p.transpose_b != 0, "transposed b"},
-                                               {p.adds != 0, "added"},
-                                               {p.bias != 0, "with bias"},
-                                               {p.relu != 0, "with relu"}};
-  for (const auto& [is_so, words] : said) {
-    if (is_so) text += fmt::format(", {}", words);
-  }
-  return text;
-}
-
 GpuMultiplier GpuProducts::multiplier(const FluidGpuProduct& product,
                                       const FluidGpuFactors& factors) {
-  const std::string key =
-      "k" + ObjectCache::key_of(fmt::format(
-                "product {}, rows {} {} {}, matrices {} {} {}, workspace {}, tuned {}\n{}",
-                text_of(product), product.a_row, product.b_row, product.result_row,
-                product.a_matrix, product.b_matrix, product.result_matrix, options_.workspace,
-                options_.tune, options_.machine));
-  GpuMultiplier multiplier = kept(key, product, factors);
-  return multiplier ? std::move(multiplier) : chosen(key, product, factors);
+  GpuMultiplier found = kept(product, factors);
+  if (!found) {
+    found = record_.terms().tune ? fastest(product, factors) : favourite(product, factors);
+  }
+  if (found) return found;
+  throw DeviceError(fmt::format(
+      "the GPU's library cannot multiply matrices ({}) with a workspace of {}: allow it more",
+      text_of(product), bytes_text(static_cast<double>(workspace()))));
 }
 
 /// As it was chosen before; empty where it was not, or the library takes the choice no more.
-GpuMultiplier GpuProducts::kept(const std::string& key, const FluidGpuProduct& product,
+GpuMultiplier GpuProducts::kept(const FluidGpuProduct& product,
                                 const FluidGpuFactors& factors) const {
-  std::optional<FluidGpuChoice> choice;
-  if (const auto known = choices_.find(key); known != choices_.end()) {
-    choice = known->second;
-  } else if (const auto text = cache_.find(key)) {
-    choice = choice_in(*text, options_.workspace);
-  }
-  if (!choice) return {};
-  GpuMultiplier multiplier = gpu_->gpu.multiplier(product, *choice);
-  if (!multiplier) return {};
-  gpu_->gpu.multiply(gpu_->stream, multiplier, factors);
-  gpu_->gpu.synchronize(gpu_->stream);
+  const std::optional<KeptChoice> known = record_.find(product);
+  if (!known) return {};
+  GpuMultiplier multiplier = gpu_->gpu.multiplier(product, known->choice);
+  if (multiplier) compute(multiplier, factors);
   return multiplier;
 }
 
-GpuMultiplier GpuProducts::chosen(const std::string& key, const FluidGpuProduct& product,
-                                  const FluidGpuFactors& factors) {
-  const int most = options_.tune ? kMostChoices : 1;
-  const std::vector<FluidGpuChoice> choices = gpu_->gpu.choices(product, options_.workspace, most);
+GpuMultiplier GpuProducts::favourite(const FluidGpuProduct& product,
+                                     const FluidGpuFactors& factors) {
+  for (const FluidGpuChoice& choice : gpu_->gpu.choices(product, workspace(), 1)) {
+    GpuMultiplier multiplier = gpu_->gpu.multiplier(product, choice);
+    if (!multiplier) continue;
+    compute(multiplier, factors);
+    record_.keep(product, {.choice = choice});
+    return multiplier;
+  }
+  return {};
+}
+
+GpuMultiplier GpuProducts::fastest(const FluidGpuProduct& product, const FluidGpuFactors& factors) {
   GpuMultiplier best;
-  float fastest = std::numeric_limits<float>::infinity();
-  for (const FluidGpuChoice& choice : choices) {
+  KeptChoice chosen{.ms = std::numeric_limits<float>::infinity()};
+  for (const FluidGpuChoice& choice : gpu_->gpu.choices(product, workspace(), kMostChoices)) {
     GpuMultiplier tried = gpu_->gpu.multiplier(product, choice);
     if (!tried) continue;
+    compute(tried, factors);
     const float ms = milliseconds(tried, factors);
-    if (best && ms >= fastest) continue;
+    if (ms >= chosen.ms) continue;
     best = std::move(tried);
-    fastest = ms;
-    choices_[key] = choice;
+    chosen = {choice, ms};
   }
-  if (!best) {
-    throw DeviceError(fmt::format(
-        "the GPU's library cannot multiply matrices ({}) with a workspace of {}: allow it more",
-        text_of(product), bytes_text(static_cast<double>(options_.workspace))));
-  }
-  cache_.put(key, text_of(choices_.at(key)));
+  if (best) record_.keep(product, chosen);
   return best;
 }
 
-/// The least of some times, after one that loads code.
+/// Once, which loads its code.
+void GpuProducts::compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const {
+  gpu_->gpu.multiply(gpu_->stream, multiplier, factors);
+  gpu_->gpu.synchronize(gpu_->stream);
+}
+
 float GpuProducts::milliseconds(const GpuMultiplier& multiplier,
                                 const FluidGpuFactors& factors) const {
   const Gpu& gpu = gpu_->gpu;
   const GpuEvent begin = gpu.event(), end = gpu.event();
-  gpu.multiply(gpu_->stream, multiplier, factors);
-  gpu.synchronize(gpu_->stream);
   float least = std::numeric_limits<float>::infinity();
   for (int round = 0; round < kRounds; ++round) {
     gpu.record(begin, gpu_->stream);

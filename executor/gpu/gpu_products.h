@@ -1,46 +1,35 @@
 #pragma once
 
-#include <map>
 #include <memory>
-#include <string>
 
-#include "codegen/object_cache.h"
 #include "executor/gpu/open_gpu.h"
+#include "executor/gpu/product_record.h"
 
 namespace fluid {
 
-/// Chooses how the library computes products, and keeps on disk what it chose, so that a program
-/// has the same bits whenever it runs.
+/// Chooses how the library computes products, and keeps what it chose, so that a program has the
+/// same bits whenever it runs.
 class GpuProducts {
  public:
-  struct Options {
-    std::string machine;    ///< all that a choice depends on besides the product
-    int64_t workspace = 0;  ///< bytes that a product may have
-    bool tune = true;       ///< by timing; else the library's favourite
-  };
-  GpuProducts(std::shared_ptr<const OpenGpu> gpu, Options options, ObjectCache cache)
-      : gpu_(std::move(gpu)), options_(std::move(options)), cache_(std::move(cache)) {}
+  GpuProducts(std::shared_ptr<const OpenGpu> gpu, ProductRecord record)
+      : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
   /// A product that captures may have. It is computed on `factors` for that, several times where it
   /// is timed: what their result and workspace held is lost. Throws DeviceError when the library
   /// has no way to compute it.
   GpuMultiplier multiplier(const FluidGpuProduct& product, const FluidGpuFactors& factors);
-  int64_t workspace() const { return options_.workspace; }
+  /// Bytes that a product may have.
+  int64_t workspace() const { return record_.terms().workspace; }
 
  private:
-  GpuMultiplier kept(const std::string& key, const FluidGpuProduct& product,
-                     const FluidGpuFactors& factors) const;
-  GpuMultiplier chosen(const std::string& key, const FluidGpuProduct& product,
-                       const FluidGpuFactors& factors);
+  GpuMultiplier kept(const FluidGpuProduct& product, const FluidGpuFactors& factors) const;
+  GpuMultiplier favourite(const FluidGpuProduct& product, const FluidGpuFactors& factors);
+  GpuMultiplier fastest(const FluidGpuProduct& product, const FluidGpuFactors& factors);
+  void compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
   float milliseconds(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
 
   std::shared_ptr<const OpenGpu> gpu_;
-  Options options_;
-  ObjectCache cache_;
-  std::map<std::string, FluidGpuChoice> choices_;  ///< of this process, by the product's key
+  ProductRecord record_;
 };
-
-/// A product in words: "f32 64 x 10 of 784, transposed a, with bias".
-std::string text_of(const FluidGpuProduct& product);
 
 }  // namespace fluid

@@ -56,31 +56,33 @@ GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace)
       workspace_(workspace > 0 ? workspace : kGpuWorkspace),
       kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
 
-double GpuTarget::seconds(double flops, double rate, double bytes) const {
+/// Of a kernel that reaches a part of `rate`.
+double GpuTarget::seconds(double flops, double part, double rate, double bytes) const {
   const double moving = memory_rate_ > 0 ? bytes / memory_rate_ : 0;
-  return kLaunchSeconds + std::max(flops / (rate > 0 ? rate : kUnknownRate), moving);
+  return kLaunchSeconds + std::max(flops / part / (rate > 0 ? rate : kUnknownRate), moving);
 }
 
 double GpuTarget::generated_seconds(const ir::Op& op) const {
   const bool contraction = !def_of(op).kernels->empty();
   const double flops = contraction ? cost_of(op, 1).flops : 0;
-  return seconds(flops, kGeneratedEfficiency * operation_rate_, bytes_of(op));
+  return seconds(flops, kGeneratedEfficiency, operation_rate_, bytes_of(op));
 }
 
 std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
   const auto product = gpu_product(op, epilogue, 1);
   if (!product) return {};
   const bool half = is_half(op.operands[0].dtype());
-  const double rate = kLibraryEfficiency * (half ? half_rate_ : operation_rate_);
+  const double rate = half ? half_rate_ : operation_rate_;
   double bytes = bytes_of(op);
   if (product->adds != 0) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
-  return {{.kernel = std::string(kGpuProductKernel),
-           .seconds = kLibrarySeconds + seconds(cost_of(op, 1).flops, rate, bytes),
-           .workspace = workspace_,
-           .keeps_nan = product->relu == 0,
-           .adds_in_place = product->adds != 0,
-           .operands = {std::nullopt, std::nullopt},
-           .results = {std::nullopt}}};
+  return {
+      {.kernel = std::string(kGpuProductKernel),
+       .seconds = kLibrarySeconds + seconds(cost_of(op, 1).flops, kLibraryEfficiency, rate, bytes),
+       .workspace = workspace_,
+       .keeps_nan = product->relu == 0,
+       .adds_in_place = product->adds != 0,
+       .operands = {std::nullopt, std::nullopt},
+       .results = {std::nullopt}}};
 }
 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {

@@ -34,7 +34,7 @@ class GpuTarget : public Target {
   int64_t workspace() const { return workspace_; }
 
  private:
-  double seconds(double flops, double rate, double bytes) const;
+  double seconds(double flops, double part, double rate, double bytes) const;
 
   std::string arch_;
   double memory_rate_, operation_rate_, half_rate_;

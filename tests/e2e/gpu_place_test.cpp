@@ -69,6 +69,57 @@ TEST_F(GpuPrograms, RunAndAreTimed) {
   EXPECT_NE(bench.find(" ms/step"), std::string::npos) << bench;
 }
 
+TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
+  std::ofstream(dir_.file("wide.fir")) << R"(program @wide {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %u = param "u" {init = "xavier_uniform"} : f32[2, 128]
+  %v = param "v" {init = "xavier_uniform"} : f32[128, 128]
+  %w = param "w" {init = "xavier_uniform"} : f32[128, 1]
+  %h = matmul(%x, %u) : f32[?, 128]
+  %g = matmul(%h, %v) : f32[?, 128]
+  %p = matmul(%g, %w) : f32[?, 1]
+  %e = sub(%p, %y) : f32[?, 1]
+  %s = square(%e) : f32[?, 1]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.001}
+  output "loss" = %loss
+}
+)";
+  const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
+  succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
+  succeed(train(flags + "f32.json --place cuda:0", "wide.fir"));
+  succeed(train(flags + "again.json --no-tune --place cuda:0", "wide.fir"));
+  succeed(train(flags + "tf32.json --tf32 --place cuda:0", "wide.fir"));
+  const std::vector<double> cpu = losses("cpu.json");
+  for (const std::string log : {"f32.json", "again.json"}) {
+    EXPECT_NEAR(losses(log).at(1), cpu.at(1), 1e-5 * cpu.at(1)) << log;
+  }
+  EXPECT_NEAR(losses("tf32.json").at(1), cpu.at(1), 1e-2 * cpu.at(1));
+  EXPECT_NE(losses("tf32.json"), losses("f32.json"));
+  const std::string text =
+      succeed("opt wide.fir --pipeline train --batch 32 --place cuda:0 --workspace 1MiB");
+  EXPECT_NE(text.find("kernel = \"cublaslt.matmul\""), std::string::npos) << text;
+  EXPECT_NE(text.find("workspace_bytes = 1048576"), std::string::npos) << text;
+  EXPECT_EQ(succeed("opt wide.fir --pipeline train --batch 1 --place cuda:0").find("cublaslt"),
+            std::string::npos);
+  const std::string plan = succeed("plan wide.fir --batch 32 --place cuda:0 --kernels");
+  EXPECT_NE(plan.find("workspace       64.00 MiB"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("cublaslt.matmul: matmul"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("; chosen when it is prepared"), std::string::npos) << plan;
+  const std::string chosen =
+      succeed("plan wide.fir --batch 32 --place cuda:0 --kernels --workspace 1MiB");
+  EXPECT_NE(chosen.find(" ms, with 0 B"), std::string::npos) << chosen;
+  const std::string untimed =
+      succeed("plan wide.fir --batch 32 --place cuda:0 --kernels --workspace 1MiB --no-tune");
+  EXPECT_NE(untimed.find("; the library's favourite, with "), std::string::npos) << untimed;
+  for (const std::string command : {"train", "eval", "predict", "run", "bench"}) {
+    const std::string help = succeed(command + " --help");
+    EXPECT_NE(help.find("--tf32"), std::string::npos) << command;
+    EXPECT_NE(help.find("off unless"), std::string::npos) << command;
+  }
+}
+
 TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {
   before_ += "export FLUID_STAND_IN_MEMORY=8192; ";
   const Result result =

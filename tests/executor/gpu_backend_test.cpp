@@ -61,8 +61,8 @@ TEST(GpuBackend, SaysWhatIsWrongWithAFile) {
 TEST(GpuBackend, RefusesAnotherVersion) {
   EXPECT_EQ(absence(made_up("other_version")),
             "'" + made_up("other_version") +
-                "' is of another version of Fluid than this program: it lacks version 1 of what "
-                "both share");
+                "' is of another version of Fluid than this program: it lacks version " +
+                std::to_string(FLUID_GPU_TABLE_VERSION) + " of what both share");
 }
 
 TEST(GpuBackend, TellsDriversThatDoNotServeApart) {

@@ -451,7 +451,8 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int
                               FluidGpuChoice* choices, int32_t* count) {
   return guarded("matmul_choices", gpu, [&] {
     require_product(gpu, *product);
-    const std::vector<FluidGpuChoice> found = host_choices(*product, workspace);
+    std::vector<FluidGpuChoice> found = host_choices(*product, workspace);
+    if (!state().options.multiplies) found.clear();
     *count = std::min(*count, static_cast<int32_t>(found.size()));
     std::copy_n(found.begin(), *count, choices);
   });

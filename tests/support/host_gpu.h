@@ -15,6 +15,7 @@ struct HostGpuOptions {
   int64_t memory = int64_t{1} << 30;
   int devices = 1;
   int64_t assembler = 13000;  ///< version of nvJitLink
+  bool multiplies = true;     ///< else its library has no way to compute any product
 };
 
 /// The functions of a GPU, run by the host. It stands in for one in tests: PTX is read and its

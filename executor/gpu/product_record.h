@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "codegen/object_cache.h"
+#include "executor/gpu/backend_table.h"
+#include "executor/place.h"
+#include "ir/graph.h"
+
+namespace fluid {
+
+struct ExecutorOptions;
+
+/// How a product is computed, since it was chosen.
+struct KeptChoice {
+  FluidGpuChoice choice = {};
+  float ms = 0;  ///< that it took; 0: it was not timed
+};
+
+/// What was chosen for which product, in this process and on disk.
+class ProductRecord {
+ public:
+  /// All that a choice depends on besides the product.
+  struct Terms {
+    std::string machine;    ///< see machine_of()
+    int64_t workspace = 0;  ///< bytes that a product may have
+    bool tune = true;       ///< the fastest was chosen; else the library's favourite
+  };
+  ProductRecord(Terms terms, ObjectCache cache)
+      : terms_(std::move(terms)), cache_(std::move(cache)) {}
+
+  const Terms& terms() const { return terms_; }
+  std::optional<KeptChoice> find(const FluidGpuProduct& product) const;
+  void keep(const FluidGpuProduct& product, const KeptChoice& kept);
+
+ private:
+  std::string key_of(const FluidGpuProduct& product) const;
+
+  Terms terms_;
+  ObjectCache cache_;
+  std::map<std::string, KeptChoice> kept_;  ///< by key
+};
+
+/// All that the speed of a library's algorithms depends on, and which there are.
+std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions);
+
+/// A product in words: "f32 64 x 10 of 784, transposed a, with bias".
+std::string text_of(const FluidGpuProduct& product);
+
+/// What is known of the way in which the library of a GPU computes `fused`, for `plan`: "chosen at
+/// 0.012 ms, with 4.00 MiB", or that nothing was chosen yet.
+std::string choice_text(Place place, const ir::Op& fused, int64_t batch,
+                        const ExecutorOptions& options);
+
+}  // namespace fluid

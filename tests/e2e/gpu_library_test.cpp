@@ -1,0 +1,261 @@
+// Whole programs whose products of matrices go to the library of a GPU, for which the host stands
+// in. Results are those of the CPU's generated kernels.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "executor/executor.h"
+#include "executor/gpu/gpu_device.h"
+#include "executor/gpu/gpu_target.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "passes/memory_plan.h"
+#include "passes/pass.h"
+#include "tests/support/errors.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::host_gpu_objects;
+using fluid::testing::host_gpu_table;
+using fluid::testing::HostPace;
+
+constexpr int64_t kIn = 96, kHidden = 128, kClasses = 64;
+constexpr int64_t kBatch64 = 64;
+constexpr int64_t kWorkspace = 1 << 20;
+constexpr std::string_view kKernel = "kernel = \"cublaslt.matmul\"";
+
+/// Three dense layers, wide enough for a library.
+Program wide_network() {
+  Program net("wide");
+  const Value x = net.data("x", {kBatch, kIn}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  Value h = relu(linear(x, {.units = kHidden}));
+  h = relu(linear(h, {.units = kHidden}));
+  const Value logits = linear(h, {.units = kClasses});
+  const Value loss = mean(softmax_cross_entropy(logits, label));
+  net.output("loss", loss);
+  net.output("prob", softmax(logits));
+  minimize(loss, Momentum{.lr = 0.05});
+  return net;
+}
+
+Batch batch_of(int64_t n, int64_t first = 0) {
+  Tensor x(f32, {n, kIn}), label(i64, {n});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.as<float>()[static_cast<size_t>(i)] =
+        std::sin(static_cast<float>(i + first * kIn * kBatch64) * 0.37f);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    label.as<int64_t>()[static_cast<size_t>(i)] = (3 * i + first) % kClasses;
+  }
+  return {.size = n, .columns = {{"x", x}, {"label", label}}};
+}
+
+std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = true) {
+  return gpu_device(host_gpu_table(),
+                    {.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
+}
+
+int64_t count_of(std::string_view text, std::string_view part) {
+  int64_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+double worst_difference(Executor& a, Executor& b) {
+  double worst = 0;
+  for (const std::string& name : a.parameters()) {
+    const Tensor expected = a.parameter(name), found = b.parameter(name);
+    for (int64_t i = 0; i < expected.numel(); ++i) {
+      worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
+    }
+  }
+  return worst;
+}
+
+/// How far parameters and losses are from the CPU's after some steps.
+double worst_after_training(ExecutorOptions options, int steps = 2) {
+  Executor gpu(wide_network(), stand_in(), options);
+  EXPECT_GT(count_of(gpu.text(Mode::train, kBatch64), kKernel), 5);
+  options.libraries = false;
+  Executor cpu(wide_network(), fluid::cpu(), options);
+  double worst = 0;
+  for (int step = 0; step < steps; ++step) {
+    const Batch samples = batch_of(kBatch64, step);
+    const double expected = cpu.run(samples)["loss"].item();
+    worst = std::max(worst, std::abs(gpu.run(samples)["loss"].item() - expected));
+  }
+  return std::max(worst, worst_difference(cpu, gpu));
+}
+
+class GpuLibrary : public ::testing::Test {
+ protected:
+  void SetUp() override { fluid::testing::reset_host_gpu({}); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+};
+
+TEST_F(GpuLibrary, TrainsAsTheCpuDoesWheneverWorkIsDone) {
+  for (const HostPace pace : {HostPace::early, HostPace::late, HostPace::random}) {
+    fluid::testing::reset_host_gpu({.pace = pace});
+    EXPECT_LT(worst_after_training({.batch = kBatch64}), 2e-5);
+  }
+}
+
+TEST_F(GpuLibrary, TrainsInF64AsTheCpuDoes) {
+  EXPECT_LT(worst_after_training({.batch = kBatch64, .dtype = f64}), 1e-12);
+}
+
+TEST_F(GpuLibrary, TrainsInHalvesAsTheCpuDoes) {
+  const AmpOptions o1{.dtype = bf16}, o2{.dtype = f16, .level = AmpLevel::o2};
+  EXPECT_LT(worst_after_training({.batch = kBatch64, .amp = o1}), 2e-2);
+  EXPECT_LT(worst_after_training({.batch = kBatch64, .amp = o2}), 2e-3);
+}
+
+/// The gradient of a slice is added to those before where they lie.
+TEST_F(GpuLibrary, AddsUpTheGradientsOfSlices) {
+  const ExecutorOptions options{.batch = kBatch64, .micro_batches = 2};
+  EXPECT_LT(worst_after_training(options), 2e-5);
+  Executor gpu(wide_network(), stand_in(), options);
+  const std::string text = gpu.text(Mode::train, kBatch64);
+  EXPECT_GE(count_of(text, "in_place = 2, " + std::string(kKernel)), 3) << text;
+  Executor whole(wide_network(), stand_in(), {.batch = kBatch64});
+  EXPECT_EQ(whole.text(Mode::train, kBatch64).find("in_place"), std::string::npos);
+}
+
+TEST_F(GpuLibrary, TakesReluAlongWhereNothingIsTrained) {
+  const Batch samples = batch_of(kBatch64);
+  Executor gpu(wide_network(), stand_in()), cpu(wide_network(), fluid::cpu());
+  gpu.prepare({.predict = {kBatch64}});
+  cpu.prepare({.predict = {kBatch64}});
+  const Tensor found = gpu.predict(samples)["prob"], expected = cpu.predict(samples)["prob"];
+  for (int64_t i = 0; i < found.numel(); ++i) EXPECT_NEAR(found.at(i), expected.at(i), 1e-6);
+  const std::string text = gpu.text(Mode::predict, kBatch64);
+  EXPECT_EQ(count_of(text, kKernel), 3);
+  EXPECT_EQ(count_of(text, "= relu("), 2);
+}
+
+TEST_F(GpuLibrary, RoundsToTf32WhereItIsAllowedTo) {
+  const double exact = worst_after_training({.batch = kBatch64}, 1);
+  const double rounded = worst_after_training({.batch = kBatch64, .tf32 = true}, 1);
+  EXPECT_LT(exact, 2e-5);
+  EXPECT_GT(rounded, 10 * exact);
+  EXPECT_LT(rounded, 2e-2);
+}
+
+TEST_F(GpuLibrary, HasTheSameBitsAgain) {
+  const TempDir dir;
+  std::vector<std::byte> first;
+  for (int run = 0; run < 3; ++run) {
+    fluid::testing::reset_host_gpu({.pace = HostPace::random, .seed = static_cast<uint64_t>(run)});
+    Executor gpu(wide_network(), stand_in(dir.path()), {.batch = kBatch64});
+    for (int step = 0; step < 2; ++step) gpu.run(batch_of(kBatch64, step));
+    const std::vector<std::byte> bytes = parameter_bytes(gpu);
+    if (run == 0) first = bytes;
+    EXPECT_EQ(bytes, first);
+  }
+}
+
+/// The workspace is one stretch, whatever the algorithm needs of it.
+TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
+  FluidGpuDescription described = {};
+  ASSERT_EQ(host_gpu_table().describe(0, &described), fluid_gpu_ok);
+  const Program net = wide_network();
+  const Options options{.mode = Mode::train, .batch = kBatch64};
+  const auto planned = [&](int64_t workspace) {
+    const auto program = net.ir().clone();
+    run_passes(*program, pipeline(options), options, GpuTarget(described, workspace));
+    return memory_plan(*program, options);
+  };
+  for (const bool tune : {false, true}) {
+    Executor gpu(wide_network(), stand_in("", tune), {.batch = kBatch64});
+    EXPECT_EQ(gpu.memory().transient, planned(kWorkspace).transient);
+    EXPECT_EQ(gpu.memory().slots, 2 * planned(kWorkspace).slot);
+  }
+  EXPECT_EQ(planned(kWorkspace).at_peak.at(Holds::workspace), kWorkspace);
+  EXPECT_EQ(planned(0).at_peak.at(Holds::workspace), kGpuWorkspace);
+  EXPECT_LT(planned(0).transient, kGpuWorkspace + (1 << 20));
+}
+
+/// A product comes before the labels are looked at, and nothing keeps it from running.
+TEST_F(GpuLibrary, AProductNeverWritesAVariable) {
+  const TempDir dir;
+  std::ofstream(dir.file("kept.fir")) << R"(program @kept {
+  %x = data "x" : f32[?, 96]
+  %label = data "label" : i64[?]
+  %w = param "w" {init = "xavier_uniform"} : f32[96, 64]
+  %kept = state "kept" : f32[96, 64]
+  %y = matmul(%x, %w) : f32[?, 64]
+  %next = matmul(%x, %y) {transpose_a = true} : f32[96, 64]
+  store "kept" (%next)
+  %each = softmax_cross_entropy(%y, %label) : f32[?]
+  %loss = mean(%each) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.1}
+  output "loss" = %loss
+}
+)";
+  const Program net = Program::load(dir.file("kept.fir"));
+  Executor gpu(net, stand_in(), {.batch = kBatch64});
+  EXPECT_GE(count_of(gpu.text(Mode::train, kBatch64), kKernel), 2);
+  const auto kept = [&] {
+    const Tensor value = gpu.snapshot().find("kept")->value.copy();
+    const auto* bytes = static_cast<const std::byte*>(value.data());
+    return std::vector<std::byte>(bytes, bytes + value.bytes());
+  };
+  gpu.run(batch_of(kBatch64));
+  const std::vector<std::byte> before = kept();
+  Batch bad = batch_of(kBatch64, 1);
+  bad.columns[1].second.as<int64_t>()[5] = kClasses;
+  expect_user_error([&] { gpu.run(bad); }, "the step was not applied");
+  EXPECT_EQ(kept(), before);
+  gpu.run(batch_of(kBatch64, 1));
+  EXPECT_NE(kept(), before);
+}
+
+/// Preparing a step computes its products once, on whatever lies there.
+TEST_F(GpuLibrary, FeedsThatASlotHoldsAreNotLostToPreparing) {
+  Executor gpu(wide_network(), stand_in(), {.batch = kBatch64});
+  gpu.prepare({.predict = {kBatch64}});
+  Batch samples = batch_of(kBatch64);
+  samples.id = 7;
+  const Tensor expected = gpu.predict(samples)["prob"].copy();
+  for (const int64_t batch : {32, 48, 40}) {
+    gpu.prepare({.eval = {batch}});
+    const Tensor found = gpu.predict(samples)["prob"];
+    for (int64_t i = 0; i < found.numel(); ++i) ASSERT_EQ(found.at(i), expected.at(i)) << batch;
+  }
+}
+
+TEST_F(GpuLibrary, IsToldToFailWhileAStepIsPrepared) {
+  for (const char* call : {"matmul_choices", "multiplier_create", "multiply"}) {
+    fluid::testing::reset_host_gpu({});
+    fluid::testing::fail_host_gpu(call, fluid_gpu_failed, 3);
+    EXPECT_EQ(
+        error_of<DeviceError>([] { Executor(wide_network(), stand_in(), {.batch = kBatch64}); }),
+        std::string(call) + " was told to fail");
+    EXPECT_EQ(host_gpu_objects(), 0) << call;
+  }
+}
+
+TEST_F(GpuLibrary, ProfilesItsProducts) {
+  Executor gpu(wide_network(), stand_in(),
+               {.batch = kBatch64, .profile = ProfileOptions{.warm_up = 0, .steps = 1}});
+  gpu.run(batch_of(kBatch64));
+  const std::string table = gpu.profile().table(gpu.limits());
+  EXPECT_NE(table.find("cublaslt.matmul"), std::string::npos) << table;
+}
+
+TEST_F(GpuLibrary, RefusesAWorkspaceThatIsNone) {
+  expect_user_error([] { Executor(wide_network(), stand_in(), {.workspace = -1}); },
+                    "a workspace of -1 bytes");
+}
+
+}  // namespace
+}  // namespace fluid

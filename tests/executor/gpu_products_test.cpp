@@ -1,0 +1,161 @@
+// How a way to compute a product is chosen, and kept.
+
+#include "executor/gpu/gpu_products.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/errors.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::fail_host_gpu;
+using fluid::testing::host_gpu_objects;
+using fluid::testing::host_gpu_table;
+
+constexpr FluidGpuProduct kProduct = {.operands = fluid_gpu_f32,
+                                      .result = fluid_gpu_f32,
+                                      .transpose_a = 1,
+                                      .m = 4,
+                                      .n = 5,
+                                      .k = 6,
+                                      .a_row = 4,
+                                      .b_row = 5,
+                                      .result_row = 5,
+                                      .count = 1,
+                                      .a_matrix = 24,
+                                      .b_matrix = 30,
+                                      .result_matrix = 20};
+constexpr int64_t kPartsBytes = 4 * 4 * 5 * 8;  ///< workspace of the host's favourite
+
+class GpuProductsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fluid::testing::reset_host_gpu({});
+    gpu_ = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
+    memory_ = gpu_->gpu.allocate(4096);
+  }
+  void TearDown() override {
+    memory_ = {};
+    gpu_.reset();
+    EXPECT_EQ(host_gpu_objects(), 0);
+  }
+
+  GpuProducts products(ProductRecord::Terms terms = {.machine = "this", .workspace = 2048}) {
+    return {gpu_, {std::move(terms), {dir_.path(), 1 << 20}}};
+  }
+  FluidGpuFactors factors() const {
+    return {.a = memory_.data(),
+            .b = memory_.data() + 128,
+            .result = memory_.data() + 512,
+            .workspace = memory_.data() + 1024};
+  }
+  /// How often a call of the table is allowed until it fails.
+  int calls_of(const std::string& name, GpuProducts& products) const {
+    for (int calls = 0;; ++calls) {
+      fail_host_gpu(name, fluid_gpu_out_of_memory, calls);
+      try {
+        products.multiplier(kProduct, factors());
+        return calls;
+      } catch (const DeviceError&) {
+        if (calls == 100) return calls;
+      }
+    }
+  }
+  bool chooses_anew(GpuProducts& products) const {
+    return calls_of("matmul_choices", products) > 0;
+  }
+  /// The bytes of workspace without which the choice could not run.
+  int64_t workspace_of(GpuProducts& products) const {
+    const GpuMultiplier multiplier = products.multiplier(kProduct, factors());
+    FluidGpuFactors f = factors();
+    f.workspace = nullptr;
+    try {
+      gpu_->gpu.multiply(gpu_->stream, multiplier, f);
+      return 0;
+    } catch (const DeviceError&) {
+      return kPartsBytes;
+    }
+  }
+
+  TempDir dir_;
+  std::shared_ptr<const OpenGpu> gpu_;
+  GpuMemory memory_;
+};
+
+TEST_F(GpuProductsTest, TheFastestIsChosenNotTheFavourite) {
+  GpuProducts timed = products();
+  EXPECT_EQ(workspace_of(timed), 0);
+  GpuProducts untimed = products({.machine = "this", .workspace = 2048, .tune = false});
+  EXPECT_EQ(workspace_of(untimed), kPartsBytes);
+}
+
+TEST_F(GpuProductsTest, OnlyWhatFitsTheWorkspaceIsTried) {
+  GpuProducts narrow = products({.machine = "this", .workspace = kPartsBytes - 1, .tune = false});
+  EXPECT_EQ(workspace_of(narrow), 0);
+}
+
+TEST_F(GpuProductsTest, AChoiceIsMadeOnceAndKept) {
+  GpuProducts first = products();
+  EXPECT_TRUE(chooses_anew(first));
+  EXPECT_FALSE(chooses_anew(first)) << "in this process";
+  GpuProducts second = products();
+  EXPECT_FALSE(chooses_anew(second)) << "on disk";
+  GpuProducts elsewhere = products({.machine = "another", .workspace = 2048});
+  EXPECT_TRUE(chooses_anew(elsewhere));
+  GpuProducts wider = products({.machine = "this", .workspace = 2049});
+  EXPECT_TRUE(chooses_anew(wider));
+}
+
+/// As where a library takes a choice no more, or the disk was damaged.
+TEST_F(GpuProductsTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
+  for (const std::string text : {"", "1 0 1 2", "1 0 1 1 0 0 0 0 0 0", "1 9999 1 4 0 0 0 0 0 0"}) {
+    GpuProducts first = products();
+    first.multiplier(kProduct, factors());
+    const ObjectCache cache(dir_.path(), 1 << 20);
+    for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+      cache.put(entry.path().stem().string(), text);
+    }
+    GpuProducts second = products();
+    EXPECT_TRUE(chooses_anew(second)) << text;
+  }
+}
+
+TEST_F(GpuProductsTest, AKeptChoiceMayBeCaptured) {
+  products().multiplier(kProduct, factors());
+  const GpuMultiplier kept = products().multiplier(kProduct, factors());
+  gpu_->gpu.begin_capture(gpu_->stream);
+  gpu_->gpu.multiply(gpu_->stream, kept, factors());
+  const GpuGraph graph = gpu_->gpu.end_capture(gpu_->stream);
+  gpu_->gpu.launch(graph, gpu_->stream);
+  gpu_->gpu.synchronize(gpu_->stream);
+}
+
+TEST(GpuProducts, SaysThatTheLibraryHasNone) {
+  fluid::testing::reset_host_gpu({.multiplies = false});
+  const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
+  GpuProducts none(gpu, {{.machine = "this", .workspace = 2048}, {"", 0}});
+  EXPECT_EQ(error_of<DeviceError>([&] { none.multiplier(kProduct, {}); }),
+            "the GPU's library cannot multiply matrices (f32 4 x 5 of 6, transposed a) with a "
+            "workspace of 2.00 KiB: allow it more");
+}
+
+TEST(GpuProductText, SaysAllThatItIs) {
+  FluidGpuProduct p = kProduct;
+  p.operands = fluid_gpu_bf16;
+  p.count = 3;
+  p.transpose_a = 0;
+  p.transpose_b = p.adds = 1;
+  EXPECT_EQ(text_of(p), "bf16 4 x 5 of 6, 3 of them to f32, transposed b, added");
+  p = kProduct;
+  p.transpose_a = 0;
+  p.tf32 = p.bias = p.relu = 1;
+  EXPECT_EQ(text_of(p), "f32 4 x 5 of 6, TF32, with bias, with relu");
+}
+
+}  // namespace
+}  // namespace fluid
