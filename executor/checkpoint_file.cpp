@@ -116,6 +116,7 @@ Checkpoint read_files(const std::string& directory) {
   checkpoint.snapshot.program = program.at("name");
   checkpoint.snapshot.program_hash = program.at("hash");
   checkpoint.snapshot.options = manifest.at("options");
+  checkpoint.snapshot.decisions = manifest.value("decisions", checkpoint.snapshot.decisions);
   checkpoint.state = state_of(manifest.at("state"));
   checkpoint.best = manifest.at("best");
   const Json& kinds = manifest.at("variables");
@@ -145,6 +146,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
       {"version", kVersion},
       {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
       {"options", snapshot.options},
+      {"decisions", snapshot.decisions},
       {"state", json_of(state)},
       {"best", best},
       {"variables", kinds},

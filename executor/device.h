@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -70,6 +71,8 @@ class Device {
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,
                                             const MemoryPlan& plan, const Options& options) = 0;
   virtual CompileReport report() const = 0;
+  /// What was chosen by timing for what it has built, as text, by what it was chosen for.
+  virtual std::map<std::string, std::string> decisions() const { return {}; }
   /// What it can do at most; may measure for a moment.
   virtual Limits limits() const = 0;
 };

@@ -34,7 +34,8 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                               .host_threads = thread_count(options.threads),
                               .cache_dir = options.cache_dir,
                               .workspace = options.workspace,
-                              .tune = options.tune});
+                              .tune = options.tune,
+                              .decisions = options.decisions});
   }
   return cpu_device(
       {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});

@@ -67,6 +67,7 @@ struct ExecutorOptions {
   /// On a GPU: choose among a library's algorithms by timing them, once: what was chosen is kept in
   /// `cache_dir`. Else its first choices are taken.
   bool tune = true;
+  std::map<std::string, std::string> decisions = {};  ///< Snapshot's, of a run that goes on
   bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
   std::string cache_dir = {};  ///< of compiled kernels; empty: none
   std::optional<ProfileOptions> profile = {};  ///< the steps whose times profile() gives

@@ -92,6 +92,7 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
   snapshot.program = session.recorded().name;
   snapshot.program_hash = program_hash(session.recorded());
   snapshot.options = std::move(options);
+  snapshot.decisions = session.device().decisions();
   std::vector<Variable> variables = session.variables().all();
   std::ranges::sort(variables, {}, &Variable::name);
   for (const Variable& v : variables) {

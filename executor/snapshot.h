@@ -30,6 +30,8 @@ struct Snapshot {
   uint64_t program_hash = 0;  ///< of what it computes: without its recipe and the lines it is from
   /// What changes results besides, as text: "seed", "amp", and the recipe's "lr", "optimizer".
   std::map<std::string, std::string> options;
+  /// What was chosen by timing, for ExecutorOptions: with it results are the same bits.
+  std::map<std::string, std::string> decisions;
   std::vector<Kept> variables;  ///< all but scratch
 
   const Kept* find(std::string_view name) const;  ///< null when absent

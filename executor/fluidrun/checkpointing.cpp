@@ -90,6 +90,10 @@ std::optional<std::string> Checkpointing::option(const std::string& name) const 
   return from_->snapshot.options.at(name);
 }
 
+std::map<std::string, std::string> Checkpointing::decisions() const {
+  return from_ ? from_->snapshot.decisions : std::map<std::string, std::string>();
+}
+
 void Checkpointing::seek(Reader& reader) const {
   if (!state_) return;
   const int64_t in_epoch =

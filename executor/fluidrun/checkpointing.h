@@ -41,6 +41,8 @@ class Checkpointing {
   const TrainingState* from() const { return state_ ? &*state_ : nullptr; }  ///< null: a new run
   /// An option of the run that it goes on from, where this process has read it.
   std::optional<std::string> option(const std::string& name) const;
+  /// What was chosen by timing in that run, where this process has read it.
+  std::map<std::string, std::string> decisions() const;
   /// Lets the data go on where that one stopped.
   void seek(Reader& reader) const;
   /// The executor goes on from there too, on all ranks. Says so on stderr, and which options

@@ -144,6 +144,7 @@ class Training {
         training_options(flags_.place, flags_.seed, reader_.batch_sizes().front());
     if (options.choose_amp) take_validation();
     if (const auto amp = checkpointing_.option("amp")) options.chosen_amp = precision_in(*amp);
+    options.decisions = checkpointing_.decisions();
     set_world(options, flags_.world, world_);
     set_profile(options, flags_.profile);
     options.verify_plan = flags_.verify_plan;

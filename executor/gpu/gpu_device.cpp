@@ -31,7 +31,8 @@ class GpuDevice : public Device {
                   {{.machine = machine_of(described(table, options.device), versions_of(table)),
                     .workspace = target_.workspace(),
                     .tune = options.tune},
-                   cache_of(options)}) {}
+                   cache_of(options),
+                   options.decisions}) {}
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
@@ -48,6 +49,9 @@ class GpuDevice : public Device {
   }
 
   CompileReport report() const override { return kernels_.report(); }
+  std::map<std::string, std::string> decisions() const override {
+    return products_.record().decided();
+  }
   Limits limits() const override {
     return {.flops_f32 = target_.operation_rate(),
             .flops_f16 = target_.half_rate(),

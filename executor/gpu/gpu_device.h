@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@ struct GpuDeviceOptions {
   std::string cache_dir = {};  ///< of machine code and choices; empty: none is kept
   int64_t workspace = 0;       ///< bytes for library kernels; 0: kGpuWorkspace
   bool tune = true;            ///< choose among the library's algorithms by timing
+  std::map<std::string, std::string> decisions = {};  ///< Device::decisions() of an earlier run
 };
 
 /// A GPU that runs programs; `table` must live as long. Throws DeviceError when the GPU cannot be

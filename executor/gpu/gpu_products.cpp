@@ -29,12 +29,13 @@ GpuMultiplier GpuProducts::multiplier(const FluidGpuProduct& product,
 }
 
 /// As it was chosen before; empty where it was not, or the library takes the choice no more.
-GpuMultiplier GpuProducts::kept(const FluidGpuProduct& product,
-                                const FluidGpuFactors& factors) const {
+GpuMultiplier GpuProducts::kept(const FluidGpuProduct& product, const FluidGpuFactors& factors) {
   const std::optional<KeptChoice> known = record_.find(product);
   if (!known) return {};
   GpuMultiplier multiplier = gpu_->gpu.multiplier(product, known->choice);
-  if (multiplier) compute(multiplier, factors);
+  if (!multiplier) return {};
+  compute(multiplier, factors);
+  record_.decide(product, *known);
   return multiplier;
 }
 

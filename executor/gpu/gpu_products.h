@@ -20,9 +20,10 @@ class GpuProducts {
   GpuMultiplier multiplier(const FluidGpuProduct& product, const FluidGpuFactors& factors);
   /// Bytes that a product may have.
   int64_t workspace() const { return record_.terms().workspace; }
+  const ProductRecord& record() const { return record_; }
 
  private:
-  GpuMultiplier kept(const FluidGpuProduct& product, const FluidGpuFactors& factors) const;
+  GpuMultiplier kept(const FluidGpuProduct& product, const FluidGpuFactors& factors);
   GpuMultiplier favourite(const FluidGpuProduct& product, const FluidGpuFactors& factors);
   GpuMultiplier fastest(const FluidGpuProduct& product, const FluidGpuFactors& factors);
   void compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;

@@ -42,15 +42,20 @@ std::string ProductRecord::key_of(const FluidGpuProduct& p) const {
 
 std::optional<KeptChoice> ProductRecord::find(const FluidGpuProduct& product) const {
   const std::string key = key_of(product);
-  if (const auto known = kept_.find(key); known != kept_.end()) return known->second;
+  if (const auto known = decided_.find(key); known != decided_.end()) {
+    return choice_in(known->second, terms_.workspace);
+  }
   const auto text = cache_.find(key);
   return text ? choice_in(*text, terms_.workspace) : std::nullopt;
 }
 
+void ProductRecord::decide(const FluidGpuProduct& product, const KeptChoice& kept) {
+  decided_[key_of(product)] = record_of(kept);
+}
+
 void ProductRecord::keep(const FluidGpuProduct& product, const KeptChoice& kept) {
-  const std::string key = key_of(product);
-  kept_[key] = kept;
-  cache_.put(key, record_of(kept));
+  decide(product, kept);
+  cache_.put(key_of(product), record_of(kept));
 }
 
 std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions) {

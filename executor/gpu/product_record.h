@@ -28,19 +28,27 @@ class ProductRecord {
     int64_t workspace = 0;  ///< bytes that a product may have
     bool tune = true;       ///< the fastest was chosen; else the library's favourite
   };
-  ProductRecord(Terms terms, ObjectCache cache)
-      : terms_(std::move(terms)), cache_(std::move(cache)) {}
+  using Decisions = std::map<std::string, std::string>;  ///< choices as text, by key
+
+  /// `decided`: what holds before what is on disk.
+  ProductRecord(Terms terms, ObjectCache cache, Decisions decided = {})
+      : terms_(std::move(terms)), cache_(std::move(cache)), decided_(std::move(decided)) {}
 
   const Terms& terms() const { return terms_; }
   std::optional<KeptChoice> find(const FluidGpuProduct& product) const;
+  /// From now on it is this, in this process.
+  void decide(const FluidGpuProduct& product, const KeptChoice& kept);
+  /// And for who comes later.
   void keep(const FluidGpuProduct& product, const KeptChoice& kept);
+  /// What holds in this process.
+  const Decisions& decided() const { return decided_; }
 
  private:
   std::string key_of(const FluidGpuProduct& product) const;
 
   Terms terms_;
   ObjectCache cache_;
-  std::map<std::string, KeptChoice> kept_;  ///< by key
+  Decisions decided_;
 };
 
 /// All that the speed of a library's algorithms depends on, and which there are.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "executor/checkpoint.h"
 #include "executor/executor.h"
 #include "executor/gpu/gpu_device.h"
 #include "executor/gpu/gpu_target.h"
@@ -161,6 +162,30 @@ TEST_F(GpuLibrary, HasTheSameBitsAgain) {
     if (run == 0) first = bytes;
     EXPECT_EQ(bytes, first);
   }
+}
+
+TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
+  const TempDir dir;
+  std::map<std::string, std::string> decided;
+  {
+    Executor gpu(wide_network(), stand_in("", false), {.batch = kBatch64});
+    decided = gpu.snapshot().decisions;
+    EXPECT_GT(decided.size(), 5U);
+    Checkpoints(dir.file("saved")).save(gpu.snapshot(), {});
+  }
+  const std::optional<Checkpoint> read = newest_checkpoint(dir.file("saved"));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->snapshot.decisions, decided);
+  fluid::testing::reset_host_gpu({});
+  fluid::testing::fail_host_gpu("matmul_choices", fluid_gpu_failed);  // nobody asks again
+  Executor later(
+      wide_network(),
+      gpu_device(host_gpu_table(),
+                 {.workspace = kWorkspace, .tune = false, .decisions = read->snapshot.decisions}),
+      {.batch = kBatch64});
+  later.restore(read->snapshot);
+  later.run(batch_of(kBatch64));
+  EXPECT_EQ(later.snapshot().decisions, decided);
 }
 
 /// The workspace is one stretch, whatever the algorithm needs of it.

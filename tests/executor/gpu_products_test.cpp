@@ -111,6 +111,24 @@ TEST_F(GpuProductsTest, AChoiceIsMadeOnceAndKept) {
   EXPECT_TRUE(chooses_anew(wider));
 }
 
+/// As a checkpoint keeps it.
+TEST_F(GpuProductsTest, WhatAnEarlierRunDecidedHolds) {
+  GpuProducts untuned = products({.machine = "this", .workspace = 2048, .tune = false});
+  untuned.multiplier(kProduct, factors());
+  const ProductRecord::Decisions decided = untuned.record().decided();
+  ASSERT_EQ(decided.size(), 1U);
+  GpuProducts timed = products();
+  timed.multiplier(kProduct, factors());
+  const auto [key, fast] = *timed.record().decided().begin();
+  const ProductRecord::Decisions slow = {{key, decided.begin()->second}};
+  GpuProducts later(gpu_, {timed.record().terms(), {dir_.path(), 1 << 20}, slow});
+  EXPECT_EQ(workspace_of(later), kPartsBytes) << "though another is on disk";
+  EXPECT_EQ(later.record().decided(), slow);
+  GpuProducts kept = products();
+  kept.multiplier(kProduct, factors());
+  EXPECT_EQ(kept.record().decided(), timed.record().decided());
+}
+
 /// As where a library takes a choice no more, or the disk was damaged.
 TEST_F(GpuProductsTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
   for (const std::string text : {"", "1 0 1 2", "1 0 1 1 0 0 0 0 0 0", "1 9999 1 4 0 0 0 0 0 0"}) {
