@@ -1,6 +1,6 @@
 // Every tests/passes/*.fir file is a case. Its comments say what happens:
 //   // RUN: infer_types, cse        the passes, in order; `pipeline` stands for all
-//   // OPTIONS: mode=eval batch=4   Options that differ from the default; target=library
+//   // OPTIONS: mode=eval batch=4   Options that differ from the default; target=library, adding
 //   // ERROR: text                  the passes must throw a UserError that contains it
 //   // CHECK...: text               for FileCheck, on the program that comes out
 
@@ -70,7 +70,7 @@ Slice slice_named(const std::string& name) {
 
 struct Setting {
   Options options;
-  bool library = false;
+  std::string target = "plain";
 };
 
 Setting setting_of(const std::string& text) {
@@ -97,7 +97,7 @@ Setting setting_of(const std::string& text) {
     if (key == "feed") s.options.feeds.insert(value);
     if (key == "check_finite") s.options.check_finite = value == "yes";
     if (key == "fuse") s.options.fuse = value == "yes";
-    if (key == "target") s.library = value == "library";
+    if (key == "target") s.target = value;
   }
   return s;
 }
@@ -118,7 +118,10 @@ std::string transform(const std::string& text, const std::string& name) {
   const Setting s = setting_of(text);
   const PlainTarget plain;
   const LibraryTarget library;
-  const Target& target = s.library ? static_cast<const Target&>(library) : plain;
+  const AddingTarget adding;
+  const std::map<std::string, const Target*> targets = {
+      {"plain", &plain}, {"library", &library}, {"adding", &adding}};
+  const Target& target = *targets.at(s.target);
   const std::vector<Pass> passes = passes_of(text, s.options);
   run_passes(*program, passes, s.options, target);
   if (!passes.empty() && passes.back().name == "plan_memory") {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "ops/table.h"
 #include "passes/target.h"
 
@@ -48,6 +50,20 @@ class LibraryTarget : public PlainTarget {
     }
     return {};
   }
+};
+
+/// As LibraryTarget, with a library that also adds a matrix to its result, in the matrix's memory,
+/// and whose kernels nothing keeps from running.
+class AddingTarget : public LibraryTarget {
+ public:
+  std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override {
+    std::vector<Claim> claims = LibraryTarget::claims(op, epilogue);
+    const auto is_result = [&](const Value& v) { return v.type() == op.results[0].type; };
+    const bool adds = epilogue.size() == 1 && std::ranges::all_of(epilogue[0]->operands, is_result);
+    for (Claim& claim : claims) claim.adds_in_place = adds;
+    return claims;
+  }
+  bool libraries_may_update() const override { return false; }
 };
 
 }  // namespace fluid
