@@ -5,128 +5,10 @@
 #include "executor/cuda/column_major.h"
 #include "executor/cuda/functions.h"
 #include "executor/cuda/objects.h"
+#include "executor/cuda/product_description.h"
 
 namespace fluid::cuda {
 namespace {
-
-cudaDataType_t type_of(FluidGpuNumber number) {
-  switch (number) {
-    case fluid_gpu_f64:
-      return CUDA_R_64F;
-    case fluid_gpu_f16:
-      return CUDA_R_16F;
-    case fluid_gpu_bf16:
-      return CUDA_R_16BF;
-    default:
-      return CUDA_R_32F;
-  }
-}
-
-cudaDataType_t scale_of(const FluidGpuProduct& p) {
-  return p.operands == fluid_gpu_f64 ? CUDA_R_64F : CUDA_R_32F;
-}
-
-cublasComputeType_t computation_of(const FluidGpuProduct& p) {
-  if (p.operands == fluid_gpu_f64) return CUBLAS_COMPUTE_64F;
-  const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
-  return rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-}
-
-cublasLtEpilogue_t epilogue_of(const FluidGpuProduct& p) {
-  if (p.bias != 0) return p.relu != 0 ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return p.relu != 0 ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
-}
-
-/// Calls as long as they go well.
-class Calls {
- public:
-  template <class Call>
-  void then(Call&& call) {
-    if (status_ == CUBLAS_STATUS_SUCCESS) status_ = call();
-  }
-  cublasStatus_t status() const { return status_; }
-
- private:
-  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
-};
-
-/// A product in cuBLASLt's terms. Nothing of it is to be given back.
-class Description {
- public:
-  explicit Description(const FluidGpuProduct& p) {
-    const ColumnMajorProduct matrices = column_major(p);
-    calls_.then(
-        [&] { return cublasLtMatmulDescInit(&operation_, computation_of(p), scale_of(p)); });
-    set(CUBLASLT_MATMUL_DESC_TRANSA, matrices.transpose_first ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_TRANSB, matrices.transpose_second ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
-    if (p.bias != 0) {
-      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(type_of(p.result)));
-      set_bias(reinterpret_cast<const void*>(FLUID_GPU_PRODUCT_ALIGNMENT));  // how it is aligned
-    }
-    lay_out(first_, p.operands, matrices.first, p.count);
-    lay_out(second_, p.operands, matrices.second, p.count);
-    lay_out(result_, p.result, matrices.result, p.count);
-  }
-
-  cublasStatus_t status() const { return calls_.status(); }
-  void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }
-
-  /// Calls `call` with the operation and the layouts of A, B, C and D.
-  template <class Call>
-  cublasStatus_t with(Call&& call) {
-    if (status() != CUBLAS_STATUS_SUCCESS) return status();
-    return call(&operation_, &first_, &second_, &result_, &result_);
-  }
-
- private:
-  template <class T>
-  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    calls_.then([&] {
-      return cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value);
-    });
-  }
-  template <class T>
-  void set(cublasLtMatrixLayoutOpaque_t& layout, cublasLtMatrixLayoutAttribute_t attribute,
-           const T& value) {
-    calls_.then(
-        [&] { return cublasLtMatrixLayoutSetAttribute(&layout, attribute, &value, sizeof value); });
-  }
-  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuNumber number, const ColumnMajor& m,
-               int64_t count) {
-    calls_.then([&] {
-      return cublasLtMatrixLayoutInit(&layout, type_of(number), static_cast<uint64_t>(m.rows),
-                                      static_cast<uint64_t>(m.columns), m.leading);
-    });
-    if (count == 1) return;
-    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<int32_t>(count));
-    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, m.step);
-  }
-
-  Calls calls_;
-  cublasLtMatmulDescOpaque_t operation_ = {};
-  cublasLtMatrixLayoutOpaque_t first_ = {}, second_ = {}, result_ = {};
-};
-
-/// Which algorithms will do: sums are kept in the type they are computed in, and added up in an
-/// order that does not depend on who is done first.
-cublasStatus_t prefer(cublasLtMatmulPreferenceOpaque_t& preference, int64_t workspace) {
-  Calls calls;
-  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    calls.then([&] {
-      return cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value);
-    });
-  };
-  calls.then([&] { return cublasLtMatmulPreferenceInit(&preference); });
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(workspace));
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-  for (const auto which :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    set(which, uint32_t{FLUID_GPU_PRODUCT_ALIGNMENT});
-  }
-  return calls.status();
-}
 
 FluidGpuResult result_of(cublasStatus_t status) {
   switch (status) {
@@ -186,7 +68,7 @@ FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuProduct& 
 struct FluidGpuMultiplier {
   FluidGpu* gpu = nullptr;
   FluidGpuProduct product = {};
-  fluid::cuda::Description description;
+  fluid::cuda::ProductDescription description;
   cublasLtMatmulAlgo_t algorithm = {};
   size_t workspace = 0;
   bool loaded = false;  ///< the code
@@ -224,15 +106,15 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
     return ready;
   }
-  cublasLtMatmulPreferenceOpaque_t preference = {};
-  cublasStatus_t status = prefer(preference, workspace);
+  ProductPreference preference(workspace);
+  cublasStatus_t status = preference.status();
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<size_t>(room));
   int number = 0;
-  Description description(*product);
+  ProductDescription description(*product);
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = description.with([&](auto operation, auto first, auto second, auto c, auto d) {
-      return cublasLtMatmulAlgoGetHeuristic(gpu->blas, operation, first, second, c, d, &preference,
-                                            room, found.data(), &number);
+      return cublasLtMatmulAlgoGetHeuristic(gpu->blas, operation, first, second, c, d,
+                                            preference.get(), room, found.data(), &number);
     });
   }
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;  // there is none
@@ -253,8 +135,8 @@ FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
     return ready;
   }
-  auto made = std::make_unique<FluidGpuMultiplier>(
-      FluidGpuMultiplier{.gpu = gpu, .product = *product, .description = Description(*product)});
+  auto made = std::make_unique<FluidGpuMultiplier>(FluidGpuMultiplier{
+      .gpu = gpu, .product = *product, .description = ProductDescription(*product)});
   std::memcpy(&made->algorithm, choice->opaque, sizeof made->algorithm);
   made->workspace = static_cast<size_t>(choice->workspace);
   cublasLtMatmulHeuristicResult_t checked = {};
