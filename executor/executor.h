@@ -65,7 +65,7 @@ struct ExecutorOptions {
   bool tf32 = false;
   int64_t workspace = 0;  ///< bytes that a GPU's library kernels may have; 0: 64 MiB
   /// On a GPU: choose among a library's algorithms by timing them, once: what was chosen is kept in
-  /// `cache_dir`. Else its first choices are taken.
+  /// `cache_dir`. Else, and where there is no such directory, its first choices are taken.
   bool tune = true;
   std::map<std::string, std::string> decisions = {};  ///< Snapshot's, of a run that goes on
   bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN

@@ -20,6 +20,9 @@ FluidGpuVersions versions_of(const FluidGpuTable& table) {
   return versions;
 }
 
+/// Who could not keep what was chosen would have other bits the next time.
+bool tunes(const GpuDeviceOptions& options) { return options.tune && !options.cache_dir.empty(); }
+
 class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
@@ -30,7 +33,7 @@ class GpuDevice : public Device {
         products_(gpu_,
                   {{.machine = machine_of(described(table, options.device), versions_of(table)),
                     .workspace = target_.workspace(),
-                    .tune = options.tune},
+                    .tune = tunes(options)},
                    cache_of(options),
                    options.decisions}) {}
 

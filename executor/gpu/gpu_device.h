@@ -14,7 +14,7 @@ struct GpuDeviceOptions {
   int host_threads = 1;        ///< for copies of feeds
   std::string cache_dir = {};  ///< of machine code and choices; empty: none is kept
   int64_t workspace = 0;       ///< bytes for library kernels; 0: kGpuWorkspace
-  bool tune = true;            ///< choose among the library's algorithms by timing
+  bool tune = true;  ///< choose among the library's algorithms by timing, where it can be kept
   std::map<std::string, std::string> decisions = {};  ///< Device::decisions() of an earlier run
 };
 

@@ -86,7 +86,7 @@ std::string choice_text(Place place, const ir::Op& fused, int64_t batch,
   const ProductRecord record(
       {.machine = machine_of(describe_gpu(gpu_backend(), place.index), gpu_backend().versions),
        .workspace = workspace,
-       .tune = options.tune},
+       .tune = options.tune && !options.cache_dir.empty()},
       {options.cache_dir, CompilerOptions().cache_limit});
   const auto kept = record.find(GpuProductCall(fused, batch, options.tf32).product);
   if (!kept) return "chosen when it is prepared";

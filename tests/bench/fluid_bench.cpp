@@ -157,13 +157,14 @@ Work work_named(const std::string& name) {
   throw fl::UserError("no workload '" + name + "'");
 }
 
-/// As "resnet18_bf16_micro4": mixed precision, and slices of a batch.
+/// As "resnet18_bf16_micro4": mixed precision, and slices of a batch; or "alexnet_tf32".
 fl::ExecutorOptions options_of(std::string& name) {
   fl::ExecutorOptions options;
   for (const int64_t slices : {2, 4}) {
     if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
   }
   const bool o2 = take(name, "_o2");
+  options.tf32 = take(name, "_tf32");
   for (const auto& [suffix, dtype] : {std::pair("_bf16", fl::bf16), {"_f16", fl::f16}}) {
     if (!take(name, suffix)) continue;
     options.amp = fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};

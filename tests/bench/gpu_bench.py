@@ -22,10 +22,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # work: (what it is, largest ratios of Fluid's time to PyTorch's eager and compiled, and of its memory)
 WORKS = {
     "matmul": ("matmul 10000 x 200 x 10000", 1.05, None, None),
+    "matmul_tf32": ("the same, TF32 allowed", 1.05, None, None),
     "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.3, 0.7, 0.8),
     "seed_cnn": ("CNN 1-32-64, batch 128 x 1 x 32 x 32, Adam", 0.3, 0.7, 0.8),
     "fluid_mnist": ("MNIST CNN 20-20, batch 100, SGD", 0.3, 0.7, 0.8),
     "alexnet": ("AlexNet, batch 64 x 3 x 227 x 227, AdamW", None, 0.95, 1.0),
+    "alexnet_tf32": ("the same, TF32 allowed", None, 0.95, 1.0),
     "alexnet_bf16": ("the same in bf16", None, 0.95, 1.0),
     "alexnet_f16": ("the same in f16, with loss scaling", None, 0.95, 1.0),
     "resnet18_b64_bf16": ("ResNet-18, batch 64 x 3 x 32 x 32, momentum, bf16", None, 0.95, 0.8),
@@ -37,7 +39,7 @@ VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw
 def commands(work, args, cache):
     yield "fluid", [os.path.join(args.build, "fluid_bench"), work, cache, "cuda:0"]
     for mode, layout in VARIANTS:
-        if work not in WITHOUT_IMAGES or layout == "nchw":
+        if work.removesuffix("_tf32") not in WITHOUT_IMAGES or layout == "nchw":
             yield (f"torch-{mode}-{layout}",
                    [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout, "cuda"])
 

@@ -188,6 +188,24 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   EXPECT_EQ(later.snapshot().decisions, decided);
 }
 
+/// What cannot be kept would be another choice the next time.
+TEST_F(GpuLibrary, TimesOnlyWhatItCanKeep) {
+  const TempDir dir;
+  const auto times = [](const std::string& cache_dir, bool tune) {
+    fluid::testing::reset_host_gpu({});
+    fluid::testing::fail_host_gpu("event_milliseconds", fluid_gpu_failed);
+    try {
+      Executor(wide_network(), stand_in(cache_dir, tune), {.batch = kBatch64});
+      return false;
+    } catch (const DeviceError&) {
+      return true;
+    }
+  };
+  EXPECT_FALSE(times("", true));
+  EXPECT_FALSE(times(dir.path(), false));
+  EXPECT_TRUE(times(dir.path(), true));
+}
+
 /// The workspace is one stretch, whatever the algorithm needs of it.
 TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
   FluidGpuDescription described = {};
@@ -199,8 +217,9 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
     run_passes(*program, pipeline(options), options, GpuTarget(described, workspace));
     return memory_plan(*program, options);
   };
+  const TempDir dir;
   for (const bool tune : {false, true}) {
-    Executor gpu(wide_network(), stand_in("", tune), {.batch = kBatch64});
+    Executor gpu(wide_network(), stand_in(dir.path(), tune), {.batch = kBatch64});
     EXPECT_EQ(gpu.memory().transient, planned(kWorkspace).transient);
     EXPECT_EQ(gpu.memory().slots, 2 * planned(kWorkspace).slot);
   }

@@ -3,13 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
-#include "executor/gpu/gpu.h"
-#include "ir/tensor.h"
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu.h"
+#include "tests/support/product_data.h"
 
 namespace fluid {
 namespace {
@@ -18,66 +14,11 @@ using fluid::testing::fail_host_gpu;
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
 using fluid::testing::HostPace;
+using fluid::testing::product_of;
+using fluid::testing::ProductData;
+using fluid::testing::ProductMemory;
 
-constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
 constexpr int64_t kWorkspace = 1 << 20;
-
-DType type_of(FluidGpuNumber number) { return kTypes[number]; }
-
-FluidGpuProduct product_of(FluidGpuNumber number, bool transpose_a = false,
-                           bool transpose_b = false, int64_t count = 1) {
-  const int64_t m = 5, n = 7, k = 9;
-  return {.operands = number,
-          .result = number,
-          .transpose_a = transpose_a,
-          .transpose_b = transpose_b,
-          .m = m,
-          .n = n,
-          .k = k,
-          .a_row = transpose_a ? m : k,
-          .b_row = transpose_b ? k : n,
-          .result_row = n,
-          .count = count,
-          .a_matrix = m * k,
-          .b_matrix = k * n,
-          .result_matrix = m * n};
-}
-
-/// Numbers that are exact in every type, and whose products' sums are.
-Tensor numbers(DType dtype, int64_t count, int64_t seed) {
-  Tensor values(f64, {count});
-  for (int64_t i = 0; i < count; ++i) {
-    values.as<double>()[static_cast<size_t>(i)] = static_cast<double>((i * 5 + seed) % 7) - 3;
-  }
-  return values.cast(dtype);
-}
-
-/// What lies in host memory for a product.
-struct Data {
-  explicit Data(const FluidGpuProduct& p)
-      : a(numbers(type_of(p.operands), p.count * p.a_matrix, 1)),
-        b(numbers(type_of(p.operands), p.count * p.b_matrix, 2)),
-        addend(numbers(type_of(p.result), p.count * p.result_matrix, 3)),
-        bias(numbers(type_of(p.result), p.n, 4)) {}
-
-  /// By the table's words.
-  std::vector<double> expected(const FluidGpuProduct& p) const {
-    std::vector<double> results;
-    for (int64_t i = 0; i < p.count * p.m * p.n; ++i) {
-      const int64_t matrix = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
-      double sum = (p.adds ? addend.at(i) : 0) + (p.bias ? bias.at(column) : 0);
-      for (int64_t k = 0; k < p.k; ++k) {
-        const int64_t at_a = p.transpose_a ? k * p.m + row : row * p.k + k;
-        const int64_t at_b = p.transpose_b ? column * p.k + k : k * p.n + column;
-        sum += a.at(matrix * p.a_matrix + at_a) * b.at(matrix * p.b_matrix + at_b);
-      }
-      results.push_back(p.relu ? std::max(sum, 0.0) : sum);
-    }
-    return results;
-  }
-
-  Tensor a, b, addend, bias;
-};
 
 struct Kind {
   const char* name;
@@ -92,63 +33,33 @@ class GpuProductConformance : public ::testing::TestWithParam<Kind> {
     stream_ = gpu_->stream();
   }
   void TearDown() override {
-    held_.clear();
     stream_ = {};
     gpu_.reset();
     EXPECT_EQ(host_gpu_objects(), 0);
   }
 
-  void* on_gpu(const Tensor& tensor) {
-    const GpuMemory host = gpu_->allocate_host(tensor.bytes());
-    std::memcpy(host.data(), tensor.data(), static_cast<size_t>(tensor.bytes()));
-    held_.push_back(gpu_->allocate(tensor.bytes()));
-    gpu_->copy(stream_, held_.back().data(), host.data(), tensor.bytes());
-    gpu_->synchronize(stream_);
-    return held_.back().data();
-  }
-  void* of_bytes(int64_t bytes) {
-    held_.push_back(gpu_->allocate(bytes));
-    return held_.back().data();
-  }
-  std::vector<double> read(const FluidGpuProduct& p, const void* address) {
-    Tensor values(type_of(p.result), {p.count * p.result_matrix});
-    const GpuMemory host = gpu_->allocate_host(values.bytes());
-    gpu_->copy(stream_, host.data(), address, values.bytes());
-    gpu_->synchronize(stream_);
-    std::memcpy(values.data(), host.data(), static_cast<size_t>(values.bytes()));
-    std::vector<double> read;
-    for (int64_t i = 0; i < values.numel(); ++i) read.push_back(values.at(i));
-    return read;
-  }
-  FluidGpuFactors factors(const FluidGpuProduct& p, const Data& data) {
-    return {.a = on_gpu(data.a),
-            .b = on_gpu(data.b),
-            .addend = p.adds != 0 ? on_gpu(data.addend) : nullptr,
-            .bias = p.bias != 0 ? on_gpu(data.bias) : nullptr,
-            .result = of_bytes(p.count * p.result_matrix * 8),
-            .workspace = of_bytes(kWorkspace)};
+  ProductMemory memory_of(const FluidGpuProduct& p, const ProductData& data) const {
+    return {*gpu_, stream_, p, data, kWorkspace};
   }
   FluidGpuChoice first_choice(const FluidGpuProduct& p) {
     return gpu_->choices(p, kWorkspace, 8).at(0);
   }
   void expect_right(const FluidGpuProduct& p) {
-    const Data data(p);
-    const FluidGpuFactors f = factors(p, data);
+    const ProductData data(p);
+    const ProductMemory memory = memory_of(p, data);
     const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, 8);
     ASSERT_FALSE(choices.empty());
     for (const FluidGpuChoice& choice : choices) {
       const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
       ASSERT_TRUE(multiplier);
-      gpu_->fill(stream_, f.result, 0xff, p.count * p.result_matrix);
-      gpu_->multiply(stream_, multiplier, f);
-      EXPECT_EQ(read(p, f.result), data.expected(p));
+      gpu_->fill(stream_, memory.factors().result, 0xff, p.count * p.result_matrix);
+      gpu_->multiply(stream_, multiplier, memory.factors());
+      EXPECT_EQ(memory.result(), data.expected(p));
     }
-    held_.clear();
   }
 
   std::optional<Gpu> gpu_;
   GpuStream stream_;
-  std::vector<GpuMemory> held_;
 };
 
 TEST_P(GpuProductConformance, EveryNumberAndTranspositionIsMultiplied) {
@@ -195,15 +106,16 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
   FluidGpuProduct p = product_of(fluid_gpu_f32);
   p.m = p.n = p.k = p.a_row = p.b_row = p.result_row = 1;
   p.a_matrix = p.b_matrix = p.result_matrix = 1;
-  Data data(p);
+  ProductData data(p);
   data.a.as<float>()[0] = 1.0001f;
   data.b.as<float>()[0] = 1;
-  const FluidGpuFactors f = factors(p, data);
+  const ProductMemory memory = memory_of(p, data);
+  const FluidGpuFactors f = memory.factors();
   const auto product = [&](bool tf32) {
     p.tf32 = tf32;
     const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
     gpu_->multiply(stream_, multiplier, f);
-    return read(p, f.result).at(0);
+    return memory.read(f.result).at(0);
   };
   EXPECT_EQ(product(false), 1.0001f);
   EXPECT_EQ(product(true), 1);
@@ -212,34 +124,36 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
 TEST_P(GpuProductConformance, TheAddendMayBeTheResult) {
   FluidGpuProduct p = product_of(fluid_gpu_f32, true);
   p.adds = 1;
-  const Data data(p);
-  FluidGpuFactors f = factors(p, data);
+  const ProductData data(p);
+  const ProductMemory memory = memory_of(p, data);
+  FluidGpuFactors f = memory.factors();
   f.result = const_cast<void*>(f.addend);
   const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
   gpu_->multiply(stream_, multiplier, f);
-  EXPECT_EQ(read(p, f.result), data.expected(p));
+  EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 
 TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
   FluidGpuProduct p = product_of(fluid_gpu_f32);
   p.adds = 1;
-  const Data data(p);
-  FluidGpuFactors f = factors(p, data);
+  const ProductData data(p);
+  const ProductMemory memory = memory_of(p, data);
+  FluidGpuFactors f = memory.factors();
   const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
   gpu_->multiply(stream_, multiplier, f);
   gpu_->synchronize(stream_);
   f.result = const_cast<void*>(f.addend);  // other addresses than those it began with
-  const std::vector<double> before = read(p, f.addend);
+  const std::vector<double> before = memory.read(f.addend);
   gpu_->begin_capture(stream_);
   gpu_->multiply(stream_, multiplier, f);
   const GpuGraph graph = gpu_->end_capture(stream_);
-  EXPECT_EQ(read(p, f.result), before);
+  EXPECT_EQ(memory.read(f.result), before);
   std::vector<double> expected = data.expected(p);
   gpu_->launch(graph, stream_);
-  EXPECT_EQ(read(p, f.result), expected);
+  EXPECT_EQ(memory.read(f.result), expected);
   for (size_t i = 0; i < expected.size(); ++i) expected[i] += expected[i] - before[i];
   gpu_->launch(graph, stream_);
-  EXPECT_EQ(read(p, f.result), expected);
+  EXPECT_EQ(memory.read(f.result), expected);
 }
 
 TEST_P(GpuProductConformance, ChoicesFitTheWorkspace) {
@@ -256,10 +170,12 @@ TEST_P(GpuProductConformance, ChoicesFitTheWorkspace) {
 
 TEST_P(GpuProductConformance, AWorkspaceThatIsTooSmallFails) {
   const FluidGpuProduct p = product_of(fluid_gpu_f32);
-  FluidGpuFactors f = factors(p, Data(p));
+  const ProductMemory memory = memory_of(p, ProductData(p));
+  FluidGpuFactors f = memory.factors();
   const FluidGpuChoice choice = first_choice(p);
   ASSERT_GT(choice.workspace, 64);
-  f.workspace = of_bytes(64);
+  const GpuMemory small = gpu_->allocate(64);
+  f.workspace = small.data();
   const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
   const auto multiply = [&] {
     gpu_->multiply(stream_, multiplier, f);
@@ -297,8 +213,9 @@ TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
 TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
   FluidGpuProduct p = product_of(fluid_gpu_f32);
   p.bias = 1;
-  const Data data(p);
-  const FluidGpuFactors good = factors(p, data);
+  const ProductData data(p);
+  const ProductMemory memory = memory_of(p, data);
+  const FluidGpuFactors good = memory.factors();
   const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
   FluidGpuFactors wrong = good;
   wrong.bias = nullptr;
@@ -306,7 +223,7 @@ TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
   wrong.bias = static_cast<const std::byte*>(good.bias) + 4;
   EXPECT_THROW(gpu_->multiply(stream_, multiplier, wrong), DeviceError);
   gpu_->multiply(stream_, multiplier, good);
-  EXPECT_EQ(read(p, good.result), data.expected(p));
+  EXPECT_EQ(memory.read(good.result), data.expected(p));
 }
 
 TEST_P(GpuProductConformance, PreparingDuringACaptureLosesIt) {
@@ -322,19 +239,21 @@ TEST_P(GpuProductConformance, PreparingDuringACaptureLosesIt) {
 
 TEST_P(GpuProductConformance, TheFirstTimeIsNotDuringACapture) {
   const FluidGpuProduct p = product_of(fluid_gpu_f32);
-  const Data data(p);
-  const FluidGpuFactors f = factors(p, data);
+  const ProductData data(p);
+  const ProductMemory memory = memory_of(p, data);
+  const FluidGpuFactors f = memory.factors();
   const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
   gpu_->begin_capture(stream_);
   EXPECT_THROW(gpu_->multiply(stream_, multiplier, f), DeviceError);
   EXPECT_THROW(gpu_->end_capture(stream_), DeviceError);
   gpu_->multiply(stream_, multiplier, f);
-  EXPECT_EQ(read(p, f.result), data.expected(p));
+  EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 
 TEST_P(GpuProductConformance, CallsThatAreToldToFailDo) {
   const FluidGpuProduct p = product_of(fluid_gpu_f32);
-  const FluidGpuFactors f = factors(p, Data(p));
+  const ProductMemory memory = memory_of(p, ProductData(p));
+  const FluidGpuFactors f = memory.factors();
   fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
   EXPECT_EQ(error_of<DeviceError>([&] { first_choice(p); }), "matmul_choices was told to fail");
   const FluidGpuChoice choice = first_choice(p);

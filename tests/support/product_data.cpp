@@ -1,0 +1,100 @@
+#include "tests/support/product_data.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fluid::testing {
+namespace {
+
+Tensor numbers(DType dtype, int64_t count, int64_t seed) {
+  Tensor values(DType::f64, {count});
+  for (int64_t i = 0; i < count; ++i) {
+    values.as<double>()[static_cast<size_t>(i)] = static_cast<double>((i * 5 + seed) % 7) - 3;
+  }
+  return values.cast(dtype);
+}
+
+}  // namespace
+
+DType dtype_of(FluidGpuNumber number) {
+  constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
+  return kTypes[number];
+}
+
+FluidGpuProduct product_of(FluidGpuNumber number, bool transpose_a, bool transpose_b, int64_t count,
+                           ProductSize size) {
+  const auto [m, n, k] = size;
+  return {.operands = number,
+          .result = number,
+          .transpose_a = transpose_a,
+          .transpose_b = transpose_b,
+          .m = m,
+          .n = n,
+          .k = k,
+          .a_row = transpose_a ? m : k,
+          .b_row = transpose_b ? k : n,
+          .result_row = n,
+          .count = count,
+          .a_matrix = m * k,
+          .b_matrix = k * n,
+          .result_matrix = m * n};
+}
+
+ProductData::ProductData(const FluidGpuProduct& p)
+    : a(numbers(dtype_of(p.operands), p.count * p.a_matrix, 1)),
+      b(numbers(dtype_of(p.operands), p.count * p.b_matrix, 2)),
+      addend(numbers(dtype_of(p.result), p.count * p.result_matrix, 3)),
+      bias(numbers(dtype_of(p.result), p.n, 4)) {}
+
+std::vector<double> ProductData::expected(const FluidGpuProduct& p) const {
+  Tensor results(DType::f64, {p.count * p.m * p.n});
+  for (int64_t i = 0; i < results.numel(); ++i) {
+    const int64_t matrix = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
+    double sum = (p.adds != 0 ? addend.at(i) : 0) + (p.bias != 0 ? bias.at(column) : 0);
+    for (int64_t k = 0; k < p.k; ++k) {
+      const int64_t at_a = p.transpose_a != 0 ? k * p.m + row : row * p.k + k;
+      const int64_t at_b = p.transpose_b != 0 ? column * p.k + k : k * p.n + column;
+      sum += a.at(matrix * p.a_matrix + at_a) * b.at(matrix * p.b_matrix + at_b);
+    }
+    results.as<double>()[static_cast<size_t>(i)] = p.relu != 0 ? std::max(sum, 0.0) : sum;
+  }
+  const Tensor rounded = results.cast(dtype_of(p.result));
+  std::vector<double> all;
+  for (int64_t i = 0; i < rounded.numel(); ++i) all.push_back(rounded.at(i));
+  return all;
+}
+
+ProductMemory::ProductMemory(const Gpu& gpu, const GpuStream& stream,
+                             const FluidGpuProduct& product, const ProductData& data,
+                             int64_t workspace)
+    : gpu_(gpu), stream_(stream), product_(product) {
+  factors_ = {.a = on_gpu(data.a),
+              .b = on_gpu(data.b),
+              .addend = product.adds != 0 ? on_gpu(data.addend) : nullptr,
+              .bias = product.bias != 0 ? on_gpu(data.bias) : nullptr,
+              .result = on_gpu(Tensor(data.addend.dtype(), data.addend.shape()))};
+  held_.push_back(gpu.allocate(workspace));
+  factors_.workspace = held_.back().data();
+}
+
+void* ProductMemory::on_gpu(const Tensor& tensor) {
+  const GpuMemory host = gpu_.allocate_host(tensor.bytes());
+  std::memcpy(host.data(), tensor.data(), static_cast<size_t>(tensor.bytes()));
+  held_.push_back(gpu_.allocate(tensor.bytes()));
+  gpu_.copy(stream_, held_.back().data(), host.data(), tensor.bytes());
+  gpu_.synchronize(stream_);
+  return held_.back().data();
+}
+
+std::vector<double> ProductMemory::read(const void* address) const {
+  Tensor values(dtype_of(product_.result), {product_.count * product_.result_matrix});
+  const GpuMemory host = gpu_.allocate_host(values.bytes());
+  gpu_.copy(stream_, host.data(), address, values.bytes());
+  gpu_.synchronize(stream_);
+  std::memcpy(values.data(), host.data(), static_cast<size_t>(values.bytes()));
+  std::vector<double> read;
+  for (int64_t i = 0; i < values.numel(); ++i) read.push_back(values.at(i));
+  return read;
+}
+
+}  // namespace fluid::testing
