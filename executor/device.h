@@ -70,6 +70,9 @@ class Device {
   /// live as long as the result.
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,
                                             const MemoryPlan& plan, const Options& options) = 0;
+  /// Gives the processes that share a program rank 0's bytes at a place in their sessions' memory.
+  /// A call of all ranks.
+  virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
   /// What was chosen by timing for what it has built, as text, by what it was chosen for.
   virtual std::map<std::string, std::string> decisions() const { return {}; }

@@ -35,7 +35,11 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                               .cache_dir = options.cache_dir,
                               .workspace = options.workspace,
                               .tune = options.tune,
-                              .decisions = options.decisions});
+                              .decisions = options.decisions,
+                              .peers = {.world = options.world,
+                                        .control = communicator,
+                                        .timeout = options.comm_timeout,
+                                        .first_timeout = options.first_timeout}});
   }
   return cpu_device(
       {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
@@ -78,7 +82,7 @@ ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoi
 }
 
 ExecutorOptions alone(ExecutorOptions options) {
-  if (options.world.size > 1 || options.choose_amp) {
+  if (options.world.size > 1 || options.exchange_alone || options.choose_amp) {
     throw UserError("several processes and choose_amp need a place that Fluid knows by name");
   }
   return options;
@@ -122,7 +126,7 @@ class Executor::Impl {
 
   Outputs run(Mode mode, const Batch& batch) {
     const bool together = mode == Mode::train && communicator_;
-    if (together && (batch.whole < batch.size || batch.whole == 0)) {
+    if (together && options_.world.size > 1 && (batch.whole < batch.size || batch.whole == 0)) {
       throw UserError(fmt::format(
           "run() got a batch of {} samples that does not say of how many on all ranks: set "
           "Batch::first and Batch::whole, as a Reader with rank and world does",
@@ -290,11 +294,11 @@ class Executor::Impl {
 
   static std::unique_ptr<Communicator> communicator_of(Place place,
                                                        const ExecutorOptions& options) {
-    check_place(place, options);
-    if (options.world.size == 1) return nullptr;
+    if (options.world.size == 1 && !options.exchange_alone) return nullptr;
     check_shared_statistics(options);
     auto communicator = make_communicator(options.world, options.first_timeout);
     communicator->set_timeout(options.comm_timeout);
+    fluid::agree(*communicator, options.world, "kind of place", place == cpu() ? 0 : 1);
     return communicator;
   }
 
@@ -328,10 +332,7 @@ class Executor::Impl {
   /// Rank 0's, of variables that every rank names in this order.
   void send(const std::vector<Variable>& variables) {
     for (const Variable& v : variables) {
-      if (v.part) continue;
-      Tensor t = session_.value(v);
-      communicator_->broadcast(t.data(), t.bytes(), 0);
-      if (!session_.memory().is_host()) session_.assign(v, t);
+      if (!v.part) session_.broadcast(v);
     }
     session_.refresh_halves();
   }

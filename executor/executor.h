@@ -44,7 +44,11 @@ struct ExecutorOptions {
   /// all of them, and gives the losses and metrics of the whole batch. Parameters start as rank
   /// 0's.
   World world = {};
-  std::chrono::milliseconds comm_timeout{60'000};  ///< after it a rank that is late is given up
+  /// One process does all that several would: what it exchanges goes through the place's means for
+  /// that, as NCCL, and comes back. To try these where there is one GPU.
+  bool exchange_alone = false;
+  /// After it a rank that is late is given up. On GPUs a step has so long in all.
+  std::chrono::milliseconds comm_timeout{60'000};
   /// The same where ranks come at different times, in the first step, as others still compile, and
   /// where one saves for all. One that is stopped is given up after comm_timeout there too.
   std::chrono::milliseconds first_timeout{300'000};

@@ -12,10 +12,10 @@ std::string Place::str() const {
   return kind == Kind::cpu ? "cpu" : "cuda:" + std::to_string(index);
 }
 
-Place place_named(std::string_view name) {
-  if (name == "auto") return best_place();
+Place place_named(std::string_view name, int local_rank) {
+  if (name == "auto") return best_place(local_rank);
   if (name == "cpu") return cpu();
-  if (name == "cuda") return cuda(0);
+  if (name == "cuda") return cuda(local_rank);
   if (name.starts_with("cuda:")) {
     const int index = number_in<int>(name.substr(5)).value_or(-1);
     if (index >= 0) return cuda(index);
@@ -25,9 +25,16 @@ Place place_named(std::string_view name) {
                   "; places are auto, cpu and cuda:N");
 }
 
-Place best_place() {
+Place best_place(int local_rank) {
   if (!may_have_gpus() || gpu_backend().devices == 0) return cpu();
-  return unsupported(describe_gpu(gpu_backend(), 0)).empty() ? cuda(0) : cpu();
+  if (local_rank >= gpu_backend().devices) {
+    throw UserError(
+        "this process has local rank " + std::to_string(local_rank) +
+        ", but the machine's last GPU is cuda:" + std::to_string(gpu_backend().devices - 1) +
+        ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
+        "does, or train on the CPU with --place cpu");
+  }
+  return unsupported(describe_gpu(gpu_backend(), local_rank)).empty() ? cuda(local_rank) : cpu();
 }
 
 }  // namespace fluid

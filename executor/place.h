@@ -18,12 +18,13 @@ struct Place {
 inline Place cpu() { return {Place::Kind::cpu, 0}; }
 inline Place cuda(int index) { return {Place::Kind::cuda, index}; }
 
-/// "cpu", "cuda", which is the first GPU, "cuda:N", whether there is such a GPU or not, or "auto".
-/// Throws UserError for anything else.
-Place place_named(std::string_view name);
+/// "cpu", "cuda", which is the GPU of this process, "cuda:N", whether there is such a GPU or not,
+/// or "auto". Of the processes of a host, `local_rank` of them has the GPU of that number. Throws
+/// UserError for anything else.
+Place place_named(std::string_view name, int local_rank = 0);
 
-/// The first GPU where programs run on it, else the CPU. Throws DeviceError when there is a GPU
-/// that does not answer.
-Place best_place();
+/// The GPU of this process where programs run on the machine's GPUs, else the CPU. Throws UserError
+/// when there are GPUs, but fewer than processes, DeviceError when the GPU does not answer.
+Place best_place(int local_rank = 0);
 
 }  // namespace fluid

@@ -300,6 +300,10 @@ void Session::assign(const Variable& variable, const Tensor& value) {
   refresh_halves(variable.name);
 }
 
+void Session::broadcast(const Variable& variable) {
+  device_->broadcast(memory_->at().state + variable.offset, variable.type.bytes_at(1));
+}
+
 Tensor Session::value(const Variable& variable) const {
   std::byte* at = memory_->at().state + variable.offset;
   const std::vector<int64_t> shape = extents(variable.type.shape, 1);

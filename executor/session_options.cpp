@@ -9,10 +9,11 @@ Options pass_options(const ExecutorOptions& options) {
   Options o;
   o.dtype = options.dtype;
   o.amp = options.amp;
-  o.weighted = options.micro_batches > 1 || options.world.size > 1;
   o.world = options.world.size;
+  o.exchange_alone = options.exchange_alone;
+  o.weighted = options.micro_batches > 1 || o.exchanges();
   o.rank = options.world.rank;
-  o.shard_optimizer = options.zero > 0 && options.world.size > 1;
+  o.shard_optimizer = options.zero > 0 && o.exchanges();
   o.buckets = options.buckets;
   o.sync_bn = options.sync_bn;
   o.check_finite = options.check_finite;
@@ -33,14 +34,8 @@ SessionOptions session_options(const ExecutorOptions& options, Place place) {
           .profile = options.profile};
 }
 
-void check_place(Place place, const ExecutorOptions& options) {
-  if (place == cpu() || options.world.size == 1) return;
-  throw UserError("place '" + place.str() +
-                  "': several processes train together on the CPU only: name the place cpu");
-}
-
 void check_shared_statistics(const ExecutorOptions& options) {
-  if (!options.sync_bn || options.world.size == 1) return;
+  if (!options.sync_bn || (options.world.size == 1 && !options.exchange_alone)) return;
   if (options.micro_batches > 1) {
     throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
   }

@@ -9,9 +9,6 @@ namespace fluid {
 /// and what `fluidrun plan` must plan it with.
 SessionOptions session_options(const ExecutorOptions& options, Place place = cpu());
 
-/// Throws UserError for several processes on a place that they cannot share: GPUs, as yet.
-void check_place(Place place, const ExecutorOptions& options);
-
 /// Throws UserError for options that do not go with statistics shared by processes.
 void check_shared_statistics(const ExecutorOptions& options);
 

@@ -121,7 +121,7 @@ class Reduction {
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || options.world == 1) return false;
+  if (directive == nullptr || !options.exchanges()) return false;
   Reduction(graph, Recipe(*directive), options).run();
   move_last(graph, directive);
   sort_by_exchanges(graph);

@@ -49,13 +49,13 @@ std::vector<Pass> pipeline(const Options& options) {
 
   // 2. The training step.
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
-  if (options.sync_bn && options.world > 1) p.push_back(share_statistics_pass());  // before it, too
+  if (options.sync_bn && options.exchanges()) p.push_back(share_statistics_pass());  // likewise
   if (options.weighted) p.push_back(weigh_part_pass());  // before it: terms of a loss differ
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
-  if (options.world > 1) p.push_back(all_reduce_pass());   // before unscaling: ranks skip together
-  if (options.amp) p.push_back(unscale_gradients_pass());  // of the whole batch: all or nothing
+  if (options.exchanges()) p.push_back(all_reduce_pass());  // before unscaling: ranks skip together
+  if (options.amp) p.push_back(unscale_gradients_pass());   // of the whole batch: all or nothing
   if (options.check_finite) p.push_back(guard_loss_pass());  // after it, which decides by more
   p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states

@@ -117,7 +117,7 @@ class Sharing {
 
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
-  if (find_directive(graph) == nullptr || !options.sync_bn || options.world == 1) return false;
+  if (find_directive(graph) == nullptr || !options.sync_bn || !options.exchanges()) return false;
   return Sharing(graph).run();
 }
 

@@ -57,8 +57,7 @@ void CollectiveQueue::abandon() {
   started_.clear();
   done_ = 0;
   if (failure_) return;
-  failure_ = std::make_exception_ptr(
-      DeviceError("this process left a step that the others went on with: start all again"));
+  failure_ = std::make_exception_ptr(DeviceError(kLeftAStep));
 }
 
 void CollectiveQueue::run(const Exchanged& exchanged) {

@@ -20,6 +20,11 @@ class Alone final : public Communicator {
 
 }  // namespace
 
+void Communicator::fail(const std::string& what, int64_t number, const std::string& said) {
+  throw DeviceError("cannot go on with " + what + " " + std::to_string(number) +
+                    (said.empty() ? ": it does not end" : ": " + said));
+}
+
 std::unique_ptr<Communicator> make_communicator(
     const World& world, [[maybe_unused]] std::chrono::milliseconds timeout) {
   if (world.size == 1) return std::make_unique<Alone>();

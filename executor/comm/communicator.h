@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "executor/world.h"
 #include "ir/type.h"
@@ -32,8 +33,18 @@ class Communicator {
   /// stopped.
   virtual void meet(std::chrono::milliseconds patience) = 0;
 
+  /// Of operations that the ranks make together by other means, as on their GPUs: counts one that
+  /// begins, so that ranks that are late show, and returns its number.
+  virtual int64_t enter() { return entered_++; }
+  /// Ends the world when such an operation fails, or lasts longer than the time-out: throws a
+  /// DeviceError that names the rank to blame. `said`: what the other means know of it, or "".
+  [[noreturn]] virtual void fail(const std::string& what, int64_t number, const std::string& said);
+
   /// For the calls that follow.
   virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
+
+ private:
+  int64_t entered_ = 0;
 };
 
 /// Meets the other ranks within `timeout`: by Gloo over TCP, or nobody in a world of one. Throws

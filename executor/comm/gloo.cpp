@@ -24,6 +24,8 @@ namespace fluid::comm {
 
 namespace {
 
+constexpr Duration kForOthers{1000};  ///< for the store to hear that one is gone
+
 /// Our store as Gloo wants it.
 class GlooStore final : public ::gloo::rendezvous::Store {
  public:
@@ -212,6 +214,18 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
+  int64_t enter() override {
+    if (!failure_.empty()) throw DeviceError(failure_);
+    return heart_.entered++;
+  }
+
+  [[noreturn]] void fail(const std::string& what, int64_t number,
+                         const std::string& said) override {
+    const Duration wait = silence(store_.timeout());
+    said.empty() ? blame(what, number, wait) : blame_for(what, number, said, wait);
+    throw DeviceError(failure_);
+  }
+
   void set_timeout(Duration timeout) override {
     timeout_ = timeout;
     store_.set_timeout(timeout);
@@ -228,21 +242,32 @@ class GlooCommunicator final : public Communicator {
   /// it is known to the store.
   template <class F>
   void run(const char* what, F operation) {
-    if (!failure_.empty()) throw DeviceError(failure_);
-    int64_t number = heart_.entered++;
+    const int64_t number = enter();
     Clock::time_point start = Clock::now();
     try {
       SignalsBlocked guard(SignalsBlocked::Which::pipe);
       operation();
     } catch (const std::exception&) {
-      store_.beat(heart_.entered);
       auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
-      std::string culprit =
-          store_.verdict(std::clamp(left, Duration(0), silence(store_.timeout())));
-      failure_ =
-          fmt::format("rank {} cannot go on with {} {}: {}", world_.rank, what, number, culprit);
+      blame(what, number, std::clamp(left, Duration(0), silence(store_.timeout())));
       throw DeviceError(failure_);
     }
+  }
+
+  /// Who is to blame is told now and from now on. Takes up to `wait` to be sure.
+  void blame(const std::string& what, int64_t number, Duration wait) {
+    store_.beat(heart_.entered);
+    set_failure(what, number, store_.verdict(wait));
+  }
+
+  /// The same for what `said` tells of, which is this rank's own failure unless another is gone.
+  void blame_for(const std::string& what, int64_t number, const std::string& said, Duration wait) {
+    const std::string culprit = store_.certain_verdict(std::min(wait, kForOthers));
+    set_failure(what, number, culprit.empty() ? said : culprit + "; " + said);
+  }
+
+  void set_failure(const std::string& what, int64_t number, const std::string& why) {
+    failure_ = fmt::format("rank {} cannot go on with {} {}: {}", world_.rank, what, number, why);
   }
 
   World world_;

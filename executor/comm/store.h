@@ -42,6 +42,8 @@ class Store {
   /// Names the rank to blame for a failure: the same one on every rank that asks. Takes up to
   /// `wait` to be sure; then names the likeliest.
   std::string verdict(Duration wait);
+  /// The same where one is gone or silent; else "".
+  std::string certain_verdict(Duration wait);
 
   Duration timeout() const { return timeout_; }
   /// From now on, for whoever asks. Thread-safe.

@@ -202,8 +202,8 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
       return std::nullopt;
     }
     case Kind::verdict: {
-      judge(late ? likeliest() : missing(silence(timeout_)));
-      if (verdict_.empty()) return std::nullopt;
+      judge(late && request.text != kCertain ? likeliest() : missing(silence(timeout_)));
+      if (verdict_.empty() && !late) return std::nullopt;
       return Message{Kind::done, 0, "", verdict_};
     }
     case Kind::leave: {

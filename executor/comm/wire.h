@@ -19,7 +19,8 @@ struct Message {
     add,      ///< text: the key, number: what to add; answered with the sum
     beat,     ///< number: the collectives that this rank has entered
     meet,     ///< number: which meeting; wait a little until every rank has asked for it
-    verdict,  ///< asks who is to blame for a failure; wait for a certain answer for `number` ms
+    verdict,  ///< asks who is to blame for a failure; wait for a certain answer for `number` ms;
+              ///< text kCertain: take no other
     leave,    ///< this rank needs the others no more
     done,     ///< the answer: value, number
     expired,  ///< the answer: the wait ended first; value says what was waited for
@@ -30,6 +31,8 @@ struct Message {
   std::string text;
   std::string value;
 };
+
+inline constexpr const char* kCertain = "certain";
 
 /// `message` as bytes with their length in front.
 std::string pack(const Message& message);

@@ -14,6 +14,7 @@ class CpuDevice : public Device {
   explicit CpuDevice(const CpuDeviceOptions& options)
       : threads_(thread_count(options.threads)),
         trial_(options.trial),
+        communicator_(options.communicator),
         target_(options.lesser ? options.lesser->description : describe_host(threads_)),
         compiler_({.cache_dir = options.cache_dir,
                    .threads = threads_,
@@ -37,6 +38,11 @@ class CpuDevice : public Device {
     return built;
   }
 
+  void broadcast(std::byte* at, int64_t bytes) override {
+    check(communicator_ != nullptr, "a process that is alone has nobody to send to");
+    communicator_->broadcast(at, bytes, 0);
+  }
+
   CompileReport report() const override {
     const CompileStats stats = compiler_.stats();
     return {0, stats.ms, stats.compiled, stats.from_cache};
@@ -47,6 +53,7 @@ class CpuDevice : public Device {
  private:
   int threads_;
   bool trial_;
+  Communicator* communicator_;
   CpuTarget target_;
   Compiler compiler_;
   std::optional<CollectiveQueue> exchanges_;

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "executor/cpu/parallel.h"
-#include "ops/comm/exchange.h"
-#include "ops/source_kind.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -91,47 +88,22 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   steps_.push_back(std::move(step));
 }
 
-/// The operands lie side by side: they are one stretch of elements, gaps included.
 void CpuExecutable::add_exchange(Step step) {
   check(exchanges_ != nullptr, "a program for several processes runs in one");
-  const Range& first = plan_.values.at(root_of(step.op->operands.front()));
-  const Range& last = plan_.values.at(root_of(step.op->operands.back()));
-  const int64_t bytes = last.offset + last.bytes - first.offset;
-  step.exchange = exchange_kind(*step.op);
-  step.exchanged = bytes / size_of(step.op->operands.front().dtype());
+  step.exchange = exchange_of(plan_, *step.op);
   steps_.push_back(std::move(step));
 }
 
 /// Lets whoever reads a sum wait for it.
 void CpuExecutable::await_exchanges() {
-  std::map<const ir::Op*, size_t> numbers;
-  for (const Step& step : steps_) {
-    if (step.exchanged >= 0) numbers.emplace(step.op, numbers.size() + 1);
-  }
-  if (numbers.empty()) return;
-  exchanges_->reserve(numbers.size());
-  for (Step& step : steps_) {
-    for (const Value& v : step.op->operands) {
-      const auto number = numbers.find(root_of(v).op());
-      if (number != numbers.end()) step.awaits = std::max(step.awaits, number->second);
-    }
-  }
-  mark_sums();
-}
-
-void CpuExecutable::mark_sums() {
-  std::set<const ir::Op*> made;
-  for (Step& step : steps_) {
-    step.of_sums =
-        step.exchanged >= 0 || std::ranges::any_of(step.op->operands, [&](const Value& v) {
-          return made.contains(root_of(v).op());
-        });
-    if (step.of_sums) made.insert(step.op);
-  }
+  std::vector<RelatedCall> calls;
+  for (Step& step : steps_) calls.push_back({step.op, &step.exchange});
+  const size_t count = relate_exchanges(calls);
+  if (count > 0) exchanges_->reserve(count);
 }
 
 void CpuExecutable::show_sums() {
-  for (Step& step : steps_) step.of_sums = false;
+  for (Step& step : steps_) step.exchange.of_sums = false;
 }
 
 void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
@@ -199,8 +171,8 @@ Status CpuExecutable::error() const {
 
 void CpuExecutable::run_step(const Step& step, size_t slots, TimeSpan* exchange) {
   void* const* buffers = step.buffers[slots].data();
-  if (step.exchanged >= 0) {
-    return exchanges_->start(step.exchange, buffers[0], step.exchanged,
+  if (step.exchange.exchanges()) {
+    return exchanges_->start(step.exchange.kind, buffers[0], step.exchange.elements,
                              step.op->operands.front().dtype(), exchange);
   }
   if (step.copy_bytes > 0) {
@@ -256,13 +228,13 @@ Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
   bool updated = false;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
-    if (watch_ && step.of_sums) {
+    if (watch_ && step.exchange.of_sums) {
       if (guard_) guard_->after(step.position, *step.op);
       continue;
     }
-    if (step.awaits > 0) {
+    if (step.exchange.awaits > 0) {
       clock.wait_begins(i);
-      exchanges_->wait(step.awaits);
+      exchanges_->wait(step.exchange.awaits);
       clock.wait_ends(i);
     }
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};

@@ -8,23 +8,21 @@
 #include "executor/buffer_refs.h"
 #include "executor/comm/collective_queue.h"
 #include "executor/cpu/library.h"
+#include "executor/exchange_calls.h"
 #include "executor/kernel_memo.h"
 #include "executor/plan_guard.h"
 
 namespace fluid {
 
 /// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0
-/// to buffer 1, or an exchange with the other processes of `exchanged` elements in buffer 0.
+/// to buffer 1, or an exchange with the other processes.
 struct Step {
   const ir::Op* op = nullptr;
   int position = 0;  ///< of the op in main
   CompiledKernel kernel;
   LibraryBinder library;  ///< absent: a generated kernel or a copy
   int64_t copy_bytes = 0;
-  int64_t exchanged = -1;  ///< when >= 0; of operand 0's dtype
-  ExchangeKind exchange = ExchangeKind::sum;
-  size_t awaits = 0;     ///< exchanges that must be done first
-  bool of_sums = false;  ///< an exchange, or made of one's results
+  ExchangeRole exchange;
   std::vector<BufferRef> refs;
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
   std::array<LibraryCall, 4> calls;           ///< likewise
@@ -53,7 +51,6 @@ class CpuExecutable : public Executable {
   void add_generated(Step step, const kir::Kernel& kernel);
   void add_exchange(Step step);
   void await_exchanges();
-  void mark_sums();
   template <class Clock>
   Status run_steps(size_t slots, const Clock& clock);
   Status run_timed(size_t slots, RunTimes* times);

@@ -56,4 +56,20 @@ FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes, Fluid
 FluidGpuResult module_unload(FluidGpuModule* module);
 FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel);
 
+FluidGpuResult identity(FluidGpu* gpu, FluidGpuIdentity* identity);
+FluidGpuResult meeting(FluidGpuMeeting* meeting);
+FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
+                                   int32_t ranks, FluidGpuCommunicator** communicator);
+FluidGpuResult communicator_state(FluidGpuCommunicator* communicator);
+FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator);
+FluidGpuResult communicator_destroy(FluidGpuCommunicator* communicator);
+FluidGpuResult all_reduce(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
+                          int64_t count, FluidGpuNumber element);
+FluidGpuResult reduce_scatter(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
+                              void* data, int64_t count, int64_t share, FluidGpuNumber element);
+FluidGpuResult all_gather(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
+                          int64_t count, int64_t share, FluidGpuNumber element);
+FluidGpuResult broadcast(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
+                         int64_t bytes, int32_t root);
+
 }  // namespace fluid::cuda

@@ -43,6 +43,16 @@ constexpr FluidGpuTable kTable = {
     .multiplier_create = multiplier_create,
     .multiplier_destroy = multiplier_destroy,
     .multiply = multiply,
+    .identity = identity,
+    .meeting = meeting,
+    .communicator_create = communicator_create,
+    .communicator_state = communicator_state,
+    .communicator_abort = communicator_abort,
+    .communicator_destroy = communicator_destroy,
+    .all_reduce = all_reduce,
+    .reduce_scatter = reduce_scatter,
+    .all_gather = all_gather,
+    .broadcast = broadcast,
 };
 
 }  // namespace

@@ -75,7 +75,8 @@ std::string must_be_natural(const std::string& text) {
 void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command
       .add_option("--place", flags.place,
-                  "cpu, cuda:N, or auto: the first GPU where there is one, else the CPU")
+                  "cpu, cuda:N, cuda: the GPU of this process, by LOCAL_RANK, or auto: that where "
+                  "there are GPUs, else the CPU")
       ->capture_default_str();
   command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")
       ->check(CLI::Range(0, 4096).description(""))
@@ -148,8 +149,8 @@ Mode mode_named(const std::string& name) {
 
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 
-Place place_of(const PlaceFlags& flags, bool cpu_only) {
-  return cpu_only && flags.place == "auto" ? cpu() : place_named(flags.place);
+Place place_of(const PlaceFlags& flags, bool cpu_only, int local_rank) {
+  return cpu_only && flags.place == "auto" ? cpu() : place_named(flags.place, local_rank);
 }
 
 Program open_program(const std::string& name) {

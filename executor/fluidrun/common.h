@@ -57,8 +57,9 @@ std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags);
 /// --threads, or as many as an executor would take.
 int threads_of(const PlaceFlags& flags);
 
-/// --place. `cpu_only`: what is asked for is done on the CPU alone, so that auto is that.
-Place place_of(const PlaceFlags& flags, bool cpu_only = false);
+/// --place, of the process with this rank on its host. `cpu_only`: what is asked for is done on the
+/// CPU alone, so that auto is that.
+Place place_of(const PlaceFlags& flags, bool cpu_only = false, int local_rank = 0);
 
 /// A program by its path, or by the name (without an extension) of an example that lies in
 /// `examples` next to fluidrun; a directory of that name is no program. Throws UserError with a

@@ -16,8 +16,10 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/ranks.h"
 #include "executor/fluidrun/signal_queue.h"
+#include "executor/gpu/backend.h"
 #include "executor/world.h"
 #include "ir/error.h"
+#include "ir/number.h"
 #include "ir/text.h"
 
 namespace fluid {
@@ -26,9 +28,31 @@ namespace {
 namespace fs = std::filesystem;
 
 struct LaunchFlags {
-  int64_t nproc = 1, nnodes = 1, node_rank = 0, max_restarts = 0;
+  std::string nproc = "1";  ///< a count, or auto
+  int64_t nnodes = 1, node_rank = 0, max_restarts = 0;
   std::string master, log_dir;
 };
+
+constexpr int64_t kMostRanks = 10'000;  ///< of a node
+
+std::string must_be_ranks(const std::string& text) {
+  if (text == "auto" || number_in<int64_t>(text).value_or(0) > kMostRanks) {
+    return text == "auto" ? "" : fmt::format("must be {} at most, not {}", kMostRanks, text);
+  }
+  return must_be_count(text).empty() ? "" : must_be_count(text) + ", or auto";
+}
+
+int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+/// As torchrun: a rank a GPU, or a rank a core where there is no GPU.
+int64_t ranks_of(const LaunchFlags& flags) {
+  if (flags.nproc != "auto") return std::stoll(flags.nproc);
+  const int64_t gpus = may_have_gpus() ? gpu_backend().devices : 0;
+  const int64_t ranks = gpus > 0 ? gpus : cores();
+  fmt::print(stderr, "fluidrun: --nproc auto: {} rank{}, {}\n", ranks, ranks == 1 ? "" : "s",
+             gpus > 0 ? "one a GPU" : "one a core, as there is no GPU here");
+  return ranks;
+}
 
 /// Where rank 0 will serve the store.
 struct Master {
@@ -89,18 +113,17 @@ CommandLine command_of(const std::vector<std::string>& words,
 }
 
 /// What all ranks of this node find in their environment.
-World::Variables shared_variables(const LaunchFlags& flags) {
+World::Variables shared_variables(const LaunchFlags& flags, int64_t nproc) {
   World::Variables variables = World::environment();
   variables.erase("TORCHELASTIC_USE_AGENT_STORE");
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
-  variables["WORLD_SIZE"] = std::to_string(flags.nnodes * flags.nproc);
-  variables["LOCAL_WORLD_SIZE"] = std::to_string(flags.nproc);
+  variables["WORLD_SIZE"] = std::to_string(flags.nnodes * nproc);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(nproc);
   // Of one node, so that ranks of two launches at one port tell themselves apart.
   if (flags.nnodes == 1) {
     variables.emplace("TORCHELASTIC_RUN_ID", fmt::format("{}.{}", getpid(), std::time(nullptr)));
   }
-  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  variables.emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(cores / flags.nproc, 1)));
+  variables.emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(cores() / nproc, 1)));
   variables.emplace("OMP_DYNAMIC", "false");
   variables.emplace("OMP_WAIT_POLICY", "passive");
   return variables;
@@ -109,7 +132,10 @@ World::Variables shared_variables(const LaunchFlags& flags) {
 class Launch {
  public:
   Launch(const LaunchFlags& flags, CommandLine command)
-      : flags_(flags), command_(std::move(command)), variables_(shared_variables(flags)) {
+      : flags_(flags),
+        nproc_(ranks_of(flags)),
+        command_(std::move(command)),
+        variables_(shared_variables(flags, nproc_)) {
     if (flags.log_dir.empty()) return;
     std::error_code error;
     fs::create_directories(flags.log_dir, error);
@@ -138,8 +164,8 @@ class Launch {
     variables_["MASTER_PORT"] = master.port;
     variables_["TORCHELASTIC_RESTART_COUNT"] = std::to_string(restart);
     std::vector<RankOptions> all;
-    for (int64_t local = 0; local < flags_.nproc; ++local) {
-      RankOptions options{.rank = flags_.node_rank * flags_.nproc + local,
+    for (int64_t local = 0; local < nproc_; ++local) {
+      RankOptions options{.rank = flags_.node_rank * nproc_ + local,
                           .command = command_,
                           .on_terminal = local == 0};
       variables_["RANK"] = std::to_string(options.rank);
@@ -169,6 +195,7 @@ class Launch {
   }
 
   const LaunchFlags& flags_;
+  int64_t nproc_;
   CommandLine command_;
   World::Variables variables_;
 };
@@ -180,9 +207,10 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       app.add_subcommand("launch", "Run a program as several processes that work together");
   const auto flags = std::make_shared<LaunchFlags>();
   const CLI::Range sensible(1, 10'000);
-  command->add_option("--nproc", flags->nproc, "processes on this node")
-      ->check(must_be_count)
-      ->check(sensible)
+  command
+      ->add_option("--nproc", flags->nproc,
+                   "processes on this node; auto: one a GPU, where there is none one a core")
+      ->check(must_be_ranks)
       ->capture_default_str();
   command->add_option("--nnodes", flags->nnodes, "nodes, each of which runs launch")
       ->check(must_be_count)

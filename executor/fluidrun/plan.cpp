@@ -110,7 +110,7 @@ struct Planned {
 };
 
 Planned planned(const PlanFlags& flags, int64_t workspace) {
-  const Place place = place_of(flags.place, flags.world.world || !flags.target.empty());
+  const Place place = place_of(flags.place, flags.world.bandwidth || !flags.target.empty());
   if (flags.target.empty()) {
     std::unique_ptr<Target> target = target_of(place, flags.place);
     return {place, std::move(target), place.str()};
@@ -134,12 +134,11 @@ int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
   const auto [place, target, name, libraries_speak_for_it] = planned(flags, how.workspace);
-  check_place(place, how);
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
   Options options = session_options(how).passes;
   options.mode = mode_named(flags.mode);
-  check_plan_world(flags.world, program, options.mode, !flags.target.empty());
+  check_plan_world(flags.world, program, options.mode, place, !flags.target.empty());
   const bool trains = options.mode == Mode::train;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const StepPlanner planner(program, *target, options, trains ? flags.micro_batches : 1);

@@ -122,12 +122,15 @@ void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags) {
   add_exchange_flags(command, flags.exchanges);
 }
 
-void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode,
+void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode, Place place,
                       bool other_target) {
   if (flags.latency && !flags.bandwidth) throw UserError("--latency: needs --bandwidth");
   if (flags.bandwidth && !flags.world) throw UserError("--bandwidth: needs --world");
   if (flags.bandwidth && other_target) {
     throw UserError("--bandwidth times the step on this machine: leave --target out");
+  }
+  if (flags.bandwidth && place != cpu()) {
+    throw UserError("--bandwidth times the step's kernels on the CPU: leave --place out");
   }
   if (!flags.world) return;
   if (mode != Mode::train) throw UserError("--world: only training is done by several processes");

@@ -16,8 +16,9 @@ struct PlanWorldFlags {
 };
 void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags);
 
-/// Throws UserError for flags that do not go together; `other_target`: with --target.
-void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode,
+/// Throws UserError for flags that do not go together, or not with the place; `other_target`: with
+/// --target.
+void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode, Place place,
                       bool other_target);
 
 /// Says what a step as planned for `options.world` and `options.batch` sends, and, given a

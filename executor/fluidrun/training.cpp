@@ -65,7 +65,7 @@ class Training {
                                 [&] { return open_validation(program_, flags, world_); })),
         reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             world_)),
-        executor_(program_, place_of(flags.place, world_.size > 1 || flags.verify_plan),
+        executor_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank),
                   options()) {
     checkpointing_.share(executor_);
     checkpointing_.seek(reader_);

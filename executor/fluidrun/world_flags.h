@@ -26,6 +26,7 @@ void set_exchanges(ExecutorOptions& options, const ExchangeFlags& flags);
 struct WorldFlags {
   double first_timeout = 300;  ///< seconds that it may be late for the first step
   double timeout = 60;         ///< seconds that a rank may be late
+  bool alone = false;          ///< ExecutorOptions::exchange_alone
   ExchangeFlags exchanges;
 };
 void add_world_flags(CLI::App& command, WorldFlags& flags);

@@ -50,9 +50,10 @@ typedef struct FluidGpuDescription {
 typedef struct FluidGpu FluidGpu;  ///< a GPU that was opened
 typedef struct FluidGpuStream FluidGpuStream;
 typedef struct FluidGpuEvent FluidGpuEvent;
-typedef struct FluidGpuGraph FluidGpuGraph;    ///< recorded work that is queued as one
-typedef struct FluidGpuModule FluidGpuModule;  ///< loaded code
-typedef struct FluidGpuKernel FluidGpuKernel;  ///< an entry of a module
+typedef struct FluidGpuGraph FluidGpuGraph;                ///< recorded work that is queued as one
+typedef struct FluidGpuModule FluidGpuModule;              ///< loaded code
+typedef struct FluidGpuKernel FluidGpuKernel;              ///< an entry of a module
+typedef struct FluidGpuCommunicator FluidGpuCommunicator;  ///< of one GPU with those of other ranks
 
 typedef struct FluidGpuLaunch {
   FluidGpuKernel* kernel;
@@ -107,6 +108,16 @@ typedef struct FluidGpuFactors {
 } FluidGpuFactors;
 
 #define FLUID_GPU_PRODUCT_ALIGNMENT 64
+
+/// Tells a GPU from all others, on whatever machine.
+typedef struct FluidGpuIdentity {
+  uint8_t bytes[16];
+} FluidGpuIdentity;
+
+/// What the ranks of a communicator meet by; one makes it and tells the others.
+typedef struct FluidGpuMeeting {
+  char bytes[128];
+} FluidGpuMeeting;
 
 typedef struct FluidGpuTable {
   uint32_t version;
@@ -186,6 +197,40 @@ typedef struct FluidGpuTable {
   /// is during a capture.
   FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
                              const FluidGpuFactors* factors);
+
+  // What GPUs compute together: each process, a rank, has one of them, and all ranks make the same
+  // calls in the same order. These calls return at once. What they began is in effect once
+  // `communicator_state` says ok; until then nothing else is done with the communicator or with the
+  // stream. Sums are made in one order: the same bits on all ranks, at every run.
+
+  FluidGpuResult (*identity)(FluidGpu* gpu, FluidGpuIdentity* identity);
+  FluidGpuResult (*meeting)(FluidGpuMeeting* meeting);
+  /// The ranks need as long as the last of them takes to come. Misused when two have the same GPU.
+  FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
+                                        int32_t ranks, FluidGpuCommunicator** communicator);
+  /// Not ready: the last call is not in effect yet. Anything else than ok is a failure, also of
+  /// work that was queued earlier, and stays: then abort.
+  FluidGpuResult (*communicator_state)(FluidGpuCommunicator* communicator);
+  /// Ends what waits for other ranks on this GPU, whose results are lost. Nothing may follow but to
+  /// destroy it, and no graph with work of it may be launched.
+  FluidGpuResult (*communicator_abort)(FluidGpuCommunicator* communicator);
+  /// Waits for queued work, unless it was aborted. Graphs with work of it must be gone.
+  FluidGpuResult (*communicator_destroy)(FluidGpuCommunicator* communicator);
+
+  /// In place, over `count` elements, on a stream of the communicator's GPU, which may be recorded.
+  FluidGpuResult (*all_reduce)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
+                               void* data, int64_t count, FluidGpuNumber element);
+  /// Rank r gets the sums of its share alone, the elements from r * share on, up to share of them;
+  /// what the others are then is not said. ranks * share >= count.
+  FluidGpuResult (*reduce_scatter)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
+                                   void* data, int64_t count, int64_t share,
+                                   FluidGpuNumber element);
+  /// Gives every rank what each has in its share, as above.
+  FluidGpuResult (*all_gather)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
+                               void* data, int64_t count, int64_t share, FluidGpuNumber element);
+  /// Gives every rank the bytes of rank `root`.
+  FluidGpuResult (*broadcast)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
+                              void* data, int64_t bytes, int32_t root);
 } FluidGpuTable;
 
 /// Null when the library does not have this version.

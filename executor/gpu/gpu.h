@@ -47,6 +47,7 @@ using GpuEvent = GpuOwned<FluidGpuEvent, &FluidGpuTable::event_destroy>;
 using GpuGraph = GpuOwned<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
 using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
 using GpuMultiplier = GpuOwned<FluidGpuMultiplier, &FluidGpuTable::multiplier_destroy>;
+using GpuCommunicator = GpuOwned<FluidGpuCommunicator, &FluidGpuTable::communicator_destroy>;
 
 /// Memory of a GPU, or host memory that it copies from and to.
 class GpuMemory {
@@ -120,6 +121,9 @@ class Gpu {
   GpuMultiplier multiplier(const FluidGpuProduct& product, const FluidGpuChoice& choice) const;
   void multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
                 const FluidGpuFactors& factors) const;
+
+  const FluidGpuTable& table() const { return table_; }
+  FluidGpu* get() const { return gpu_.get(); }
 
  private:
   void check(FluidGpuResult result) const { check_gpu(table_, result); }

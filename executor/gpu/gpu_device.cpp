@@ -35,7 +35,10 @@ class GpuDevice : public Device {
                     .workspace = target_.workspace(),
                     .tune = tunes(options)},
                    cache_of(options),
-                   options.decisions}) {}
+                   options.decisions}) {
+    if (options.peers.control == nullptr) return;
+    collectives_ = std::make_shared<GpuCollectives>(gpu_, options.peers);
+  }
 
   const Target& target() const override { return target_; }
   int threads() const override { return host_threads_; }
@@ -48,7 +51,12 @@ class GpuDevice : public Device {
     if (options.guard_plan)
       throw UserError("a plan is verified on the CPU only: leave --place out");
     return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
-                                           kernels_, products_);
+                                           kernels_, products_, collectives_);
+  }
+
+  void broadcast(std::byte* at, int64_t bytes) override {
+    check(collectives_ != nullptr, "a GPU that works alone has nobody to send to");
+    collectives_->broadcast(at, bytes);
   }
 
   CompileReport report() const override { return kernels_.report(); }
@@ -72,6 +80,7 @@ class GpuDevice : public Device {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuKernels kernels_;
   GpuProducts products_;
+  std::shared_ptr<GpuCollectives> collectives_;  ///< null: the GPU works alone
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "executor/device.h"
 #include "executor/gpu/backend_table.h"
+#include "executor/gpu/gpu_collectives.h"
 
 namespace fluid {
 
@@ -16,10 +17,11 @@ struct GpuDeviceOptions {
   int64_t workspace = 0;       ///< bytes for library kernels; 0: kGpuWorkspace
   bool tune = true;  ///< choose among the library's algorithms by timing, where it can be kept
   std::map<std::string, std::string> decisions = {};  ///< Device::decisions() of an earlier run
+  GpuPeers peers = {};
 };
 
 /// A GPU that runs programs; `table` must live as long. Throws DeviceError when the GPU cannot be
-/// opened.
+/// opened. With peers a call of all of them, see GpuCollectives.
 std::unique_ptr<Device> gpu_device(const FluidGpuTable& table, const GpuDeviceOptions& options);
 
 }  // namespace fluid

@@ -20,12 +20,18 @@ bool lowers_to(const ir::Op& op) {
 
 GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, std::shared_ptr<const OpenGpu> gpu,
-                             KernelMemo& memo, GpuKernels& kernels, GpuProducts& products)
-    : plan_(plan), batch_(options.batch), gpu_(std::move(gpu)), products_(products) {
+                             KernelMemo& memo, GpuKernels& kernels, GpuProducts& products,
+                             std::shared_ptr<GpuCollectives> collectives)
+    : plan_(plan),
+      batch_(options.batch),
+      gpu_(std::move(gpu)),
+      products_(products),
+      collectives_(std::move(collectives)) {
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
-    check(!lowers_to<Exchange>(*op), "a program for several processes runs in one");
-    if (op->attrs.has("kernel")) {
+    if (lowers_to<Exchange>(*op)) {
+      add_exchange(*op);
+    } else if (op->attrs.has("kernel")) {
       add_product(*op, options.tf32);
     } else {
       add_group(*op, memo);
@@ -34,6 +40,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   for (const auto& op : program.main().ops) {
     if (lowers_to<Store>(*op)) add_store(*op);
   }
+  relate();
   find_stretches();
   if (!error_operands_.empty()) guard_updates();
   load(kernels);
@@ -80,6 +87,23 @@ void GpuExecutable::add_store(const ir::Op& op) {
                     .copy_bytes = copy->bytes,
                     .refs = {copy->from, copy->to},
                     .updates = copy->updates});
+}
+
+void GpuExecutable::add_exchange(ir::Op& op) {
+  check(collectives_ != nullptr, "a program for several processes runs in one");
+  std::vector<BufferRef> refs = buffers_of(plan_, op);
+  check(!updates_variables(op, refs), "an exchange writes to variables whatever was refused");
+  calls_.push_back({.op = &op,
+                    .exchange = exchange_of(plan_, op),
+                    .number = exchanges_++,
+                    .refs = std::move(refs)});
+}
+
+/// Lets whoever reads a sum wait for it.
+void GpuExecutable::relate() {
+  std::vector<RelatedCall> calls;
+  for (GpuCall& call : calls_) calls.push_back({call.op, &call.exchange});
+  if (relate_exchanges(calls) > 0) collectives_->reserve(exchanges_);
 }
 
 void GpuExecutable::find_stretches() {
@@ -155,6 +179,7 @@ GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
   gpu.begin_capture(gpu_->stream);
   gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
   for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
+  if (exchanges_ > 0) collectives_->await(exchanges_);
   queue_results(slots);
   return gpu.end_capture(gpu_->stream);
 }
@@ -162,6 +187,11 @@ GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
 void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
   const GpuCall& call = calls_[number];
   const std::vector<void*>& own = buffers[number];
+  if (call.exchange.awaits > 0) collectives_->await(call.exchange.awaits);
+  if (call.exchange.exchanges()) {
+    return collectives_->start(call.number, call.exchange, own[0],
+                               call.op->operands.front().dtype());
+  }
   if (call.product) {
     return gpu_->gpu.multiply(gpu_->stream, call.multiplier,
                               call.product->factors(own, own.back()));
@@ -205,9 +235,33 @@ void GpuExecutable::queue_results(Slots slots) const {
   }
 }
 
-/// Waits for what is queued; says what the kernels so far refused.
-Status GpuExecutable::waited() const {
+/// Waits for what is queued.
+void GpuExecutable::wait() {
+  if (together_) return collectives_->wait();
   gpu_->gpu.synchronize(gpu_->stream);
+}
+
+/// Runs what all processes do together. One that does not come to its end leaves the others.
+template <class Run>
+Status GpuExecutable::together(Run run) {
+  if (exchanges_ == 0) return run();
+  collectives_->begin();
+  together_ = true;
+  try {
+    const Status status = run();
+    together_ = false;
+    if (!status.good()) collectives_->leave();
+    return status;
+  } catch (...) {
+    together_ = false;
+    collectives_->leave();
+    throw;
+  }
+}
+
+/// Waits for what is queued; says what the kernels so far refused.
+Status GpuExecutable::waited() {
+  wait();
   const auto* words = reinterpret_cast<const int64_t*>(host_errors_.data());
   for (size_t i = 0; i < error_operands_.size(); ++i) {
     if (words[2 * i] == 0) continue;
@@ -219,9 +273,11 @@ Status GpuExecutable::waited() const {
 Status GpuExecutable::run(Slots slots, RunTimes* times) {
   if (slots.new_feeds) queue_feeds(slots.feeds);
   if (watch_) return run_watched(slots);
-  if (times != nullptr) return run_timed(slots, *times);
-  gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
-  return waited();
+  return together([&] {
+    if (times != nullptr) return run_timed(slots, *times);
+    gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
+    return waited();
+  });
 }
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {
@@ -237,11 +293,13 @@ Status GpuExecutable::run_one_by_one(Slots slots,
   const Gpu& gpu = gpu_->gpu;
   const Buffers& buffers = buffers_[index_of(slots)];
   gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
-  gpu.synchronize(gpu_->stream);
+  wait();
   for (size_t call = 0; call < calls_.size(); ++call) {
+    if (watch_ && calls_[call].exchange.of_sums) continue;
     if (!see(call, false)) return {};
     queue(buffers, call);
-    gpu.synchronize(gpu_->stream);
+    if (calls_[call].exchange.exchanges()) collectives_->await(calls_[call].number + 1);
+    wait();
     if (!see(call, true)) return {};
   }
   queue_results(slots);
@@ -280,6 +338,7 @@ Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   return run_one_by_one(slots, [&](size_t call, bool done) {
     TimeSpan& span = times.calls[call].call;
     (done ? span.end : span.begin) = clock_ns();
+    if (calls_[call].exchange.exchanges()) times.calls[call].exchange = span;
     return true;
   });
 }

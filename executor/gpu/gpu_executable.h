@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/buffer_refs.h"
+#include "executor/gpu/gpu_collectives.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu/gpu_product.h"
 #include "executor/gpu/gpu_products.h"
@@ -24,13 +25,16 @@ struct GpuPass {
 };
 
 /// One call of a step list: the passes of a group, a product of matrices, whose workspace is the
-/// last buffer, or else a copy of `copy_bytes` from buffer 0 to buffer 1.
+/// last buffer, an exchange with other processes, or else a copy of `copy_bytes` from buffer 0 to
+/// buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
   std::optional<GpuProductCall> product = {};
   GpuMultiplier multiplier = {};  ///< of the product, once it is bound
   int64_t copy_bytes = 0;
+  ExchangeRole exchange = {};
+  size_t number = 0;  ///< of the exchange
   std::vector<BufferRef> refs;
   bool updates = false;  ///< writes variables
 
@@ -39,12 +43,12 @@ struct GpuCall {
 
 /// The step list of a program on a GPU, queued as one graph. Where kernels may refuse the data,
 /// what writes to variables looks itself whether they did: it comes after all of them, and then
-/// does nothing.
+/// does nothing. Exchanges run beside it on a stream of their own, in the same graph.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo, GpuKernels& kernels,
-                GpuProducts& products);
+                GpuProducts& products, std::shared_ptr<GpuCollectives> collectives);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots, RunTimes* times) override;
   std::vector<const ir::Op*> calls() const override;
@@ -60,6 +64,8 @@ class GpuExecutable : public Executable {
   void add_group(ir::Op& op, KernelMemo& memo);
   void add_product(ir::Op& op, bool tf32);
   void add_store(const ir::Op& op);
+  void add_exchange(ir::Op& op);
+  void relate();
   void find_stretches();
   void guard_updates();
   void load(GpuKernels& kernels);
@@ -72,7 +78,10 @@ class GpuExecutable : public Executable {
   void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
   void queue_feeds(int slot) const;
   void queue_results(Slots slots) const;
-  Status waited() const;
+  template <class Run>
+  Status together(Run run);
+  void wait();
+  Status waited();
   Status run_watched(Slots slots);
   Status run_timed(Slots slots, RunTimes& times);
   Status run_one_by_one(Slots slots, const std::function<bool(size_t call, bool done)>& see);
@@ -82,6 +91,9 @@ class GpuExecutable : public Executable {
   int64_t batch_;
   std::shared_ptr<const OpenGpu> gpu_;
   GpuProducts& products_;
+  std::shared_ptr<GpuCollectives> collectives_;
+  size_t exchanges_ = 0;   ///< that a step has
+  bool together_ = false;  ///< all processes run the step
   std::vector<GpuCall> calls_;
   std::vector<Stretch> feeds_, outputs_;
   std::vector<std::pair<const ir::Op*, int>> error_operands_;

@@ -159,6 +159,7 @@ TEST_F(Devices, ArePlannedFor) {
   EXPECT_EQ(first_line("three_gpus", ""), gpu);
   EXPECT_EQ(first_line("three_gpus", " --place cuda"), gpu);
   EXPECT_EQ(first_line("three_gpus", " --place cpu"), cpu);
+  EXPECT_EQ(first_line("three_gpus", " --world 2"), gpu);
   EXPECT_EQ(first_line("no_driver", ""), cpu);
   EXPECT_EQ(first_line("no_gpus", ""), cpu);
   EXPECT_NE(on("three_gpus", "plan line.fir --kernels").find("kernels: 0 of libraries"),
@@ -200,11 +201,10 @@ TEST_F(Devices, ArePlannedForElsewhere) {
 }
 
 TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
-  ASSERT_NE(on("three_gpus", "plan line.fir --world 2").find("on cpu, batch 1"), std::string::npos);
-  refuse("plan line.fir --world 2 --place cuda:0",
-         "place 'cuda:0': several processes train together on the CPU only: name the place cpu");
-  before_ += "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 ";
-  refuse("train line.fir --data synthetic-linear?n=50 --place cuda:0", "on the CPU only");
+  const std::string bandwidth = "plan line.fir --world 2 --bandwidth 1";
+  ASSERT_NE(on("three_gpus", bandwidth).find("on cpu, batch 1"), std::string::npos);
+  refuse(bandwidth + " --place cuda:0",
+         "--bandwidth times the step's kernels on the CPU: leave --place out");
   on("three_gpus", "train line.fir --data synthetic-linear?n=50 --epochs 1 --verify-plan");
 }
 

@@ -135,6 +135,16 @@ TEST_F(Launch, SharesTheCoresUnlessTold) {
   EXPECT_EQ(launch("--nproc 2", show).output, "7 active\n");
 }
 
+TEST_F(Launch, AutoIsARankACoreWhereThereIsNoGpu) {
+  before_ += "FLUID_GPU_LIBRARY=" + std::string(FLUID_BINARY_DIR) + "/gpu_libraries/no_gpus.so ";
+  const std::string cores = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
+  const Result result = launch("--nproc auto", "[ $RANK = 0 ] && echo $WORLD_SIZE; true\n");
+  EXPECT_EQ(result.output, "fluidrun: --nproc auto: " + cores +
+                               (cores == "1" ? " rank" : " ranks") +
+                               ", one a core, as there is no GPU here\n" + cores + "\n");
+  refuse("launch --nproc some -- true", "must be a positive integer, not some, or auto");
+}
+
 TEST_F(Launch, PassesArgumentsOnAsTheyAre) {
   const Result result = run("launch -- printf '%s;' '[a,b]' '' --help -- '\"q\"' 'a b'");
   EXPECT_EQ(result.output, "[a,b];;--help;--;\"q\";a b;");
@@ -304,7 +314,7 @@ TEST_F(Launch, MistakesAreNamed) {
   refuse("launch -- ./line.fir", "cannot start './line.fir': Permission denied");
   refuse("launch -- /", "cannot start '/': Is a directory");
   refuse("launch --nproc 0 -- true", "--nproc: must be a positive integer, not 0");
-  refuse("launch --nproc 99999 -- true", "--nproc: Value 99999 not in range 1 to 10000");
+  refuse("launch --nproc 99999 -- true", "--nproc: must be 10000 at most, not 99999");
   refuse("launch --nnodes 2 --node-rank 2 --master h:1 -- true",
          "--node-rank is 2, but there are 2 by --nnodes: nodes count from 0");
   refuse("launch --nnodes 2 -- true",

@@ -4,6 +4,7 @@
 
 #include "executor/comm/agree.h"
 #include "ir/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/processes.h"
 
 namespace fluid {
@@ -17,6 +18,9 @@ TEST(Communicator, AWorldOfOneNeedsNobody) {
   alone->meet(std::chrono::milliseconds(1));
   agree(*alone, {}, "program", 5);
   EXPECT_EQ(x, 3);
+  EXPECT_EQ(alone->enter(), 0);
+  EXPECT_EQ(error_of<DeviceError>([&] { alone->fail("the GPUs' step", alone->enter(), ""); }),
+            "cannot go on with the GPUs' step 1: it does not end");
 }
 
 TEST(Communicator, OthersMustBeThereAndGlooInTheBuild) {

@@ -144,15 +144,13 @@ TEST(Executor, SaysWhyThereIsNoGpuToRunOn) {
             "place cpu needs no GPU");
   EXPECT_EQ(place_named("auto"), cpu());
   EXPECT_EQ(Executor(net, place_named("auto")).place(), cpu());
-  expect_user_error(
-      [&] { Executor(net, cuda(0), {.world = {.size = 2}}); },
-      "place 'cuda:0': several processes train together on the CPU only: name the place cpu");
 }
 
 TEST(Executor, KnowsPlacesByName) {
   EXPECT_EQ(place_named("cpu"), cpu());
   EXPECT_EQ(place_named("cuda"), cuda(0));
-  EXPECT_EQ(place_named("cuda:12"), cuda(12));
+  EXPECT_EQ(place_named("cuda", 3), cuda(3)) << "of the process with that local rank";
+  EXPECT_EQ(place_named("cuda:12", 3), cuda(12));
   EXPECT_EQ(cuda(12).str(), "cuda:12");
   for (const std::string wrong : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x",
                                   "cuda:99999999999", "Cuda:0", "cpu:0"}) {

@@ -381,6 +381,41 @@ TEST(Gloo, NamesAPeerThatLeaves) {
   expect_has(ranks.result(0), "rank 1 has left the others");
 }
 
+/// What rank 0 is told when what it does by other means, as on its GPU, does not go on.
+std::string told_of_others(const std::function<void()>& second, const std::string& said) {
+  Ranks ranks(2, [&](const World& world) {
+    auto all = make_communicator(world, kShort);
+    all->meet(kLong);
+    const int64_t number = all->enter();
+    if (world.rank == 1) second();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::string first;
+    try {
+      all->fail("the GPUs' step", world.rank == 0 ? all->enter() : number, said);
+    } catch (const DeviceError& e) {
+      first = e.what();
+    }
+    try {
+      all->enter();
+    } catch (const DeviceError& again) {
+      return first == again.what() ? first : "another: " + std::string(again.what());
+    }
+    return std::string("not broken");
+  });
+  return ranks.result(0);
+}
+
+TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
+  const std::string begins = "rank 0 cannot go on with the GPUs' step 3: ";
+  const auto killed = [] { raise(SIGKILL); };
+  const auto late = [] { std::this_thread::sleep_for(2 * kShort); };
+  EXPECT_EQ(told_of_others(killed, "the network is down"),
+            begins + "rank 1 has ended: it was killed, or failed by itself; the network is down");
+  EXPECT_EQ(told_of_others(late, "the GPU is broken"), begins + "the GPU is broken");
+  EXPECT_EQ(told_of_others(late, ""),
+            begins + "rank 1 is late: it has entered 3 collective operations, rank 0 4");
+}
+
 TEST(Gloo, StaysBrokenAfterAFailure) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kLong);

@@ -7,6 +7,7 @@
 
 #include "ir/error.h"
 #include "ir/number.h"
+#include "tests/support/host_gpu_collectives.h"
 #include "tests/support/host_gpu_memory.h"
 #include "tests/support/host_gpu_products.h"
 #include "tests/support/ptx_machine.h"
@@ -28,6 +29,7 @@ struct FluidGpuStream : HostStream {
 
 struct FluidGpuEvent : HostEvent {
   FluidGpu* gpu = nullptr;
+  int looked = 0;  ///< how often, since it was noted last
 };
 
 struct FluidGpuGraph {
@@ -48,6 +50,7 @@ struct FluidGpu {
 
   HostGpuMemory memory;
   HostScheduler scheduler;
+  int device = 0;
   std::vector<HostStream*> streams;
   std::string failure;  ///< once it failed
 };
@@ -171,6 +174,7 @@ FluidGpuResult open(int32_t device, FluidGpu** gpu) {
   return guarded("open", nullptr, [&] {
     require_device(device);
     create(gpu, state().options);
+    (*gpu)->device = device;
   });
 }
 
@@ -300,6 +304,7 @@ FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
   return guarded("event_record", stream->gpu, [&] {
     queue(stream, [] {});  // its end is when the event happened
     stream->gpu->scheduler.note(*event, *stream);
+    event->looked = 0;
   });
 }
 
@@ -317,6 +322,7 @@ FluidGpuResult event_query(FluidGpuEvent* event) {
   bool done = false;
   const FluidGpuResult result = guarded("event_query", event->gpu, [&] {
     require_not_recorded(event);
+    if (event->looked++ > 0) event->gpu->scheduler.look();
     done = HostScheduler::is_done(event->stands_for);
   });
   return result == fluid_gpu_ok && !done ? fluid_gpu_not_ready : result;
@@ -544,7 +550,17 @@ const FluidGpuTable& host_gpu_table() {
                                       .matmul_choices = matmul_choices,
                                       .multiplier_create = multiplier_create,
                                       .multiplier_destroy = multiplier_destroy,
-                                      .multiply = multiply};
+                                      .multiply = multiply,
+                                      .identity = host_identity,
+                                      .meeting = host_meeting,
+                                      .communicator_create = host_communicator_create,
+                                      .communicator_state = host_communicator_state,
+                                      .communicator_abort = host_communicator_abort,
+                                      .communicator_destroy = host_communicator_destroy,
+                                      .all_reduce = host_all_reduce,
+                                      .reduce_scatter = host_reduce_scatter,
+                                      .all_gather = host_all_gather,
+                                      .broadcast = host_broadcast};
   return table;
 }
 
@@ -560,5 +576,36 @@ std::string host_gpu_text(std::vector<HostKernel> kernels) {
 }
 
 int host_gpu_objects() { return state().objects; }
+
+FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call) {
+  return guarded(name, gpu, call);
+}
+
+int host_device(const FluidGpu* gpu) { return gpu->device; }
+
+void count_host_object(int more) { state().objects += more; }
+
+void finish_host_work(FluidGpu* gpu) {
+  if (gpu->failure.empty()) gpu->scheduler.run_all();
+}
+
+void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
+                    std::function<bool(const HostWork*)> others) {
+  FluidGpu* gpu = stream->gpu;
+  const auto reach = [gpu, data] {
+    require(gpu, data.data(), static_cast<int64_t>(data.size()));
+    return HostGpuMemory::Opened(gpu->memory);
+  };
+  gpu->scheduler.add(
+      *stream,
+      [reach, run = std::move(run)] {
+        const HostGpuMemory::Opened opened = reach();
+        run();
+      },
+      [reach, others = std::move(others)](const HostWork* self) {
+        const HostGpuMemory::Opened opened = reach();
+        return others(self);
+      });
+}
 
 }  // namespace fluid::testing

@@ -1,7 +1,10 @@
 #include "tests/support/host_gpu_work.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <stdexcept>
+#include <thread>
 
 namespace fluid::testing {
 namespace {
@@ -10,8 +13,34 @@ using Work = std::shared_ptr<HostWork>;
 
 HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
 
-bool is_ready(const Work& work) {
+constexpr std::chrono::minutes kPatience{1};
+
+bool is_next(const Work& work) {
   return std::ranges::all_of(work->after, [](const Work& w) { return w->done; });
+}
+
+/// Of all that it holds.
+void empty(HostWork& work) {
+  work.after.clear();
+  work.run = nullptr;
+  work.others = nullptr;
+}
+
+bool is_ready(const Work& work) {
+  return is_next(work) && (!work->others || work->others(work.get()));
+}
+
+/// The same work for a graph alone: events that were noted in its capture hold it no more.
+HostFrontier moved(const HostFrontier& recorded) {
+  HostFrontier graph;
+  std::map<Work, Work> moves;
+  for (const Work& work : recorded) {
+    auto own = std::make_shared<HostWork>(
+        HostWork{.run = std::move(work->run), .after = {}, .others = std::move(work->others)});
+    for (const Work& first : work->after) own->after.push_back(moves.at(first));
+    graph.push_back(moves[work] = own);
+  }
+  return graph;
 }
 
 /// All that has to be done before `last` is.
@@ -44,32 +73,49 @@ bool HostScheduler::run_one() {
   try {
     work->run();
   } catch (...) {
+    pending_.push_back(work);
+    for (const Work& lost : pending_) empty(*lost);
     pending_.clear();
     throw;
   }
   work->done = true;
   work->done_at = ++now_;
-  work->after.clear();
+  empty(*work);
   return true;
 }
 
+void HostScheduler::run(const std::function<bool()>& until) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!until()) {
+    if (run_one()) continue;
+    if (!std::ranges::any_of(pending_, [](const Work& w) { return w->others && is_next(w); }))
+      return;
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("other processes have not come within a minute");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 void HostScheduler::run_until_done(const HostFrontier& work) {
-  while (!is_done(work) && run_one()) continue;
+  run([&] { return is_done(work); });
 }
 
 void HostScheduler::run_all() {
-  while (run_one()) continue;
+  run([&] { return pending_.empty(); });
 }
 
 void HostScheduler::pass() {
-  if (pace_ == HostPace::early) run_all();
+  while (pace_ == HostPace::early && run_one()) continue;
   if (pace_ != HostPace::random) return;
   for (uint64_t n = random_() % 4; n > 0 && run_one(); --n) continue;
 }
 
-void HostScheduler::add(HostStream& stream, std::function<void()> run) {
+void HostScheduler::add(HostStream& stream, std::function<void()> run,
+                        std::function<bool(const HostWork*)> others) {
   HostFrontier& last = stream.capture ? stream.recorded : stream.queued;
-  auto work = std::make_shared<HostWork>(HostWork{.run = std::move(run), .after = last});
+  auto work = std::make_shared<HostWork>(
+      HostWork{.run = std::move(run), .after = last, .others = std::move(others)});
   (stream.capture ? stream.capture->recorded : pending_).push_back(work);
   last = {std::move(work)};
 }
@@ -116,7 +162,7 @@ HostFrontier HostScheduler::end_capture(HostStream& stream, const std::vector<Ho
   if (joined != capture->recorded.size()) {
     throw misused("work of another stream was recorded, which the first never waited for");
   }
-  return capture->recorded;
+  return moved(capture->recorded);
 }
 
 void HostScheduler::launch(const HostFrontier& graph, HostStream& stream) {
@@ -126,7 +172,8 @@ void HostScheduler::launch(const HostFrontier& graph, HostStream& stream) {
   }
   std::map<Work, Work> copies;
   for (const Work& recorded : graph) {
-    auto work = std::make_shared<HostWork>(HostWork{.run = recorded->run, .after = stream.queued});
+    auto work = std::make_shared<HostWork>(
+        HostWork{.run = recorded->run, .after = stream.queued, .others = recorded->others});
     for (const Work& first : recorded->after) work->after.push_back(copies.at(first));
     pending_.push_back(work);
     copies[recorded] = std::move(work);

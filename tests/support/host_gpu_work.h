@@ -15,6 +15,9 @@ namespace fluid::testing {
 struct HostWork {
   std::function<void()> run;
   std::vector<std::shared_ptr<HostWork>> after;
+  /// Of work that also waits for other processes: whether they have come. Asked again and again
+  /// once all that the work comes after is done, with its own address.
+  std::function<bool(const HostWork* self)> others = {};
   bool done = false;
   float done_at = 0;  ///< milliseconds of a clock that counts work
 };
@@ -59,11 +62,17 @@ class HostScheduler {
  public:
   HostScheduler(HostPace pace, uint64_t seed) : pace_(pace), random_(seed) {}
 
-  void add(HostStream& stream, std::function<void()> run);
+  void add(HostStream& stream, std::function<void()> run,
+           std::function<bool(const HostWork*)> others = {});
   void note(HostEvent& event, const HostStream& stream) const;
   void wait(HostStream& stream, const HostEvent& event) const;
+  /// Throws when other processes that it waits for do not come within a minute.
   void run_until_done(const HostFrontier& work);
   void run_all();
+  /// Somebody looks whether work is done, for more than the first time: that is waiting, too.
+  void look() {
+    if (pace_ == HostPace::late) run_one();
+  }
   static bool is_done(const HostFrontier& work);
 
   void begin_capture(HostStream& stream, const std::vector<HostStream*>& all);
@@ -76,6 +85,8 @@ class HostScheduler {
 
  private:
   bool run_one();
+  /// Runs `until` it says so, or nothing is left that runs now or may once others have come.
+  void run(const std::function<bool()>& until);
 
   HostPace pace_;
   std::mt19937_64 random_;

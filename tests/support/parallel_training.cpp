@@ -77,14 +77,15 @@ Seen seen_in(const std::string& text) {
   return {{all.begin(), middle}, {middle, all.end()}};
 }
 
-Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples) {
+Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples,
+             Place place) {
   const World& world = options.world;
   Reader reader(
       parallel_samples(samples),
       {.batch = kWhole / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
   options.threads = 1;
   options.seed = 7 + static_cast<uint64_t>(world.rank);  // rank 0's counts
-  Executor exe(net, cpu(), options);
+  Executor exe(net, place, options);
   exe.prepare({.train = reader.batch_sizes()});
   Seen seen;
   for (int64_t step = 0; step < steps;) {
@@ -109,12 +110,14 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
 }
 
 Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
-                int64_t samples) {
-  const std::vector<std::string> results = Ranks(size, [&](const World& world) {
-                                             ExecutorOptions mine = options;
-                                             mine.world = world;
-                                             return text_of(trained(net, mine, steps, samples));
-                                           }).results();
+                int64_t samples, PlaceOf place_of) {
+  const auto body = [&](const World& world) {
+    ExecutorOptions mine = options;
+    mine.world = world;
+    const Place place = place_of == nullptr ? cpu() : place_of(world.rank);
+    return text_of(trained(net, mine, steps, samples, place));
+  };
+  const std::vector<std::string> results = Ranks(size, body).results();
   for (const std::string& result : results) EXPECT_TRUE(result == results[0]) << result;
   return seen_in(results[0]);
 }

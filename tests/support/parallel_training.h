@@ -37,12 +37,13 @@ std::string text_of(const Seen& seen);
 Seen seen_in(const std::string& text);
 
 /// `steps` steps of `net` on this rank's share of each; an epoch has `samples`.
-Seen trained(const Program& net, ExecutorOptions options, int64_t steps,
-             int64_t samples = kSamples);
+Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples = kSamples,
+             Place place = cpu());
 
-/// What `size` ranks see, which must be the same.
+/// What `size` ranks see, which must be the same; on the places that `place_of` gives them.
+using PlaceOf = Place (*)(int rank);
 Seen trained_by(int size, const Program& net, const ExecutorOptions& options, int64_t steps,
-                int64_t samples = kSamples);
+                int64_t samples = kSamples, PlaceOf place_of = nullptr);
 
 /// Each number of `a` is within `relative` times the number of `b`.
 void expect_near(const std::vector<double>& a, const std::vector<double>& b, double relative);

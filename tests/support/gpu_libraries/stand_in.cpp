@@ -1,7 +1,10 @@
 // A library that drives no GPU, but lets the host stand in for one: what is loaded for GPUs runs
-// whole programs. $FLUID_STAND_IN_PACE: early, late or random; $FLUID_STAND_IN_MEMORY: bytes.
+// whole programs. $FLUID_STAND_IN_PACE: early, late or random; $FLUID_STAND_IN_MEMORY: bytes;
+// $FLUID_STAND_IN_DEVICES: how many there are; $FLUID_STAND_IN_FAILS: "NAME CALLS", a function of
+// the table that fails after so many calls.
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "tests/support/host_gpu.h"
@@ -24,6 +27,12 @@ HostPace pace() {
 
 extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
   fluid::testing::reset_host_gpu(
-      {.pace = pace(), .memory = std::stoll(named("FLUID_STAND_IN_MEMORY", "1073741824"))});
+      {.pace = pace(),
+       .memory = std::stoll(named("FLUID_STAND_IN_MEMORY", "1073741824")),
+       .devices = std::stoi(named("FLUID_STAND_IN_DEVICES", "1"))});
+  std::istringstream fails(named("FLUID_STAND_IN_FAILS", ""));
+  std::string name;
+  int calls = 0;
+  if (fails >> name >> calls) fluid::testing::fail_host_gpu(name, fluid_gpu_failed, calls);
   return version == FLUID_GPU_TABLE_VERSION ? &fluid::testing::host_gpu_table() : nullptr;
 }

@@ -1,0 +1,224 @@
+#include "executor/gpu/gpu_collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "executor/comm/collective_queue.h"
+#include "ir/error.h"
+#include "passes/bucket.h"
+
+namespace fluid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBusyPolls = 200;  ///< before whoever waits sleeps in between
+constexpr std::chrono::microseconds kPause{20};
+
+FluidGpuNumber element_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return fluid_gpu_f64;
+    case DType::f32:
+      return fluid_gpu_f32;
+    case DType::f16:
+      return fluid_gpu_f16;
+    case DType::bf16:
+      return fluid_gpu_bf16;
+    default:
+      throw InternalError("floats are exchanged between GPUs, nothing else");
+  }
+}
+
+}  // namespace
+
+GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeers& peers)
+    : gpu_(std::move(gpu)),
+      peers_(peers),
+      stream_(gpu_->gpu.stream()),
+      queued_(gpu_->gpu.event()),
+      done_(gpu_->gpu.event()) {
+  peers_.control->meet(peers_.first_timeout);
+  refuse_shared_gpus();
+  meet();
+  add_up_ones();
+}
+
+/// Each rank has a line of a bucket to itself.
+void GpuCollectives::refuse_shared_gpus() {
+  const World& world = peers_.world;
+  const auto size = static_cast<size_t>(world.size);
+  std::vector<double> lines(size * kBucketLine);
+  const auto identity_at = [&](size_t rank) {
+    FluidGpuIdentity identity;
+    std::memcpy(&identity, &lines[rank * kBucketLine], sizeof identity);
+    return std::to_array(identity.bytes);
+  };
+  FluidGpuIdentity own = {};
+  check_gpu(gpu_->gpu.table(), gpu_->gpu.table().identity(gpu_->gpu.get(), &own));
+  std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketLine], &own, sizeof own);
+  peers_.control->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
+  for (size_t rank = 1; rank < size; ++rank) {
+    for (size_t other = 0; other < rank; ++other) {
+      if (identity_at(rank) != identity_at(other)) continue;
+      throw UserError(fmt::format(
+          "rank {} and rank {} have the same GPU: start as many ranks as there are GPUs, as "
+          "`fluidrun launch --nproc auto` does, or train on the CPU with --place cpu",
+          other, rank));
+    }
+  }
+}
+
+void GpuCollectives::meet() {
+  const FluidGpuTable& table = gpu_->gpu.table();
+  FluidGpuMeeting meeting = {};
+  if (peers_.world.rank == 0) check_gpu(table, table.meeting(&meeting));
+  peers_.control->broadcast(&meeting, sizeof meeting, 0);
+  begin("the meeting of GPUs");
+  FluidGpuCommunicator* made = nullptr;
+  const FluidGpuResult begun = table.communicator_create(
+      gpu_->gpu.get(), &meeting, peers_.world.rank, peers_.world.size, &made);
+  communicator_ = GpuCommunicator(table, made);
+  settle(begun);
+}
+
+/// So that the GPUs connect to each other now, not in the midst of a step.
+void GpuCollectives::add_up_ones() {
+  const Gpu& gpu = gpu_->gpu;
+  const GpuMemory host = gpu.allocate_host(sizeof(float)), sum = gpu.allocate(sizeof(float));
+  float value = 1;
+  std::memcpy(host.data(), &value, sizeof value);
+  reserve(1);
+  begin();
+  gpu.copy(gpu_->stream, sum.data(), host.data(), sizeof value);
+  start(0, {.elements = 1, .kind = ExchangeKind::sum}, sum.data(), f32);
+  await(1);
+  gpu.copy(gpu_->stream, host.data(), sum.data(), sizeof value);
+  wait();
+  std::memcpy(&value, host.data(), sizeof value);
+  if (value != static_cast<float>(peers_.world.size)) {
+    throw DeviceError(fmt::format("{} GPUs add up {} ones to {}: they do not work together",
+                                  peers_.world.size, peers_.world.size, value));
+  }
+}
+
+void GpuCollectives::reserve(size_t exchanges) {
+  while (ready_.size() < exchanges) {
+    ready_.push_back(gpu_->gpu.event());
+    exchanged_.push_back(gpu_->gpu.event());
+  }
+}
+
+/// What is queued next on the stream for exchanges comes after what the steps' stream has.
+void GpuCollectives::fork(const GpuEvent& event) {
+  gpu_->gpu.record(event, gpu_->stream);
+  gpu_->gpu.wait(stream_, event);
+}
+
+void GpuCollectives::start(size_t number, const ExchangeRole& exchange, void* data, DType dtype) {
+  const FluidGpuTable& table = gpu_->gpu.table();
+  const int64_t count = exchange.elements;
+  const BucketShare own = bucket_share(count, peers_.world.size, peers_.world.rank);
+  const int64_t share = bucket_share(count, peers_.world.size, 0).size();
+  const FluidGpuNumber element = element_of(dtype);
+  fork(ready_[number]);
+  if (count > 0) {
+    switch (exchange.kind) {
+      case ExchangeKind::sum:
+        settle(table.all_reduce(communicator_.get(), stream_.get(), data, count, element));
+        break;
+      case ExchangeKind::scatter:
+        settle(
+            table.reduce_scatter(communicator_.get(), stream_.get(), data, count, share, element));
+        break;
+      case ExchangeKind::gather:
+        settle(table.all_gather(communicator_.get(), stream_.get(), data, count, share, element));
+        break;
+    }
+  }
+  if (exchange.kind == ExchangeKind::scatter) {  // the shares of others are 0, as on the CPU
+    auto* bytes = static_cast<std::byte*>(data);
+    const int64_t size = size_of(dtype);
+    if (own.begin > 0) gpu_->gpu.fill(stream_, bytes, 0, own.begin * size);
+    if (own.end < count) {
+      gpu_->gpu.fill(stream_, bytes + own.end * size, 0, (count - own.end) * size);
+    }
+  }
+  gpu_->gpu.record(exchanged_[number], stream_);
+}
+
+void GpuCollectives::await(size_t count) {
+  if (count > 0) gpu_->gpu.wait(gpu_->stream, exchanged_[count - 1]);
+}
+
+void GpuCollectives::begin(const char* what) {
+  if (!failure_.empty()) throw DeviceError(failure_);
+  doing_ = what;
+  number_ = peers_.control->enter();
+}
+
+void GpuCollectives::wait() {
+  gpu_->gpu.record(done_, gpu_->stream);
+  const FluidGpuTable& table = gpu_->gpu.table();
+  poll(Clock::now() + peers_.timeout, [&] {
+    const FluidGpuResult state = table.communicator_state(communicator_.get());
+    if (state != fluid_gpu_ok) return state;
+    return table.event_query(done_.get());
+  });
+}
+
+/// Waits until what has just begun is in effect.
+void GpuCollectives::settle(FluidGpuResult begun) {
+  const FluidGpuTable& table = gpu_->gpu.table();
+  if (begun != fluid_gpu_ok) fail(table.error());
+  poll(Clock::now() + peers_.first_timeout,
+       [&] { return table.communicator_state(communicator_.get()); });
+}
+
+template <class Done>
+void GpuCollectives::poll(Deadline deadline, Done done) {
+  for (int polls = 0;; ++polls) {
+    const FluidGpuResult result = done();
+    if (result == fluid_gpu_ok) return;
+    if (result != fluid_gpu_not_ready) fail(gpu_->gpu.table().error());
+    if (Clock::now() > deadline) fail("");
+    if (polls > kBusyPolls) std::this_thread::sleep_for(kPause);
+  }
+}
+
+void GpuCollectives::broadcast(void* data, int64_t bytes) {
+  if (bytes == 0) return;
+  begin("the GPUs' broadcast");
+  fork(queued_);
+  settle(gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
+  gpu_->gpu.record(queued_, stream_);
+  gpu_->gpu.wait(gpu_->stream, queued_);
+  wait();
+}
+
+void GpuCollectives::abort() {
+  if (communicator_) gpu_->gpu.table().communicator_abort(communicator_.get());
+}
+
+void GpuCollectives::leave() {
+  if (!failure_.empty()) return;
+  failure_ = kLeftAStep;
+  abort();
+}
+
+/// Lets go of the GPU first: finding out whom to blame takes a while.
+void GpuCollectives::fail(const std::string& said) {
+  const std::string why = said;  // aborting says something else
+  abort();
+  try {
+    peers_.control->fail(doing_, number_, why);
+  } catch (const DeviceError& e) {
+    failure_ = e.what();
+  }
+  throw DeviceError(failure_);
+}
+
+}  // namespace fluid

@@ -1,0 +1,271 @@
+// `fluidrun train` in several processes, each on a GPU that a library of ours stands in for.
+
+#include <thread>
+
+#include "tests/support/errors.h"
+#include "tests/support/parallel_test.h"
+#include "tests/support/parallel_training.h"
+#include "tests/support/processes.h"
+
+namespace fluid {
+namespace {
+
+using testing::expect_near;
+using testing::parallel_program;
+using testing::Seen;
+using testing::trained_by;
+
+std::string library(const std::string& name) {
+  return std::string(FLUID_BINARY_DIR) + "/gpu_libraries/" + name + ".so";
+}
+
+class GpuParallel : public ParallelTest {
+ protected:
+  void SetUp() override {
+    ParallelTest::SetUp();
+    before_ = "export FLUID_GPU_LIBRARY=" + library("stand_in") + " FLUID_STAND_IN_DEVICES=2 " +
+              "TMPDIR=" + dir_.path() + "; ";
+  }
+
+  std::string succeed(const std::string& command) const {
+    const Result result = run(command);
+    EXPECT_EQ(result.code, 0) << command << ": " << result.output;
+    return result.output;
+  }
+  /// Runs `train` as two ranks, of which the second does `second` before.
+  Result launch_with(const std::string& second, const std::string& flags,
+                     const std::string& more_of_launch = "") const {
+    std::ofstream(dir_.file("rank"))
+        << "if [ $RANK = 1 ]; then\n"
+        << second << "\nfi\nexec " << kFluidrun << " " << train(flags) << "\n";
+    return run("launch --nproc 2 --log-dir logs " + more_of_launch + " -- sh rank");
+  }
+  static void expect_has(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+};
+
+TEST_F(GpuParallel, TrainsAsOneProcessOnTheCpu) {
+  const std::string flags = "--epochs 2 --dtype f64 --val synthetic-linear?limit=37 ";
+  succeed(train(flags + "--place cpu --batch 12 --log-json one.json"));
+  int number = 0;
+  for (const std::string more :
+       {"--place auto", "--place cuda --zero 1", "--micro-batches 3", "--micro-batches 2 --zero 1",
+        "--first-bucket 8 --bucket 8", "--profile --profile-warmup 0"}) {
+    SCOPED_TRACE(more);
+    const std::string log = std::to_string(number++) + ".json";
+    succeed(launch(2, flags + "--batch 6 --log-json " + log + " " + more));
+    expect_losses(log, "one.json");
+  }
+  for (const std::string pace : {"early", "late"}) {
+    before_ += "export FLUID_STAND_IN_PACE=" + pace + "; ";
+    succeed(launch(2, flags + "--batch 6 --log-json " + pace + ".json"));
+    expect_losses(pace + ".json", "one.json");
+  }
+}
+
+/// The last batch is one sample, and the second rank has none of it.
+TEST_F(GpuParallel, ARankWithoutSamplesJoinsTheOthers) {
+  const std::string flags = "--epochs 2 --dtype f64 --log-json ";
+  succeed(train(flags + "one.json --place cpu --batch 34"));
+  for (const std::string more : {"", " --zero 1 --micro-batches 2"}) {
+    succeed(launch(2, flags + "two.json --batch 17" + more));
+    expect_losses("two.json", "one.json");
+    std::filesystem::remove(dir_.file("two.json"));
+  }
+}
+
+TEST_F(GpuParallel, TheRankWhoseSamplesOverflowSaysSo) {
+  std::ofstream csv(dir_.file("rows.csv"));
+  csv << "a,b,y\n";
+  for (int row = 0; row < 12; ++row) csv << (row == 9 ? "3e38,1,1\n" : "1,2,3\n");
+  csv.close();
+  const std::string said = succeed(
+      "launch --nproc 2 --log-dir logs -- train line.fir --data "
+      "'csv:rows.csv?label=y&shuffle=0' --batch 2 --check-finite --amp o1 --amp-dtype f16");
+  expect_has(said, "\nstep 3 skipped: rank 0: ");
+}
+
+/// As many ranks as GPUs; and through the same functions with one.
+TEST_F(GpuParallel, AutoStartsARankAGpu) {
+  const std::string flags = "--dtype f64 --log-json ";
+  succeed(train(flags + "one.json --place cpu --batch 12"));
+  const std::string said =
+      succeed("launch --nproc auto -- " + train(flags + "auto.json --batch 6"));
+  expect_has(said, "fluidrun: --nproc auto: 2 ranks, one a GPU\n");
+  expect_has(said, "steps of 6 on each of 2 ranks");
+  expect_losses("auto.json", "one.json");
+  before_ += "export FLUID_STAND_IN_DEVICES=1; ";
+  expect_has(succeed("launch --nproc auto -- " + train(flags + "single.json --batch 12")),
+             "fluidrun: --nproc auto: 1 rank, one a GPU\n");
+}
+
+TEST_F(GpuParallel, OneGpuAloneGoesThroughTheSameFunctions) {
+  const std::string flags = "--dtype f64 --batch 12 --epochs 2 ";
+  succeed(train(flags + "--place cpu --log-json one.json"));
+  for (const std::string more : {"", "--zero 1 ", "--micro-batches 3 ", "--place cpu "}) {
+    succeed(train(flags + more + "--exchange-alone --log-json alone.json"));
+    expect_losses("alone.json", "one.json");
+    std::filesystem::remove(dir_.file("alone.json"));
+  }
+  // It does ask for sums: where they fail, it does.
+  before_ += "export FLUID_STAND_IN_FAILS='all_reduce 2'; ";
+  EXPECT_EQ(run(train(flags)).code, 0);
+  const Result failed = run(train(flags + "--exchange-alone"));
+  EXPECT_EQ(failed.code, 3) << failed.output;
+  expect_has(failed.output, "all_reduce was told to fail");
+}
+
+TEST_F(GpuParallel, GoesOnFromCheckpointsOfTheCpuAndBack) {
+  const std::string flags = "--dtype f64 --checkpoint-dir saved --resume --log-json parts.json ";
+  succeed(train("--dtype f64 --batch 12 --epochs 3 --place cpu --log-json whole.json"));
+  succeed(train(flags + "--batch 12 --epochs 1 --place cpu"));
+  succeed(launch(2, flags + "--batch 6 --epochs 2 --zero 1"));
+  succeed(train(flags + "--batch 12 --epochs 3 --place cpu"));
+  expect_losses("parts.json", "whole.json");
+}
+
+TEST_F(GpuParallel, AKilledRankIsNamed) {
+  const Result result =
+      launch_with("(sleep 1; kill -KILL $$) &", "--batch 5 --epochs 100000 --comm-timeout 2");
+  EXPECT_NE(result.code, 0);
+  expect_has(result.output, "rank 1 was killed by signal 9");
+}
+
+TEST_F(GpuParallel, AStoppedRankIsNamedWithinTheTimeOut) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Result result =
+      launch_with("(sleep 1; kill -STOP $$) &", "--batch 5 --epochs 100000 --comm-timeout 2");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_EQ(result.code, 3) << result.output;
+  expect_has(result.output, "rank 0 cannot go on with ");
+  expect_has(result.output, "rank 1 has been silent for ");
+}
+
+/// The rank whose GPU or NCCL fails says why, and the others say that it was that rank.
+TEST_F(GpuParallel, ARankWhoseGpuFailsIsNamed) {
+  for (const std::string call : {"communicator_state 2000", "event_query 1000"}) {
+    const Result result = launch_with("export FLUID_STAND_IN_FAILS='" + call + "'",
+                                      "--batch 5 --epochs 100000 --comm-timeout 5");
+    EXPECT_EQ(result.code, 3) << result.output;
+    const std::string name = call.substr(0, call.find(' '));
+    std::ifstream log(dir_.file("logs/workerlog.1"));
+    const std::string own{std::istreambuf_iterator<char>(log), {}};
+    expect_has(own, "rank 1 cannot go on with the GPUs' step ");
+    expect_has(own, ": " + name + " was told to fail\n");
+    EXPECT_NE(result.output.find("rank 1 "), std::string::npos) << result.output;
+  }
+}
+
+TEST_F(GpuParallel, ARankThatDoesNotMeetTheOthersIsNamed) {
+  const Result result =
+      launch_with("export FLUID_STAND_IN_FAILS='communicator_create 0'", "--batch 5");
+  EXPECT_EQ(result.code, 3) << result.output;
+  std::ifstream log(dir_.file("logs/workerlog.1"));
+  const std::string own{std::istreambuf_iterator<char>(log), {}};
+  expect_has(own, "rank 1 cannot go on with the meeting of GPUs ");
+}
+
+TEST_F(GpuParallel, RanksDoNotShareAGpu) {
+  const Result named = run(launch(2, "--batch 5 --place cuda:1"));
+  EXPECT_EQ(named.code, 1) << named.output;
+  expect_has(named.output,
+             "rank 0 and rank 1 have the same GPU: start as many ranks as there are GPUs, as "
+             "`fluidrun launch --nproc auto` does, or train on the CPU with --place cpu\n");
+  before_ += "export FLUID_STAND_IN_DEVICES=1; ";
+  const Result found = run(launch(2, "--batch 5"));
+  EXPECT_EQ(found.code, 1) << found.output;
+  expect_has(found.output,
+             "this process has local rank 1, but the machine's last GPU is cuda:0: start as many "
+             "ranks as there are GPUs");
+  expect_has(run(launch(2, "--batch 5 --place cuda")).output,
+             "there is no GPU cuda:1; this machine's last is cuda:0");
+  succeed(launch(2, "--batch 5 --place cpu"));
+}
+
+TEST_F(GpuParallel, AllRanksRunOnTheSameKindOfPlace) {
+  const Result result =
+      launch_with("exec " + kFluidrun + " " + train("--batch 5 --place cpu"), "--batch 5");
+  EXPECT_EQ(result.code, 1) << result.output;
+  expect_has(result.output, "rank 1 has another kind of place than rank 0: start all ranks alike");
+}
+
+/// The same programs, one that normalises and one that drops and counts, by the C++ interface.
+class GpuRanks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("FLUID_GPU_LIBRARY", library("stand_in").c_str(), 1);
+    setenv("FLUID_STAND_IN_DEVICES", "2", 1);
+  }
+  void TearDown() override {
+    unsetenv("FLUID_GPU_LIBRARY");
+    unsetenv("FLUID_STAND_IN_DEVICES");
+  }
+  static void expect_as_on_the_cpu(const Program& net, const ExecutorOptions& options,
+                                   double tolerance) {
+    constexpr int kSteps = 3;
+    const Seen expected = trained_by(2, net, options, kSteps);
+    const Seen seen = trained_by(2, net, options, kSteps, testing::kSamples, cuda);
+    expect_near(seen.figures, expected.figures, tolerance);
+    ASSERT_EQ(seen.parameters.size(), expected.parameters.size());
+    for (size_t i = 0; i < seen.parameters.size(); ++i) {
+      ASSERT_NEAR(seen.parameters[i], expected.parameters[i], tolerance) << i;
+    }
+  }
+};
+
+TEST_F(GpuRanks, TrainAsRanksOnTheCpuDo) {
+  const Program net = parallel_program({.clip = {.global_norm = 0.5}});
+  const Buckets small{.first_bytes = 64, .bytes = 128};
+  for (const ExecutorOptions& options :
+       {ExecutorOptions{}, {.buckets = small, .zero = 1}, {.micro_batches = 2, .zero = 1}}) {
+    expect_as_on_the_cpu(net, options, 2e-4);
+  }
+}
+
+TEST_F(GpuRanks, ShareStatistics) {
+  expect_as_on_the_cpu(testing::normalising_program(3), {.sync_bn = true}, 2e-3);
+}
+
+/// A label that is none: the rank that has it leaves, as it does not apply the step.
+TEST_F(GpuRanks, ARankWithBadDataLeavesTheOthers) {
+  testing::Ranks ranks(2, [](const World& world) {
+    const ExecutorOptions options{
+        .batch = 6, .threads = 1, .world = world, .comm_timeout = std::chrono::seconds(1)};
+    Executor exe(parallel_program(), cuda(world.rank), options);
+    Batch batch = testing::share_of_batch(world);
+    exe.run(batch);
+    if (world.rank == 1) {
+      batch.columns[1].second.as<int64_t>()[2] = 3;
+      const std::string refused = error_of<UserError>([&] { exe.run(batch); });
+      return refused + "\n" + error_of<DeviceError>([&] { exe.run(batch); });
+    }
+    exe.run(batch);
+    const std::string said = error_of<DeviceError>([&] { exe.run(batch); });
+    const std::string again = error_of<DeviceError>([&] { exe.run(batch); });
+    return said == again ? said : "first " + said + ", then " + again;
+  });
+  const std::string first = ranks.result(0);
+  EXPECT_NE(first.find("rank 0 cannot go on with the GPUs' step "), std::string::npos) << first;
+  EXPECT_NE(first.find(": rank 1 "), std::string::npos) << first;
+  const std::string second = ranks.result(1);
+  EXPECT_NE(second.find("the step was not applied"), std::string::npos) << second;
+  EXPECT_TRUE(
+      second.ends_with("\nthis process left a step that the others went on with: start all again"))
+      << second;
+}
+
+/// From a loss scale that overflows: as many steps are skipped, on all ranks.
+TEST_F(GpuRanks, SkipStepsTogether) {
+  const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
+  const Seen expected = trained_by(2, parallel_program(), {.amp = amp}, 3);
+  const Seen seen = trained_by(2, parallel_program(), {.amp = amp}, 3, testing::kSamples, cuda);
+  ASSERT_EQ(seen.parameters.size(), expected.parameters.size());
+  const size_t skipped = seen.parameters.size() - 1;
+  EXPECT_GT(seen.parameters[skipped], 0);
+  EXPECT_EQ(seen.parameters[skipped], expected.parameters[skipped]);
+  EXPECT_EQ(seen.parameters[skipped - 1], expected.parameters[skipped - 1]) << "the loss scale";
+}
+
+}  // namespace
+}  // namespace fluid

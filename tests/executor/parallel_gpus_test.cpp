@@ -1,0 +1,150 @@
+// GPUs of several processes, which the host stands in for, as the executor makes them work
+// together.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "executor/gpu/gpu_collectives.h"
+#include "tests/support/errors.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/processes.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::host_gpu_objects;
+using fluid::testing::host_gpu_table;
+using fluid::testing::Ranks;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLong{15000}, kShort{1000};
+constexpr int64_t kCount = 50;
+
+/// A rank's GPU and what it needs to work with the others.
+struct Rank {
+  explicit Rank(const World& world, milliseconds timeout = kLong)
+      : control(make_communicator(world, timeout)) {
+    fluid::testing::reset_host_gpu({.seed = static_cast<uint64_t>(world.rank), .devices = 4});
+    open = std::make_shared<const OpenGpu>(host_gpu_table(), world.rank);
+    all.emplace(open, GpuPeers{world, control.get(), timeout, timeout});
+    all->reserve(1);
+    x = open->gpu.allocate(kCount * 8);
+    host = open->gpu.allocate_host(kCount * 8);
+    for (int64_t i = 0; i < kCount; ++i) values()[i] = static_cast<double>(world.rank * 100 + i);
+    open->gpu.copy(open->stream, x.data(), host.data(), x.bytes());
+    open->gpu.synchronize(open->stream);
+  }
+
+  double* values() const { return reinterpret_cast<double*>(host.data()); }
+  void exchange(ExchangeKind kind) { all->start(0, {kCount, kind}, x.data(), f64); }
+  /// Waits for the exchange; what x is then.
+  std::string finish() {
+    all->await(1);
+    open->gpu.copy(open->stream, host.data(), x.data(), x.bytes());
+    all->wait();
+    std::string text;
+    for (const int64_t i : {int64_t{0}, int64_t{31}, int64_t{32}, kCount - 1}) {
+      text += std::to_string(static_cast<int64_t>(values()[i])) + " ";
+    }
+    return text;
+  }
+
+  std::unique_ptr<Communicator> control;
+  std::shared_ptr<const OpenGpu> open;
+  std::optional<GpuCollectives> all;
+  GpuMemory x, host;
+};
+
+/// The first rank's stream goes on before the second has come.
+TEST(ParallelGpus, ExchangesRunBesideWhatDoesNotWaitForThem) {
+  const std::vector<std::string> results =
+      Ranks(2, [](const World& world) {
+        Rank rank(world);
+        int64_t word = 0;
+        if (world.rank == 1) rank.control->broadcast(&word, sizeof word, 0);
+        rank.all->begin();
+        rank.exchange(ExchangeKind::sum);
+        rank.open->gpu.fill(rank.open->stream, rank.host.data(), 0, rank.host.bytes());
+        if (world.rank == 0) {
+          rank.open->gpu.synchronize(rank.open->stream);
+          rank.control->broadcast(&word, sizeof word, 0);
+        }
+        return rank.finish();
+      }).results();
+  for (const std::string& result : results) EXPECT_EQ(result, "100 162 164 198 ");
+}
+
+/// As on the CPU: shares are whole lines of 32 elements, and those of others are 0.
+TEST(ParallelGpus, ScatterAndGatherAsTheCpuDoes) {
+  const auto make = [](ExchangeKind kind) {
+    return Ranks(2,
+                 [kind](const World& world) {
+                   Rank rank(world);
+                   rank.all->begin();
+                   rank.exchange(kind);
+                   return rank.finish();
+                 })
+        .results();
+  };
+  EXPECT_EQ(make(ExchangeKind::scatter),
+            (std::vector<std::string>{"100 162 0 0 ", "0 0 164 198 "}));
+  EXPECT_EQ(make(ExchangeKind::gather), std::vector<std::string>(2, "0 31 132 149 "));
+}
+
+TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
+  const std::vector<std::string> results = Ranks(3, [](const World& world) {
+                                             Rank rank(world);
+                                             rank.all->broadcast(rank.x.data(), rank.x.bytes());
+                                             rank.all->reserve(1);
+                                             rank.all->begin();
+                                             rank.exchange(ExchangeKind::sum);
+                                             return rank.finish();
+                                           }).results();
+  for (const std::string& result : results) EXPECT_EQ(result, "0 93 96 147 ");
+}
+
+/// And gives back all that it took, although the exchange never ended.
+TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
+  Ranks ranks(2, [](const World& world) {
+    std::string said;
+    {
+      Rank rank(world, kShort);
+      if (world.rank == 1) {
+        std::this_thread::sleep_for(4 * kShort);
+        return std::string();
+      }
+      rank.all->begin();
+      rank.exchange(ExchangeKind::sum);
+      said = error_of<DeviceError>([&] { rank.finish(); });
+      if (error_of<DeviceError>([&] { rank.all->begin(); }) != said) said += ", then another";
+    }
+    return said + (host_gpu_objects() == 0 ? "" : " and left objects open");
+  });
+  const std::string said = ranks.result(0);
+  EXPECT_EQ(said.find("rank 0 cannot go on with the GPUs' step "), 0U) << said;
+  EXPECT_NE(said.find(": rank 1 is late: it has entered "), std::string::npos) << said;
+  EXPECT_TRUE(said.find("another") == std::string::npos && !said.ends_with("open")) << said;
+}
+
+/// Of functions that do nothing.
+TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
+  fluid::testing::reset_host_gpu({.devices = 2});
+  FluidGpuTable idle = host_gpu_table();
+  idle.communicator_state = [](FluidGpuCommunicator*) { return fluid_gpu_ok; };
+  idle.all_reduce = [](FluidGpuCommunicator*, FluidGpuStream*, void*, int64_t, FluidGpuNumber) {
+    return fluid_gpu_ok;
+  };
+  const auto open = std::make_shared<const OpenGpu>(idle, 1);
+  const auto control = make_communicator({}, kShort);
+  World two;
+  two.size = 2;
+  EXPECT_EQ(error_of<DeviceError>([&] {
+              GpuCollectives(open, {two, control.get(), kShort, kShort});
+            }),
+            "2 GPUs add up 2 ones to 1: they do not work together");
+}
+
+}  // namespace
+}  // namespace fluid
