@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "executor/comm/collective_queue.h"
+#include "executor/gpu/gpu_number.h"
 #include "ir/error.h"
 #include "passes/bucket.h"
 
@@ -19,18 +20,9 @@ constexpr int kBusyPolls = 200;  ///< before whoever waits sleeps in between
 constexpr std::chrono::microseconds kPause{20};
 
 FluidGpuNumber element_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return fluid_gpu_f64;
-    case DType::f32:
-      return fluid_gpu_f32;
-    case DType::f16:
-      return fluid_gpu_f16;
-    case DType::bf16:
-      return fluid_gpu_bf16;
-    default:
-      throw InternalError("floats are exchanged between GPUs, nothing else");
-  }
+  const std::optional<FluidGpuNumber> number = gpu_number(dtype);
+  check(number.has_value(), "floats are exchanged between GPUs, nothing else");
+  return *number;
 }
 
 }  // namespace

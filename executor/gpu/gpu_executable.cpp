@@ -286,26 +286,6 @@ std::vector<const ir::Op*> GpuExecutable::calls() const {
   return ops;
 }
 
-/// Waits for every call. `see` is told when one begins and when it is done; when it returns false,
-/// the run ends.
-Status GpuExecutable::run_one_by_one(Slots slots,
-                                     const std::function<bool(size_t call, bool done)>& see) {
-  const Gpu& gpu = gpu_->gpu;
-  const Buffers& buffers = buffers_[index_of(slots)];
-  gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
-  wait();
-  for (size_t call = 0; call < calls_.size(); ++call) {
-    if (watch_ && calls_[call].exchange.of_sums) continue;
-    if (!see(call, false)) return {};
-    queue(buffers, call);
-    if (calls_[call].exchange.exchanges()) collectives_->await(calls_[call].number + 1);
-    wait();
-    if (!see(call, true)) return {};
-  }
-  queue_results(slots);
-  return waited();
-}
-
 /// Operands and results of a call as they are now.
 std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffers) const {
   std::vector<Tensor> copies;
@@ -325,22 +305,50 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
   return copies;
 }
 
+/// Waits for every call, but for those of sums, which others would have to make too.
 Status GpuExecutable::run_watched(Slots slots) {
-  return run_one_by_one(slots, [&](size_t call, bool done) {
-    std::vector<Tensor> copies = host_copies(call, buffers_[index_of(slots)]);
+  const Buffers& buffers = buffers_[index_of(slots)];
+  const auto is_watched_on = [&](size_t call, bool done) {
+    std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
     for (Tensor& copy : copies) addresses.push_back(copy.data());
     return watch_(*calls_[call].op, addresses.data(), done);
-  });
+  };
+  gpu_->gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    if (calls_[call].exchange.of_sums) continue;
+    if (!is_watched_on(call, false)) return {};
+    queue(buffers, call);
+    if (!is_watched_on(call, true)) return {};
+  }
+  queue_results(slots);
+  return waited();
 }
 
+/// The calls one after the other, not as a graph, with the GPU's own times between them. An
+/// exchange is waited for before the next call.
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
-  return run_one_by_one(slots, [&](size_t call, bool done) {
-    TimeSpan& span = times.calls[call].call;
-    (done ? span.end : span.begin) = clock_ns();
-    if (calls_[call].exchange.exchanges()) times.calls[call].exchange = span;
-    return true;
-  });
+  const Gpu& gpu = gpu_->gpu;
+  while (marks_.size() <= calls_.size()) marks_.push_back(gpu.event());
+  gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  wait();
+  const int64_t begin = clock_ns();
+  gpu.record(marks_[0], gpu_->stream);
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    queue(buffers_[index_of(slots)], call);
+    if (calls_[call].exchange.exchanges()) collectives_->await(calls_[call].number + 1);
+    gpu.record(marks_[call + 1], gpu_->stream);
+  }
+  queue_results(slots);
+  const Status status = waited();
+  const auto time_of = [&](size_t mark) {
+    return begin + static_cast<int64_t>(1e6 * gpu.milliseconds(marks_[0], marks_[mark]));
+  };
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    times.calls[call].call = {time_of(call), time_of(call + 1)};
+    if (calls_[call].exchange.exchanges()) times.calls[call].exchange = times.calls[call].call;
+  }
+  return status;
 }
 
 }  // namespace fluid

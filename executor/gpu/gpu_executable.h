@@ -84,7 +84,6 @@ class GpuExecutable : public Executable {
   Status waited();
   Status run_watched(Slots slots);
   Status run_timed(Slots slots, RunTimes& times);
-  Status run_one_by_one(Slots slots, const std::function<bool(size_t call, bool done)>& see);
   std::vector<Tensor> host_copies(size_t call, const Buffers& buffers) const;
 
   const MemoryPlan& plan_;
@@ -102,6 +101,7 @@ class GpuExecutable : public Executable {
   Memory memory_;
   std::array<Buffers, 4> buffers_;  ///< by index_of(slots)
   std::array<GpuGraph, 4> graphs_;
+  std::vector<GpuEvent> marks_;  ///< between the calls of a timed run
   Watch watch_;
 };
 

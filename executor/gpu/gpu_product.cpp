@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "executor/gpu/gpu_number.h"
 #include "executor/library_task.h"
 #include "ir/error.h"
 
@@ -11,21 +12,6 @@ namespace {
 
 constexpr int64_t kMostProducts = 65535;
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
-
-std::optional<FluidGpuNumber> number_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return fluid_gpu_f64;
-    case DType::f32:
-      return fluid_gpu_f32;
-    case DType::f16:
-      return fluid_gpu_f16;
-    case DType::bf16:
-      return fluid_gpu_bf16;
-    default:
-      return std::nullopt;
-  }
-}
 
 /// A tensor as matrices that follow each other.
 struct Matrices {
@@ -50,7 +36,7 @@ std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilog
   if (!names_kernel(op, On::cuda, kGpuProductKernel)) return std::nullopt;
   const auto task = library_task(op, epilogue, batch, 1, true);
   if (!task) return std::nullopt;
-  const auto number = number_of(task->result.dtype);
+  const auto number = gpu_number(task->result.dtype);
   const Type &left = task->operands[0], &right = task->operands[1];
   if (!number || left.layout || right.layout || task->result.layout) return std::nullopt;
   const bool transpose_a = op.attrs.get<bool>("transpose_a");
