@@ -46,10 +46,52 @@ class GlooStore final : public ::gloo::rendezvous::Store {
   comm::Store& store_;
 };
 
-/// Tells the store that this rank lives, from a thread of its own.
+/// The buffer of the collective in progress. A send whose peer dies just as it is ready to receive
+/// is not told, and Gloo would wait for it until the time-out: so that whoever hears of it
+/// interrupts.
+class InProgress {
+ public:
+  using Buffer = ::gloo::transport::UnboundBuffer;
+
+  /// While it lives, the waits for `buffer`, which outlives it, may be interrupted.
+  class Scope {
+   public:
+    Scope(InProgress& in_progress, Buffer* buffer) : in_progress_(in_progress) {
+      in_progress_.set(buffer);
+    }
+    ~Scope() { in_progress_.set(nullptr); }
+    Scope(const Scope&) = delete;
+
+   private:
+    InProgress& in_progress_;
+  };
+
+  /// Ends one wait, if there is one; what it waited for is lost.
+  void interrupt() {
+    std::lock_guard lock(mutex_);
+    if (buffer_ == nullptr) return;
+    interrupted_ = true;
+    buffer_->abortWaitSend();
+    buffer_->abortWaitRecv();
+  }
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  void set(Buffer* buffer) {
+    std::lock_guard lock(mutex_);
+    buffer_ = buffer;
+  }
+
+  std::mutex mutex_;
+  Buffer* buffer_ = nullptr;
+  std::atomic<bool> interrupted_ = false;
+};
+
+/// Tells the store that this rank lives, from a thread of its own, and interrupts what waits once
+/// the store says that another does not.
 class Heart {
  public:
-  explicit Heart(Store& store) : store_(store) {
+  Heart(Store& store, InProgress& in_progress) : store_(store), in_progress_(in_progress) {
     SignalsBlocked guard(SignalsBlocked::Which::all);
     thread_ = std::thread([this] { run(); });
   }
@@ -82,12 +124,14 @@ class Heart {
       hurried_ = false;
       lock.unlock();
       store_.beat(entered);
+      if (store_.failed()) in_progress_.interrupt();
       lock.lock();
       wake_.wait_for(lock, beat_interval(store_.timeout()), [this] { return ended_ || hurried_; });
     }
   }
 
   Store& store_;
+  InProgress& in_progress_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ended_ = false, hurried_ = false;
@@ -120,22 +164,21 @@ Adder adder(DType dtype) {
 
 /// Only the size of an element counts here.
 template <class Options>
-void set_output(Options& options, void* data, int64_t count, DType dtype) {
-  const auto n = static_cast<size_t>(count);
+void set_output(Options& options, std::unique_ptr<InProgress::Buffer> buffer, DType dtype) {
   switch (size_of(dtype)) {
     case 8:
-      return options.setOutput(static_cast<uint64_t*>(data), n);
+      return options.template setOutput<uint64_t>(std::move(buffer));
     case 4:
-      return options.setOutput(static_cast<uint32_t*>(data), n);
+      return options.template setOutput<uint32_t>(std::move(buffer));
     default:
-      return options.setOutput(static_cast<uint16_t*>(data), n);
+      return options.template setOutput<uint16_t>(std::move(buffer));
   }
 }
 
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const World& world, Duration timeout)
-      : world_(world), timeout_(timeout), store_(world, timeout), heart_(store_) {
+      : world_(world), timeout_(timeout), store_(world, timeout), heart_(store_, in_progress_) {
     run("meeting the others", [&] {
       auto device = make_device();
       context_ = std::make_shared<::gloo::rendezvous::Context>(world.rank, world.size);
@@ -153,8 +196,10 @@ class GlooCommunicator final : public Communicator {
   void all_reduce(void* data, int64_t count, DType dtype) override {
     if (count == 0) return;
     run("all-reduce", [&] {
+      auto buffer = buffer_of(data, count, dtype);
       ::gloo::AllreduceOptions options(context_);
-      set_output(options, data, count, dtype);
+      const InProgress::Scope scope(in_progress_, buffer.get());
+      set_output(options, std::move(buffer), dtype);
       options.setReduceFunction(adder(dtype));
       options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);  // each sum is made once
       options.setTimeout(timeout_);
@@ -170,8 +215,10 @@ class GlooCommunicator final : public Communicator {
       const BucketShare share = bucket_share(count, world_.size, rank);
       if (share.size() == 0) continue;
       run("reduce-scatter", [&] {
+        auto buffer = buffer_of(at(share.begin), share.size(), dtype);
         ::gloo::ReduceOptions options(context_);
-        set_output(options, at(share.begin), share.size(), dtype);
+        const InProgress::Scope scope(in_progress_, buffer.get());
+        set_output(options, std::move(buffer), dtype);
         options.setRoot(rank);
         options.setReduceFunction(adder(dtype));
         options.setTimeout(timeout_);
@@ -189,8 +236,10 @@ class GlooCommunicator final : public Communicator {
           static_cast<size_t>(bucket_share(count, world_.size, rank).size() * size_of(dtype)));
     }
     run("all-gather", [&] {
+      auto buffer = buffer_of(data, count, dtype);
       ::gloo::AllgathervOptions options(context_);
-      options.setOutput(static_cast<char*>(data), std::move(bytes));
+      const InProgress::Scope scope(in_progress_, buffer.get());
+      options.setOutput<char>(std::move(buffer), std::move(bytes));
       options.setTimeout(timeout_);
       ::gloo::allgatherv(options);
     });
@@ -199,8 +248,10 @@ class GlooCommunicator final : public Communicator {
   void broadcast(void* data, int64_t bytes, int root) override {
     if (bytes == 0) return;
     run("broadcast", [&] {
+      auto buffer = buffer_of(data, bytes, DType::u8);
       ::gloo::BroadcastOptions options(context_);
-      options.setOutput(static_cast<char*>(data), static_cast<size_t>(bytes));
+      const InProgress::Scope scope(in_progress_, buffer.get());
+      options.setOutput<char>(std::move(buffer));
       options.setRoot(root);
       options.setTimeout(timeout_);
       ::gloo::broadcast(options);
@@ -233,6 +284,10 @@ class GlooCommunicator final : public Communicator {
   }
 
  private:
+  std::unique_ptr<InProgress::Buffer> buffer_of(void* data, int64_t count, DType dtype) const {
+    return context_->createUnboundBuffer(data, static_cast<size_t>(count * size_of(dtype)));
+  }
+
   std::shared_ptr<::gloo::transport::Device> make_device() {
     SignalsBlocked guard(SignalsBlocked::Which::all);  // it starts a thread
     return ::gloo::transport::tcp::CreateDevice(store_.address().c_str());
@@ -244,14 +299,18 @@ class GlooCommunicator final : public Communicator {
   void run(const char* what, F operation) {
     const int64_t number = enter();
     Clock::time_point start = Clock::now();
+    bool done = false;
     try {
       SignalsBlocked guard(SignalsBlocked::Which::pipe);
       operation();
+      done = !in_progress_.interrupted();
     } catch (const std::exception&) {
-      auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
-      blame(what, number, std::clamp(left, Duration(0), silence(store_.timeout())));
-      throw DeviceError(failure_);
+      done = false;
     }
+    if (done) return;
+    auto left = timeout_ - std::chrono::duration_cast<Duration>(Clock::now() - start);
+    blame(what, number, std::clamp(left, Duration(0), silence(store_.timeout())));
+    throw DeviceError(failure_);
   }
 
   /// Who is to blame is told now and from now on. Takes up to `wait` to be sure.
@@ -273,6 +332,7 @@ class GlooCommunicator final : public Communicator {
   World world_;
   Duration timeout_;
   Store store_;
+  InProgress in_progress_;
   Heart heart_;
   std::shared_ptr<::gloo::rendezvous::Context> context_;
   std::string failure_;

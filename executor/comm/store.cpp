@@ -65,7 +65,7 @@ void Store::meet(Duration patience) {
   const Clock::time_point deadline = Clock::now() + patience;
   const int64_t number = ++meetings_;
   while (ask({Kind::meet, number, "", ""}, stall(timeout_)).kind == Kind::expired) {
-    if (Clock::now() >= deadline || judged()) throw DeviceError(verdict(Duration(0)));
+    if (Clock::now() >= deadline || failed()) throw DeviceError(verdict(Duration(0)));
   }
 }
 
@@ -96,9 +96,9 @@ std::string Store::certain_verdict(Duration wait) {
   return verdict_;
 }
 
-bool Store::judged() {
+bool Store::failed() {
   std::lock_guard lock(mutex_);
-  return !verdict_.empty();
+  return lost_ || !verdict_.empty();
 }
 
 Message Store::ask(const Message& request, Duration wait) {

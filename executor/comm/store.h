@@ -45,6 +45,10 @@ class Store {
   /// The same where one is gone or silent; else "".
   std::string certain_verdict(Duration wait);
 
+  /// Whether somebody is to blame already, or rank 0 cannot be reached: what others are waited for
+  /// may never come.
+  bool failed();
+
   Duration timeout() const { return timeout_; }
   /// From now on, for whoever asks. Thread-safe.
   void set_timeout(Duration timeout);
@@ -52,7 +56,6 @@ class Store {
   std::string address() const { return local_address(socket_); }
 
  private:
-  bool judged();
   /// Throws what the answer or its absence tells.
   Message ask(const Message& request, Duration wait);
   /// The answer; nothing when rank 0 cannot be reached, from then on.

@@ -115,6 +115,7 @@ void StoreServer::lose(Connection& connection) {
   if (rank.state != Rank::State::present) return;
   rank.state = Rank::State::gone;
   lost_.push_back(connection.rank);
+  judge(missing(silence(timeout_)));
 }
 
 void StoreServer::handle(Connection& connection, Message request) {

@@ -1,6 +1,7 @@
 // What only rank 0 does for all, where ranks share no disk and rank 0's is slow or full; and that a
 // program of the user's own comes to the same on several processes.
 
+#include <random>
 #include <regex>
 
 #include "tests/support/parallel_test.h"
@@ -108,6 +109,28 @@ TEST_F(RanksTest, AFailureNamesItsStepAndARestartGoesOn) {
   EXPECT_TRUE(std::regex_search(result.output, failure)) << result.output;
   const std::regex going_on("going on from ck/step-[0-9]+: step [0-9]+ in epoch ");
   EXPECT_TRUE(std::regex_search(result.output, going_on)) << result.output;
+}
+
+/// A send whose peer dies just then is never answered: the survivor says so all the same, before
+/// the launcher ends it.
+TEST_F(RanksTest, ADeathIsNoticedLongBeforeTheTimeOut) {
+  std::mt19937 random(11);
+  const int count = std::getenv("FLUID_TEST_ALL") != nullptr ? 40 : 4;
+  std::ofstream(dir_.file("mortal"))
+      << "if [ $RANK = $VICTIM ]; then\n"
+         "  { while [ ! -s $LOG ]; do sleep 0.05; done; sleep $DELAY; kill -KILL $$; } &\n"
+         "fi\n"
+         "exec "
+      << train("--batch 6 --epochs 100000 --log-json $LOG") << "\n";
+  for (int i = 0; i < count; ++i) {
+    const double delay = static_cast<double>(random() % 500) / 1000;
+    const Result result =
+        run("launch --nproc 2 -- env VICTIM=" + std::to_string(i % 2) + " LOG=log" +
+            std::to_string(i) + " DELAY=" + std::to_string(delay) + " sh mortal");
+    EXPECT_NE(result.code, 0) << result.output;
+    EXPECT_TRUE(std::regex_search(result.output, std::regex("fluidrun: after step [0-9]+: ")))
+        << result.output;
+  }
 }
 
 /// The same lines alone and on several processes, whoever starts these.
