@@ -90,10 +90,20 @@ class Training {
     agree();
   }
 
+  /// A failure says after which step it came.
   void run() {
+    try {
+      train();
+    } catch (const DeviceError& e) {
+      throw DeviceError(fmt::format("after step {}: {}", steps_, e.what()));
+    }
+  }
+
+ private:
+  void train() {
     if (leads()) describe();
-    if (leads() && epochs_ >= flags_.epochs) {
-      fmt::print(stderr, "nothing to train: {} of {} epochs are done\n", epochs_, flags_.epochs);
+    if (leads() && (epochs_ >= flags_.epochs || finished())) {
+      fmt::print(stderr, "nothing to train: {} epochs and {} steps are done\n", epochs_, steps_);
     }
     const Signals signals;
     Progress progress(flags_.epochs, reader_.batches(), !leads());
@@ -103,7 +113,7 @@ class Training {
       const Stopwatch watch;
       const int64_t steps_before = steps_;
       progress.begin_epoch(epoch);
-      train_epoch(epoch, progress);
+      take_steps(epoch, progress);
       const auto steps = static_cast<double>(std::max<int64_t>(1, steps_ - steps_before));
       const double ms = watch.ms() / steps;
       progress.clear();
@@ -122,7 +132,6 @@ class Training {
     report_profile(executor_, flags_.profile, world_);
   }
 
- private:
   /// Says and saves what came of it.
   void finish() {
     if (!leads()) return;
@@ -245,15 +254,6 @@ class Training {
 
   bool finished() const {
     return stop_asked_ || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
-  }
-
-  /// A failure says after which step it came.
-  void train_epoch(int64_t epoch, Progress& progress) {
-    try {
-      take_steps(epoch, progress);
-    } catch (const DeviceError& e) {
-      throw DeviceError(fmt::format("after step {}: {}", steps_, e.what()));
-    }
   }
 
   void take_steps(int64_t epoch, Progress& progress) {

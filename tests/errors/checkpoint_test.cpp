@@ -142,11 +142,13 @@ TEST_F(CheckpointCommand, GoesOnInThePrecisionThatWasChosen) {
 TEST_F(CheckpointCommand, SaysWhenNothingIsLeftToTrain) {
   const std::string train =
       "train line.fir --data synthetic-linear?n=40 --batch 20 --checkpoint-dir run --resume ";
-  const std::string nothing = "nothing to train: 2 of 2 epochs are done\n";
+  const std::string nothing = "nothing to train: 2 epochs and 4 steps are done\n";
   EXPECT_EQ(run(train + "--epochs 2").output.find(nothing), std::string::npos);
   const Result again = run(train + "--epochs 2");
   EXPECT_EQ(again.code, 0);
   EXPECT_NE(again.output.find(nothing), std::string::npos) << again.output;
+  const Result steps = run(train + "--epochs 9 --max-steps 4");
+  EXPECT_NE(steps.output.find(nothing), std::string::npos) << steps.output;
 }
 
 TEST_F(CheckpointCommand, PassesOverADamagedOne) {
