@@ -5,12 +5,14 @@
 #include <memory>
 #include <optional>
 
+#include "executor/executor_checks.h"
 #include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/world_flags.h"
 #include "executor/place_machine.h"
 #include "executor/session_options.h"
+#include "executor/slices.h"
 #include "ir/error.h"
 #include "passes/passes.h"
 
@@ -52,27 +54,32 @@ void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
   print_amp_report(*copy, options);
 }
 
-/// Which slice of a batch in micro-batches the program is for.
-Slice slice_of(const OptFlags& flags) {
+/// The options for one slice of a batch in micro-batches.
+Options for_slice(const OptFlags& flags, const Options& step) {
   if (flags.micro_batches == 1) {
     if (!flags.slice.empty()) throw UserError("--slice: needs --micro-batches");
-    return Slice::whole;
+    return step;
   }
   const std::map<std::string, Slice> slices = {
-      {"first", Slice::first}, {"middle", Slice::middle}, {"last", Slice::last}, {"", Slice::last}};
-  const auto found = slices.find(flags.slice);
+      {"first", Slice::first}, {"middle", Slice::middle}, {"last", Slice::last}};
+  const auto found = slices.find(flags.slice.empty() ? "last" : flags.slice);
   if (found == slices.end()) {
     throw UserError("no slice '" + flags.slice + "'; there are first, middle and last");
   }
-  return found->second;
+  for (const SliceOfBatch& slice : slices_of(step.batch, flags.micro_batches)) {
+    if (slice.slice == found->second) return slice.options(step);
+  }
+  throw UserError(fmt::format("a batch of {} in {} slices has no {} one", step.batch,
+                              flags.micro_batches, flags.slice));
 }
 
 /// As `train` compiles with such flags.
 Options options_of(const OptFlags& flags) {
   ExecutorOptions how;
   how.dtype = dtype_of(flags.place);
-  how.amp = amp_of(flags.place.amp);
-  if (flags.report && !how.amp) how.amp = AmpOptions();
+  AmpFlags amp = flags.place.amp;
+  if (flags.report && amp.level.empty()) amp.level = "o1";
+  how.amp = amp_of(amp);
   how.micro_batches = flags.micro_batches;
   how.world.size = flags.world.value_or(1);
   how.world.rank = flags.rank;
@@ -81,12 +88,12 @@ Options options_of(const OptFlags& flags) {
                                 how.world.size - 1));
   }
   set_exchanges(how, flags.exchanges);
+  check_options(how);
   check_shared_statistics(how);
   Options options = session_options(how).passes;
   options.batch = flags.batch;
-  options.slice = slice_of(flags);
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
-  return options;
+  return for_slice(flags, options);
 }
 
 int run(const OptFlags& flags) {
@@ -138,7 +145,7 @@ void add_opt(CLI::App& app, Action& action) {
       ->check(must_be_count)
       ->check(CLI::Range(1, 1 << 20).description(""));
   command->add_option("--rank", flags->rank, "which of them, where --zero 1 lets them differ")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(must_be_natural)
       ->capture_default_str();
   add_exchange_flags(*command, flags->exchanges);
   command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");

@@ -124,6 +124,8 @@ TEST_F(Reports, MixedPrecisionInsertsTheCastsThatItReports) {
   size_t casts = 0;
   for (size_t at = 0; (at = program.find(" = cast(", at)) != std::string::npos; ++at) ++casts;
   EXPECT_EQ(casts, 3U) << program;
+  run("opt line.fir --pass amp_cast --report --amp off -o cast.fir");
+  EXPECT_EQ(run("show cast.fir").output.find("bf16"), std::string::npos);
 }
 
 /// The arena is also what validation takes.
@@ -144,7 +146,8 @@ TEST_F(Reports, O2IsComparedWithF32ByTheTrainingStep) {
 /// `opt` shows what ranks and slices run.
 TEST_F(Reports, TheStepsOfRanksAndSlicesCanBeLookedAt) {
   const auto text = [&](const std::string& flags) {
-    return run("opt line.fir --pipeline train --place cpu --batch 8" + flags).output;
+    const std::string batch = flags.find("--batch") == std::string::npos ? " --batch 8" : "";
+    return run("opt line.fir --pipeline train --place cpu" + batch + flags).output;
   };
   EXPECT_EQ(text("").find("all_reduce"), std::string::npos);
   EXPECT_NE(text(" --world 2").find("all_reduce"), std::string::npos);
@@ -154,6 +157,7 @@ TEST_F(Reports, TheStepsOfRanksAndSlicesCanBeLookedAt) {
   EXPECT_EQ(first.find("store \"w\""), std::string::npos) << first;
   const std::string last = text(" --micro-batches 2");
   EXPECT_NE(last.find("store \"w\""), std::string::npos) << last;
+  EXPECT_EQ(last, text(" --batch 16 --micro-batches 4")) << "slices of as many samples";
 }
 
 TEST_F(Reports, MixedPrecisionFollowsTheListsOfTheCommandLine) {
