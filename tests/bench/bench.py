@@ -9,7 +9,6 @@ best of eager or compiled and NCHW or NHWC counts. The works `start_up` and
 --out, what was measured replaces what FILE says of it. Exits with 1 when a target is missed.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -18,7 +17,7 @@ import tempfile
 
 import memory
 import start_up
-from runner import Runner, measure_in_turns
+from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
@@ -93,18 +92,7 @@ def write(results, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("build")
-    parser.add_argument("python")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    known = [*TARGETS, "start_up", "memory"]
-    works = args.only.split(",") if args.only else known
-    unknown = set(works) - set(known)
-    if unknown:
-        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    args, works = arguments([*TARGETS, "start_up", "memory"])
 
     results = {"cpu": cpu_name(), "threads": os.cpu_count()}
     missed = []
@@ -119,10 +107,7 @@ def main():
         results["memory"] = memory.report(args, FLUID_SETTINGS, PEER_SETTINGS)
     if args.out:
         write(results, args.out)
-    if missed:
-        print("missed: " + ", ".join(missed), file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(missed)
 
 
 sys.exit(main())

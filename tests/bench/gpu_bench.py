@@ -9,14 +9,14 @@ against torch.cuda.max_memory_allocated. What does not start says why, and misse
 with 1 when a target is missed.
 """
 
-import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
-from runner import Runner, measure_in_turns
+from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # work: (what it is, largest ratios of Fluid's time to PyTorch's eager and compiled, and of its memory)
@@ -80,22 +80,13 @@ def text(number, places):
 
 def machine():
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
+    if shutil.which(query[0]) is None:
+        return "unknown"
+    return subprocess.run(query, capture_output=True, text=True).stdout.strip() or "unknown"
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("build")
-    parser.add_argument("python")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    works = args.only.split(",") if args.only else list(WORKS)
-    unknown = set(works) - set(WORKS)
-    if unknown:
-        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(WORKS)}")
+    args, works = arguments(WORKS)
 
     results, missed = {"gpu": machine(), "works": {}}, []
     print("| work | Fluid ms | eager ms | compiled ms | to eager | to compiled | memory |")
@@ -114,10 +105,7 @@ def main():
             if args.out:
                 with open(args.out, "w") as f:
                     json.dump(results, f, indent=1)
-    if missed:
-        print("missed: " + ", ".join(missed), file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(missed)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,34 @@
-"""Processes that measure one work each, and take turns."""
+"""What benchmarks share: their command line, and processes that measure one work each and take turns."""
 
+import argparse
 import json
 import os
 import statistics
 import subprocess
+import sys
+
+
+def arguments(known):
+    """The command line, and which of the works `known` it asks for: all of them without --only."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("python")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    works = args.only.split(",") if args.only else list(known)
+    unknown = set(works) - set(known)
+    if unknown:
+        parser.error(f"no work {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return args, works
+
+
+def exit_code(missed):
+    """Names the targets that were missed: 1, and 0 where none was."""
+    if missed:
+        print("missed: " + ", ".join(missed), file=sys.stderr)
+    return 1 if missed else 0
 
 
 class Runner:
