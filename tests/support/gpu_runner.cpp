@@ -37,18 +37,19 @@ void GpuRunner::run(std::span<const kir::Kernel> passes, std::span<void* const> 
                     int64_t batch) {
   const Gpu& gpu = impl_->gpu->gpu;
   const GpuStream& stream = impl_->gpu->stream;
+  std::vector<int64_t> sizes;  // bytes
   std::vector<GpuMemory> here, there;
-  std::vector<void*> arguments;
+  std::vector<std::byte*> addresses;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const kir::Buffer& b = passes.front().buffers.at(i);
-    const int64_t bytes = b.elements.at(batch) * size_of(b.dtype);
-    here.push_back(gpu.allocate_host(std::max<int64_t>(bytes, 1)));
-    there.push_back(gpu.allocate(std::max<int64_t>(bytes, 1)));
-    std::memcpy(here[i].data(), buffers[i], static_cast<size_t>(bytes));
-    gpu.copy(stream, there[i].data(), here[i].data(), bytes);
+    sizes.push_back(b.elements.at(batch) * size_of(b.dtype));
+    here.push_back(gpu.allocate_host(std::max<int64_t>(sizes[i], 1)));
+    there.push_back(gpu.allocate(std::max<int64_t>(sizes[i], 1)));
+    addresses.push_back(there[i].data());
+    std::memcpy(here[i].data(), buffers[i], static_cast<size_t>(sizes[i]));
+    gpu.copy(stream, there[i].data(), here[i].data(), sizes[i]);
   }
-  std::vector<std::byte*> addresses;
-  for (const GpuMemory& memory : there) addresses.push_back(memory.data());
+  std::vector<void*> arguments;
   for (std::byte*& address : addresses) arguments.push_back(&address);
   arguments.push_back(&batch);
   for (const LoadedPass& pass : impl_->kernels.load(passes)) {
@@ -56,15 +57,11 @@ void GpuRunner::run(std::span<const kir::Kernel> passes, std::span<void* const> 
     if (groups > 0) gpu.launch(stream, pass.entry, groups, pass.launch.threads, arguments);
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
-    gpu.copy(
-        stream, here[i].data(), there[i].data(),
-        passes.front().buffers[i].elements.at(batch) * size_of(passes.front().buffers[i].dtype));
+    gpu.copy(stream, here[i].data(), there[i].data(), sizes[i]);
   }
   gpu.synchronize(stream);
   for (size_t i = 0; i < buffers.size(); ++i) {
-    const kir::Buffer& b = passes.front().buffers[i];
-    const int64_t bytes = b.elements.at(batch) * size_of(b.dtype);
-    std::memcpy(buffers[i], here[i].data(), static_cast<size_t>(bytes));
+    std::memcpy(buffers[i], here[i].data(), static_cast<size_t>(sizes[i]));
   }
 }
 
