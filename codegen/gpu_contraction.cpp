@@ -62,13 +62,19 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   return shares || c.parts_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
-/// The variable along which most of the operands lie side by side.
+/// The variable along which most of what a term reads, and a result reads and writes, lies side by
+/// side.
 void GpuContraction::choose_lanes() {
   const FlatSink& sum = sinks_.front();
+  const double terms = nominal_points(b_, sum.reduce);
   double best = -1;
   for (const Vars* vars : {&sum.out, &sum.reduce}) {
     for (int64_t v : *vars) {
-      const double good = vector_fit(b_, sum, v).good * lane_use(b_.extent(v), kGpu.lanes);
+      double good = 0;
+      for (const FlatSink& s : sinks_) {
+        good += vector_fit(b_, s, v).good / (s.is_reduction() ? 1 : terms);
+      }
+      good *= lane_use(b_.extent(v), kGpu.lanes);
       if (good <= best) continue;
       best = good;
       lanes_ = v;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace fluid {
 namespace {
@@ -12,6 +13,7 @@ constexpr int64_t kAccumulators = 24;  // vector registers for results; the othe
 constexpr double kLatency = 8;         // multiply-adds under way at once
 constexpr double kBroadcast = 0.5;     // of a load that all lanes share: it folds into the product
 constexpr double kGather = 16;
+constexpr double kSwept = 3;               // a product that costs more than this is better swept
 constexpr double kLeastTerms = 9;          // shorter sums are swept like maps
 constexpr double kUnrolledProducts = 300;  // multiply-adds in the body of the innermost loop
 constexpr double kBlockProducts = 200e3;
@@ -23,6 +25,15 @@ constexpr double kLeastBlocks = 16;      // enough for the threads
 bool depends_on(const Expr& e, int64_t var) {
   return depends(
       e, [&](const Expr& leaf) { return leaf.op() == Scalar::var && leaf.node().ivalue == var; });
+}
+
+/// Of one access when `vector` runs in lanes, where a multiply-add costs 1.
+double access_cost(const Expr& offset, int64_t vector) {
+  if (!depends_on(offset, vector)) return kBroadcast;
+  const std::optional<Affine> affine = as_affine(offset);
+  const int64_t stride = affine ? std::abs(affine->coefficient(vector)) : INT64_MAX;
+  if (stride == 1) return 1;
+  return stride <= 4 ? static_cast<double>(stride) : kGather;
 }
 
 std::vector<Expr> load_offsets(const Expr& body) {
@@ -75,22 +86,27 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
 std::vector<Contraction::Access> Contraction::accesses(int64_t vector) const {
   std::vector<Access> loads;
   for (const Expr& offset : load_offsets(sinks_.front().body)) {
-    double cost = kBroadcast;
-    if (depends_on(offset, vector)) {
-      const std::optional<Affine> affine = as_affine(offset);
-      const int64_t stride = affine ? std::abs(affine->coefficient(vector)) : INT64_MAX;
-      cost = stride == 1 ? 1 : (stride <= 4 ? static_cast<double>(stride) : kGather);
-    }
-    loads.push_back({offset, cost});
+    loads.push_back({offset, access_cost(offset, vector)});
   }
   return loads;
+}
+
+/// The same of what is read and written with a result, for each of its products.
+double Contraction::result_cost(int64_t vector) const {
+  double cost = 0;
+  for (const FlatSink& s : sinks_) {
+    for (const auto& [result, offset] : s.stores) cost += access_cost(offset, vector);
+    if (s.is_reduction()) continue;
+    for (const Expr& offset : load_offsets(s.body)) cost += access_cost(offset, vector);
+  }
+  return cost / nominal_points(b_, sinks_.front().reduce);
 }
 
 bool Contraction::choose_vector() {
   const FlatSink& sum = sinks_.front();
   Vars candidates = sum.out;
   candidates.insert(candidates.end(), sum.reduce.begin(), sum.reduce.end());
-  double best = 3;  // a product that costs more than this is better swept
+  double best = std::numeric_limits<double>::infinity();
   for (int64_t v : candidates) {
     const bool reduced = contains(sum.reduce, v);
     double cost = reduced ? 0.2 : 0;
@@ -100,7 +116,9 @@ bool Contraction::choose_vector() {
       walks = walks || depends_on(load.offset, v);
     }
     cost /= lane_use(b_.extent(v));
-    if (walks && cost < best) {
+    if (!walks || cost >= kSwept) continue;
+    cost += result_cost(v);
+    if (cost < best) {
       best = cost;
       vector_ = v;
       lanes_reduced_ = reduced;

@@ -36,6 +36,7 @@ class Contraction {
 
   bool choose_vector();
   std::vector<Access> accesses(int64_t vector) const;
+  double result_cost(int64_t vector) const;
   void choose_tiles();
   void choose_inside();
   double bytes_a_pass(const Vars& vars) const;

@@ -1,0 +1,93 @@
+// How the loops of contractions lie: results whose neighbours are lanes.
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "codegen/gpu.h"
+#include "codegen/schedule.h"
+#include "ops/functions.h"
+#include "ops/operators.h"
+#include "passes/passes.h"
+#include "tests/support/plain_target.h"
+
+namespace fluid::testing {
+namespace {
+
+Value source(ir::Graph& g, const std::string& name, Shape shape) {
+  return record_source(g, "data", name, {f32, std::move(shape), {}}, {}, {});
+}
+
+/// Where the stores of a kernel's first block go, in the first turn of its loops and lane `lane`.
+class FirstStores {
+ public:
+  FirstStores(const kir::Kernel& kernel, int64_t lane) : lane_(lane) {
+    vars_[kernel.block_var] = Expr::index(0);
+    visit(kernel.body);
+  }
+  const std::vector<int64_t>& offsets() const { return offsets_; }
+
+ private:
+  void visit(const kir::Block& block) {
+    for (const kir::Stmt& s : block) {
+      if (const auto* loop = std::get_if<kir::For>(&s)) {
+        const bool lanes = loop->kind == kir::For::Kind::vector;
+        vars_[loop->var] = value(lanes ? loop->begin + Expr::index(lane_) : loop->begin);
+        visit(*loop->body);
+      } else if (const auto* let = std::get_if<kir::Let>(&s)) {
+        if (let->value.dtype() == DType::i64) lets_[let->id] = value(let->value);
+      } else if (const auto* branch = std::get_if<kir::If>(&s)) {
+        if (kir::evaluate(value(branch->condition), 1) != 0) visit(*branch->body);
+      } else if (const auto* store = std::get_if<kir::StoreTo>(&s)) {
+        offsets_.push_back(kir::evaluate(value(store->offset), 1));
+      }
+    }
+  }
+
+  Expr value(const Expr& e) const {
+    return rewrite(e, [&](const Expr& leaf) {
+      if (leaf.op() == Scalar::var) return vars_.at(leaf.node().ivalue);
+      if (leaf.op() == Scalar::let) return lets_.at(leaf.node().ivalue);
+      return Expr();
+    });
+  }
+
+  int64_t lane_;
+  std::map<int64_t, Expr> vars_, lets_;
+  std::vector<int64_t> offsets_;
+};
+
+void expect_neighbours(const kir::Kernel& kernel) {
+  const std::vector<int64_t> first = FirstStores(kernel, 0).offsets();
+  const std::vector<int64_t> second = FirstStores(kernel, 1).offsets();
+  ASSERT_FALSE(first.empty());
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(second[i], first[i] + 1) << print(kernel);
+}
+
+/// A weight's gradient, the sum over few samples, and the update that it goes into.
+void record_update(ir::Program& program, bool transposed) {
+  ir::Graph& g = program.main();
+  const Value x = source(g, "x", {32, 512}), dy = source(g, "dy", {32, 256});
+  const Value gradient =
+      transposed ? matmul(dy, x, {.transpose_a = true}) : matmul(x, dy, {.transpose_a = true});
+  g.outputs.push_back({"w", source(g, "w", gradient.shape()) - gradient * 0.1});
+  fuse_pass().run(program, {}, PlainTarget());
+}
+
+/// Both operands of the product have neighbours in memory, of which one's lie side by side in the
+/// result, and in whatever is read and written with it.
+TEST(Contraction, LanesWriteNeighbours) {
+  for (const bool transposed : {false, true}) {
+    ir::Program program("p");
+    record_update(program, transposed);
+    const ir::Op& fused = *program.main().outputs.front().value.op();
+    ASSERT_EQ(fused.name, "fused");
+    ASSERT_EQ(fused.operands.size(), 3U);  // with the product
+    const ir::Graph& body = *program.find(fused.attrs.get<GraphRef>("body").name);
+    expect_neighbours(schedule(body, "k"));
+    for (const kir::Kernel& pass : schedule_gpu(body, "k")) expect_neighbours(pass);
+  }
+}
+
+}  // namespace
+}  // namespace fluid::testing
