@@ -248,8 +248,9 @@ function(fluid_made_up_gpus)
   set(support ${CMAKE_SOURCE_DIR}/tests/support)
   add_library(stand_in MODULE ${folder}/stand_in.cpp ${support}/host_gpu.cpp
               ${support}/host_gpu_collectives.cpp ${support}/host_gpu_meeting.cpp
-              ${support}/host_gpu_memory.cpp ${support}/host_gpu_products.cpp
-              ${support}/host_gpu_work.cpp
+              ${support}/host_gpu_memory.cpp ${support}/host_gpu_modules.cpp
+              ${support}/host_gpu_order.cpp ${support}/host_gpu_products.cpp
+              ${support}/host_gpu_state.cpp ${support}/host_gpu_work.cpp
               ${support}/ptx_arithmetic.cpp ${support}/ptx_bits.cpp ${support}/ptx_code.cpp
               ${support}/ptx_instructions.cpp ${support}/ptx_machine.cpp)
   target_link_libraries(stand_in PRIVATE fluid_ir)

@@ -7,6 +7,7 @@
 
 #include "ir/tensor.h"
 #include "tests/support/host_gpu_meeting.h"
+#include "tests/support/host_gpu_state.h"
 
 using namespace fluid::testing;
 
@@ -135,7 +136,7 @@ namespace fluid::testing {
 FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
   return host_gpu_call("identity", gpu, [&] {
     *identity = {};
-    identity->bytes[0] = static_cast<uint8_t>(host_device(gpu));
+    identity->bytes[0] = static_cast<uint8_t>(gpu->device);
   });
 }
 
@@ -151,10 +152,10 @@ FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuMeeting* me
                                         int32_t ranks, FluidGpuCommunicator** communicator) {
   return host_gpu_call("communicator_create", gpu, [&] {
     if (rank < 0 || rank >= ranks) throw misused("a rank is none of those that there are");
-    const std::string identity = std::to_string(host_device(gpu));
+    const std::string identity = std::to_string(gpu->device);
     *communicator = new FluidGpuCommunicator{
         gpu, std::make_shared<HostMeeting>(meeting->bytes, rank, ranks, identity)};
-    count_host_object(1);
+    ++host_gpu_state().objects;
   });
 }
 
@@ -187,7 +188,7 @@ FluidGpuResult host_communicator_destroy(FluidGpuCommunicator* c) {
     finish_host_work(c->gpu);
     if (c->meeting.use_count() > 1) throw misused("there are graphs with work of a communicator");
     delete c;
-    count_host_object(-1);
+    --host_gpu_state().objects;
   });
 }
 

@@ -1,11 +1,6 @@
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <span>
-
 #include "executor/gpu/backend_table.h"
-#include "tests/support/host_gpu_work.h"
 
 namespace fluid::testing {
 
@@ -28,16 +23,5 @@ FluidGpuResult host_all_gather(FluidGpuCommunicator* communicator, FluidGpuStrea
                                void* data, int64_t count, int64_t share, FluidGpuNumber element);
 FluidGpuResult host_broadcast(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
                               void* data, int64_t bytes, int32_t root);
-
-// What these need of host_gpu.cpp.
-
-/// Runs a function of the table.
-FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call);
-int host_device(const FluidGpu* gpu);
-void count_host_object(int more);
-void finish_host_work(FluidGpu* gpu);
-/// Queues work on `data` that waits for other processes; see HostWork::others.
-void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
-                    std::function<bool(const HostWork*)> others);
 
 }  // namespace fluid::testing

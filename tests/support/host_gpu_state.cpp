@@ -1,0 +1,101 @@
+#include "tests/support/host_gpu_state.h"
+
+#include <stdexcept>
+
+namespace fluid::testing {
+namespace {
+
+void fail_if_told(const std::string& name, FluidGpu* gpu) {
+  HostGpuState& state = host_gpu_state();
+  const auto found = state.to_fail.find(name);
+  if (found == state.to_fail.end() || found->second.calls-- > 0) return;
+  const FluidGpuResult result = found->second.result;
+  state.to_fail.erase(found);
+  if (gpu != nullptr && result == fluid_gpu_failed) gpu->failure = name + " was told to fail";
+  throw HostRefusal{result, name + " was told to fail"};
+}
+
+}  // namespace
+
+HostGpuState& host_gpu_state() {
+  static HostGpuState state;
+  return state;
+}
+
+void reset_host_gpu(const HostGpuOptions& options) { host_gpu_state() = {.options = options}; }
+
+void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls) {
+  host_gpu_state().to_fail[name] = {result, calls};
+}
+
+int host_gpu_objects() { return host_gpu_state().objects; }
+
+FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call) {
+  try {
+    fail_if_told(name, gpu);
+    if (gpu != nullptr && !gpu->failure.empty()) throw HostRefusal{fluid_gpu_failed, gpu->failure};
+    if (gpu != nullptr) gpu->scheduler.pass();
+    call();
+    return fluid_gpu_ok;
+  } catch (const HostRefusal& refusal) {
+    host_gpu_state().error = refusal.why;
+    return refusal.result;
+  } catch (const std::exception& e) {
+    host_gpu_state().error = std::string("queued work failed: ") + e.what();
+    if (gpu != nullptr) gpu->failure = host_gpu_state().error;
+    return fluid_gpu_failed;
+  }
+}
+
+HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
+
+HostRefusal misused_by(FluidGpuStream* stream, const std::string& why) {
+  if (stream->capture) stream->capture->lost = true;
+  return misused(why);
+}
+
+void refuse_while_recorded(FluidGpu* gpu, const char* what) {
+  for (HostStream* stream : gpu->streams) {
+    if (!stream->capture) continue;
+    stream->capture->lost = true;
+    throw misused(std::string(what) + " while a stream is recorded");
+  }
+}
+
+void queue(FluidGpuStream* stream, std::function<void()> run) {
+  FluidGpu* gpu = stream->gpu;
+  gpu->scheduler.add(*stream, [gpu, run = std::move(run)] {
+    const HostGpuMemory::Opened opened(gpu->memory);
+    run();
+  });
+}
+
+void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
+                    std::function<bool(const HostWork*)> others) {
+  FluidGpu* gpu = stream->gpu;
+  const auto reach = [gpu, data] {
+    require(gpu, data.data(), static_cast<int64_t>(data.size()));
+    return HostGpuMemory::Opened(gpu->memory);
+  };
+  gpu->scheduler.add(
+      *stream,
+      [reach, run = std::move(run)] {
+        const HostGpuMemory::Opened opened = reach();
+        run();
+      },
+      [reach, others = std::move(others)](const HostWork* self) {
+        const HostGpuMemory::Opened opened = reach();
+        return others(self);
+      });
+}
+
+void require(FluidGpu* gpu, const void* address, int64_t bytes) {
+  if (gpu->memory.contains(address, bytes)) return;
+  throw std::runtime_error("memory that was never given, or was returned, is touched");
+}
+
+void finish_host_work(FluidGpu* gpu) {
+  if (gpu->failure.empty()) gpu->scheduler.run_all();
+}
+
+}  // namespace fluid::testing

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_memory.h"
+
+// What the functions of a GPU that the host stands in for share: its state, and how each is run.
+
+struct FluidGpu {
+  explicit FluidGpu(const fluid::testing::HostGpuOptions& options)
+      : memory(options.memory), scheduler(options.pace, options.seed) {}
+
+  fluid::testing::HostGpuMemory memory;
+  fluid::testing::HostScheduler scheduler;
+  int device = 0;
+  std::vector<fluid::testing::HostStream*> streams;
+  std::string failure;  ///< once it failed
+};
+
+struct FluidGpuStream : fluid::testing::HostStream {
+  FluidGpu* gpu = nullptr;
+};
+
+namespace fluid::testing {
+
+struct HostGpuState {
+  struct ToFail {
+    FluidGpuResult result;
+    int calls;
+  };
+
+  HostGpuOptions options;
+  std::map<std::string, ToFail> to_fail;
+  std::vector<std::vector<HostKernel>> modules;  ///< of host_gpu_text()
+  std::string error;
+  int objects = 0;
+};
+
+HostGpuState& host_gpu_state();
+
+/// Runs a function of the table. On a GPU that failed every one fails.
+FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call);
+
+HostRefusal misused(const std::string& why);
+/// Likewise, and a capture does not survive it.
+HostRefusal misused_by(FluidGpuStream* stream, const std::string& why);
+/// What a capture does not survive.
+void refuse_while_recorded(FluidGpu* gpu, const char* what);
+
+template <class T, class... Arguments>
+void create(T** object, Arguments&&... arguments) {
+  *object = new T{std::forward<Arguments>(arguments)...};
+  ++host_gpu_state().objects;
+}
+
+template <class T>
+void destroy(T* object) {
+  delete object;
+  --host_gpu_state().objects;
+}
+
+void queue(FluidGpuStream* stream, std::function<void()> run);
+/// Queues work on `data` that waits for other processes; see HostWork::others.
+void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
+                    std::function<bool(const HostWork*)> others);
+/// Throws where queued work touches memory that it may not.
+void require(FluidGpu* gpu, const void* address, int64_t bytes);
+void finish_host_work(FluidGpu* gpu);
+
+}  // namespace fluid::testing
