@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace fluid {
 
 /// What building the steps took.
@@ -8,6 +11,7 @@ struct CompileReport {
   double compile_ms = 0;
   int kernels = 0;  ///< compiled by LLVM
   int from_cache = 0;
+  std::vector<std::string> refused = {};  ///< lines: what libraries could not compute
 };
 
 }  // namespace fluid

@@ -67,7 +67,9 @@ class Device {
   /// Memory for a session. Throws DeviceError when there is not as much.
   virtual std::shared_ptr<PlaceMemory> memory(const Regions& regions) const = 0;
   /// Compiles the main graph of a program that went through the whole pipeline. Both arguments must
-  /// live as long as the result.
+  /// live as long as the result. Null where a library turns out to have no way to compute what its
+  /// kernel claimed: the target claims that no more, and the program is to go through the pipeline
+  /// again.
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,
                                             const MemoryPlan& plan, const Options& options) = 0;
   /// Gives the processes that share a program rank 0's bytes at a place in their sessions' memory.
@@ -76,6 +78,9 @@ class Device {
   virtual CompileReport report() const = 0;
   /// What was chosen by timing for what it has built, as text, by what it was chosen for.
   virtual std::map<std::string, std::string> decisions() const { return {}; }
+  /// Lets what processes that work together have decided hold from now on, of what it knows.
+  /// Whether anything changed: then executables are to be bound again.
+  virtual bool take(const std::map<std::string, std::string>&) { return false; }
   /// What it can do at most; may measure for a moment.
   virtual Limits limits() const = 0;
 };

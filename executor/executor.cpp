@@ -201,12 +201,7 @@ class Executor::Impl {
   std::string share(const std::string& text) {
     if (!communicator_) return text;
     meet_before_start();
-    auto bytes = static_cast<int64_t>(text.size());
-    communicator_->broadcast(&bytes, sizeof bytes, 0);
-    std::string shared = text;
-    shared.resize(static_cast<size_t>(bytes));
-    communicator_->broadcast(shared.data(), bytes, 0);
-    return shared;
+    return text_of_rank(*communicator_, options_.world, text, 0);
   }
 
   void lead(const std::function<void()>& work) {
@@ -326,6 +321,9 @@ class Executor::Impl {
     agree("set of options",
           fmt::format("{}buckets {} {}, check_finite {}, zero {}", options, b.first_bytes, b.bytes,
                       options_.check_finite, options_.zero));
+    if (place_.kind == Place::Kind::cuda) {
+      session_.take(together(*communicator_, options_.world, session_.device().decisions()));
+    }
     send(session().initialised());
   }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "codegen/compiler.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/parallel.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/gpu/product_record.h"
 
 namespace fluid {
 namespace {
@@ -18,9 +20,15 @@ FluidGpuDescription usable(Place place) {
 
 }  // namespace
 
-std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace) {
+std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace,
+                                  const std::string& cache_dir) {
   if (place.kind == Place::Kind::cuda) {
-    return std::make_unique<GpuTarget>(usable(place), workspace);
+    const FluidGpuDescription gpu = usable(place);
+    const ProductRecord record({.machine = machine_of(gpu, gpu_backend().versions),
+                                .workspace = workspace > 0 ? workspace : kGpuWorkspace},
+                               {cache_dir, CompilerOptions().cache_limit});
+    return std::make_unique<GpuTarget>(
+        gpu, workspace, [record](const FluidGpuProduct& p) { return record.refuses(p); });
   }
   return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }

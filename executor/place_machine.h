@@ -10,9 +10,10 @@
 namespace fluid {
 
 /// A place as the passes see it, which runs nothing. `threads`: of the CPU, 0: as many as an
-/// executor would take; `workspace`: ExecutorOptions'. Throws what an executor there would, when
-/// there is no such place.
-std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace = 0);
+/// executor would take; `workspace` and `cache_dir`, where it is kept what libraries cannot
+/// compute: ExecutorOptions'. Throws what an executor there would, when there is no such place.
+std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace = 0,
+                                  const std::string& cache_dir = {});
 
 /// All of a place that the times of steps depend on, as text. `threads`: as above.
 std::string machine_text(Place place, int threads);

@@ -61,16 +61,18 @@ void Session::check_memory(const Regions& regions, int64_t batch) const {
 }
 
 std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {
-  const Stopwatch watch;
   auto part = std::make_unique<Part>();
   part->options = options;
-  part->program = recorded_->clone();
-  run_passes(*part->program, pipeline(options), options, device_->target());
-  part->plan = memory_plan(*part->program, options);
-  if (options.guard_plan) verify_plan(part->plan, *part->program, options);
-  passes_ms_ += watch.ms();
-  check_memory(regions_with(part->plan.state, part->plan.slot, part->plan.transient), batch);
-  part->executable = device_->build(*part->program, part->plan, options);
+  while (part->executable == nullptr) {
+    const Stopwatch watch;
+    part->program = recorded_->clone();
+    run_passes(*part->program, pipeline(options), options, device_->target());
+    part->plan = memory_plan(*part->program, options);
+    if (options.guard_plan) verify_plan(part->plan, *part->program, options);
+    passes_ms_ += watch.ms();
+    check_memory(regions_with(part->plan.state, part->plan.slot, part->plan.transient), batch);
+    part->executable = device_->build(*part->program, part->plan, options);
+  }
   part->feeds = feeds_of(*part->program, part->plan, *recorded_);
   return part;
 }
@@ -298,6 +300,10 @@ void Session::assign(const Variable& variable, const Tensor& value) {
   const Tensor converted = value.cast(variable.type.dtype);
   memory_->write(memory_->at().state + variable.offset, converted.data(), converted.bytes());
   refresh_halves(variable.name);
+}
+
+void Session::take(const std::map<std::string, std::string>& decisions) {
+  if (device_->take(decisions)) bind(0, 0);
 }
 
 void Session::broadcast(const Variable& variable) {

@@ -68,6 +68,8 @@ class Session {
   /// Sets a variable to a value of its shape, converted to its dtype, and a parameter's half copy
   /// (passes/half_copies.h) with it.
   void assign(const Variable& variable, const Tensor& value);
+  /// From now on what its device chose is as processes that work together have decided.
+  void take(const std::map<std::string, std::string>& decisions);
   /// Gives the processes that share the program rank 0's value. A call of all ranks.
   void broadcast(const Variable& variable);
   const Device& device() const { return *device_; }

@@ -46,6 +46,8 @@ class Target {
   virtual std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const = 0;
   /// Predicted seconds of generated code for `op`.
   virtual double generated_seconds(const ir::Op& op) const = 0;
+  /// Lines that say what libraries could not compute, of what claims() was asked for.
+  virtual std::vector<std::string> refused() const { return {}; }
   /// Whether the executor can keep library kernels from running in a step that was refused: only
   /// then may they write to variables.
   virtual bool libraries_may_update() const { return true; }

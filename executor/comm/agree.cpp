@@ -1,6 +1,7 @@
 #include "executor/comm/agree.h"
 
 #include <algorithm>
+#include <sstream>
 #include <vector>
 
 #include "ir/error.h"
@@ -32,6 +33,29 @@ std::string first_said(Communicator& all, const World& world, const std::string&
   const auto rank = static_cast<int>(said - lengths.begin());
   all.broadcast(first.data(), static_cast<int64_t>(first.size()), rank);
   return "rank " + std::to_string(rank) + ": " + first;
+}
+
+std::string text_of_rank(Communicator& all, const World& world, const std::string& text, int root) {
+  auto bytes = static_cast<int64_t>(text.size());
+  all.broadcast(&bytes, sizeof bytes, root);
+  std::string theirs = world.rank == root ? text : std::string();
+  theirs.resize(static_cast<size_t>(bytes));
+  all.broadcast(theirs.data(), bytes, root);
+  return theirs;
+}
+
+std::map<std::string, std::string> together(Communicator& all, const World& world,
+                                            const std::map<std::string, std::string>& own) {
+  std::string text;  // each string with a zero behind it
+  for (const auto& [key, value] : own) text += key + '\0' + value + '\0';
+  std::map<std::string, std::string> known;
+  for (int rank = 0; rank < world.size; ++rank) {
+    std::istringstream in(text_of_rank(all, world, text, rank));
+    for (std::string key, value; std::getline(in, key, '\0') && std::getline(in, value, '\0');) {
+      known.emplace(key, value);
+    }
+  }
+  return known;
 }
 
 }  // namespace fluid

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "executor/comm/communicator.h"
@@ -15,5 +16,13 @@ void agree(Communicator& all, const World& world, const std::string& what, uint6
 /// What the lowest rank that has something to say says, to all: "rank 1: TEXT". "" when none has.
 /// All call it, like an operation of `all`.
 std::string first_said(Communicator& all, const World& world, const std::string& text);
+
+/// What rank `root` has, to all. All call it, like an operation of `all`.
+std::string text_of_rank(Communicator& all, const World& world, const std::string& text, int root);
+
+/// What the ranks have, each thing as the lowest rank has it that has it at all. All call it, like
+/// operations of `all`.
+std::map<std::string, std::string> together(Communicator& all, const World& world,
+                                            const std::map<std::string, std::string>& own);
 
 }  // namespace fluid

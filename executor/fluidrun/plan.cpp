@@ -36,7 +36,7 @@ struct PlanFlags {
 
 /// Who runs the step, and why libraries have what they have. `gpu`: one that is here.
 void print_kernels(const PlannedPart& part, std::optional<Place> gpu, const ExecutorOptions& how,
-                   bool each) {
+                   const std::vector<std::string>& refused, bool each) {
   std::vector<std::string> libraries, generated;
   const ir::Program& program = *part.program;
   for (const auto& op : program.main().ops) {
@@ -57,8 +57,8 @@ void print_kernels(const PlannedPart& part, std::optional<Place> gpu, const Exec
   }
   fmt::print("kernels: {} of libraries, {} generated\n", libraries.size(), generated.size());
   if (!each) return;
-  for (const auto* lines : {&libraries, &generated}) {
-    for (const std::string& line : *lines) fmt::print("  {}\n", line);
+  for (const auto& lines : {libraries, generated, refused}) {
+    for (const std::string& line : lines) fmt::print("  {}\n", line);
   }
 }
 
@@ -143,6 +143,7 @@ int run(const PlanFlags& flags) {
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
   const StepPlanner planner(program, *target, options, trains ? flags.micro_batches : 1);
   const PlannedStep step = planner.at(flags.batch);
+  const std::vector<std::string> refused = target->refused();
   const PlannedPart& peak = step.largest();
   const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
@@ -168,7 +169,7 @@ int run(const PlanFlags& flags) {
   }
   if (choice && trains) fmt::print("--amp auto takes {}\n", choice->text());
   const bool here = place.kind == Place::Kind::cuda && flags.target.empty();
-  print_kernels(peak, here ? std::optional(place) : std::nullopt, how, flags.kernels);
+  print_kernels(peak, here ? std::optional(place) : std::nullopt, how, refused, flags.kernels);
   print_world(flags.world, program, how, step);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;

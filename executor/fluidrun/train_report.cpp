@@ -53,6 +53,7 @@ void describe(const PreparedTraining& t) {
              t.world.size == 1 ? std::to_string(batch)
                                : fmt::format("{} on each of {} ranks", batch, t.world.size),
              report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
+  for (const std::string& line : report.refused) fmt::print(stderr, "{}\n", line);
   describe_memory(t);
   if (const auto& choice = t.executor.amp_choice(); choice && choice->measured()) {
     fmt::print(stderr, "--amp auto takes {}\n", choice->text());

@@ -27,7 +27,8 @@ class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
-        target_(described(table, options.device), options.workspace),
+        target_(described(table, options.device), options.workspace,
+                [this](const FluidGpuProduct& p) { return products_.record().refuses(p); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),
         products_(gpu_,
@@ -50,6 +51,7 @@ class GpuDevice : public Device {
                                     const Options& options) override {
     if (options.guard_plan)
       throw UserError("a plan is verified on the CPU only: leave --place out");
+    if (!libraries_compute(final_program, options)) return nullptr;
     return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
                                            kernels_, products_, collectives_);
   }
@@ -59,9 +61,16 @@ class GpuDevice : public Device {
     collectives_->broadcast(at, bytes);
   }
 
-  CompileReport report() const override { return kernels_.report(); }
+  CompileReport report() const override {
+    CompileReport report = kernels_.report();
+    report.refused = target_.refused();
+    return report;
+  }
   std::map<std::string, std::string> decisions() const override {
     return products_.record().decided();
+  }
+  bool take(const std::map<std::string, std::string>& decisions) override {
+    return products_.take(decisions);
   }
   Limits limits() const override {
     return {.flops_f32 = target_.operation_rate(),
@@ -71,6 +80,16 @@ class GpuDevice : public Device {
   }
 
  private:
+  /// All that they have claimed.
+  bool libraries_compute(const ir::Program& program, const Options& options) {
+    bool all = true;
+    for (const auto& op : program.main().ops) {
+      if (!op->attrs.has("kernel")) continue;
+      all &= products_.has_way(GpuProductCall(*op, options.batch, options.tf32).product);
+    }
+    return all;
+  }
+
   static ObjectCache cache_of(const GpuDeviceOptions& options) {
     return {options.cache_dir, CompilerOptions().cache_limit};
   }

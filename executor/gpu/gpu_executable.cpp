@@ -168,7 +168,9 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
 void GpuExecutable::prepare_products(const Buffers& buffers) {
   for (size_t i = 0; i < calls_.size(); ++i) {
     GpuCall& call = calls_[i];
-    if (!call.product || call.multiplier) continue;
+    if (!call.product) continue;
+    if (call.multiplier && call.revision == products_.revision()) continue;
+    call.revision = products_.revision();
     call.multiplier = products_.multiplier(call.product->product,
                                            call.product->factors(buffers[i], buffers[i].back()));
   }

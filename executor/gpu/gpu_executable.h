@@ -32,6 +32,7 @@ struct GpuCall {
   std::vector<GpuPass> passes;
   std::optional<GpuProductCall> product = {};
   GpuMultiplier multiplier = {};  ///< of the product, once it is bound
+  int revision = 0;               ///< GpuProducts', of the multiplier
   int64_t copy_bytes = 0;
   ExchangeRole exchange = {};
   size_t number = 0;  ///< of the exchange

@@ -16,6 +16,25 @@ constexpr int kRounds = 5;  ///< of which the fastest counts
 
 }  // namespace
 
+bool GpuProducts::has_way(const FluidGpuProduct& product) {
+  if (record_.refuses(product)) return false;
+  std::vector<FluidGpuChoice> ways;
+  if (const auto known = record_.find(product)) ways.push_back(known->choice);
+  if (ways.empty() || !gpu_->gpu.multiplier(product, ways.front())) {
+    ways = gpu_->gpu.choices(product, workspace(), kMostChoices);
+  }
+  const bool found = std::ranges::any_of(
+      ways, [&](const FluidGpuChoice& way) { return bool(gpu_->gpu.multiplier(product, way)); });
+  if (!found) record_.refuse(product);
+  return found;
+}
+
+bool GpuProducts::take(const ProductRecord::Decisions& decisions) {
+  const bool changed = record_.take(decisions);
+  if (changed) ++revision_;
+  return changed;
+}
+
 GpuMultiplier GpuProducts::multiplier(const FluidGpuProduct& product,
                                       const FluidGpuFactors& factors) {
   GpuMultiplier found = kept(product, factors);
@@ -41,7 +60,7 @@ GpuMultiplier GpuProducts::kept(const FluidGpuProduct& product, const FluidGpuFa
 
 GpuMultiplier GpuProducts::favourite(const FluidGpuProduct& product,
                                      const FluidGpuFactors& factors) {
-  for (const FluidGpuChoice& choice : gpu_->gpu.choices(product, workspace(), 1)) {
+  for (const FluidGpuChoice& choice : gpu_->gpu.choices(product, workspace(), kMostChoices)) {
     GpuMultiplier multiplier = gpu_->gpu.multiplier(product, choice);
     if (!multiplier) continue;
     compute(multiplier, factors);

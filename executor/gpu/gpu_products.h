@@ -14,6 +14,9 @@ class GpuProducts {
   GpuProducts(std::shared_ptr<const OpenGpu> gpu, ProductRecord record)
       : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
+  /// Whether the library has a way to compute a product. Where it has none, that is remembered: the
+  /// record refuses it.
+  bool has_way(const FluidGpuProduct& product);
   /// A product that captures may have. It is computed on `factors` for that, several times where it
   /// is timed: what their result and workspace held is lost. Throws DeviceError when the library
   /// has no way to compute it.
@@ -21,6 +24,10 @@ class GpuProducts {
   /// Bytes that a product may have.
   int64_t workspace() const { return record_.terms().workspace; }
   const ProductRecord& record() const { return record_; }
+  /// ProductRecord::take(): multipliers made before may be others than it says then.
+  bool take(const ProductRecord::Decisions& decisions);
+  /// How often decisions were taken that changed multipliers.
+  int revision() const { return revision_; }
 
  private:
   GpuMultiplier kept(const FluidGpuProduct& product, const FluidGpuFactors& factors);
@@ -31,6 +38,7 @@ class GpuProducts {
 
   std::shared_ptr<const OpenGpu> gpu_;
   ProductRecord record_;
+  int revision_ = 0;
 };
 
 }  // namespace fluid

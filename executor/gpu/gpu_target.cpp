@@ -1,9 +1,13 @@
 #include "executor/gpu/gpu_target.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "codegen/gpu.h"
+#include "executor/bytes_text.h"
 #include "executor/gpu/gpu_product.h"
+#include "executor/gpu/product_record.h"
 #include "executor/op_cost.h"
 #include "ops/table.h"
 
@@ -48,12 +52,13 @@ double bytes_of(const ir::Op& op) {
 
 }  // namespace
 
-GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace)
+GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace, Refuses refuses)
     : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
       memory_rate_(memory_rate_of(gpu)),
       operation_rate_(operation_rate_of(gpu)),
       half_rate_(half_rate_of(gpu)),
       workspace_(workspace > 0 ? workspace : kGpuWorkspace),
+      refuses_(std::move(refuses)),
       kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
 
 /// Of a kernel that reaches a part of `rate`.
@@ -71,6 +76,10 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
   const auto product = gpu_product(op, epilogue, 1);
   if (!product) return {};
+  if (refuses_ && refuses_(*product)) {
+    refused_.insert(text_of(*product));
+    return {};
+  }
   const bool half = is_half(op.operands[0].dtype());
   const double rate = half ? half_rate_ : operation_rate_;
   double bytes = bytes_of(op);
@@ -83,6 +92,16 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
        .adds_in_place = product->adds != 0,
        .operands = {std::nullopt, std::nullopt},
        .results = {std::nullopt}}};
+}
+
+std::vector<std::string> GpuTarget::refused() const {
+  std::vector<std::string> lines;
+  for (const std::string& product : refused_) {
+    lines.push_back(fmt::format("{} cannot compute {} with a workspace of {}: code is generated",
+                                kGpuProductKernel, product,
+                                bytes_text(static_cast<double>(workspace_))));
+  }
+  return lines;
 }
 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {

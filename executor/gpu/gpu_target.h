@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <set>
+
 #include "executor/gpu/backend_table.h"
 #include "executor/kernel_memo.h"
 #include "passes/target.h"
@@ -13,8 +16,11 @@ inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
 /// generated.
 class GpuTarget : public Target {
  public:
+  /// Whether the library was found to have no way to compute a product.
+  using Refuses = std::function<bool(const FluidGpuProduct&)>;
+
   /// `workspace`: bytes that a library kernel may have; 0: kGpuWorkspace.
-  explicit GpuTarget(const FluidGpuDescription& gpu, int64_t workspace = 0);
+  explicit GpuTarget(const FluidGpuDescription& gpu, int64_t workspace = 0, Refuses refuses = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
@@ -32,6 +38,7 @@ class GpuTarget : public Target {
   /// The same in matrix products of halves.
   double half_rate() const { return half_rate_; }
   int64_t workspace() const { return workspace_; }
+  std::vector<std::string> refused() const override;
 
  private:
   double seconds(double flops, double part, double rate, double bytes) const;
@@ -39,6 +46,8 @@ class GpuTarget : public Target {
   std::string arch_;
   double memory_rate_, operation_rate_, half_rate_;
   int64_t workspace_;
+  Refuses refuses_;
+  mutable std::set<std::string> refused_;  ///< products that were asked about, in words
   std::unique_ptr<KernelMemo> kernels_;
 };
 

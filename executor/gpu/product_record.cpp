@@ -15,6 +15,8 @@
 namespace fluid {
 namespace {
 
+constexpr const char* kRefused = "refused";
+
 std::string record_of(const KeptChoice& kept) {
   return fmt::format("{} {} {}", kept.ms, kept.choice.workspace,
                      fmt::join(kept.choice.opaque, " "));
@@ -31,13 +33,22 @@ std::optional<KeptChoice> choice_in(const std::string& text, int64_t workspace) 
   return kept;
 }
 
+std::string all_of(const FluidGpuProduct& p) {
+  return fmt::format("{}, rows {} {} {}, matrices {} {} {}", text_of(p), p.a_row, p.b_row,
+                     p.result_row, p.a_matrix, p.b_matrix, p.result_matrix);
+}
+
 }  // namespace
 
 std::string ProductRecord::key_of(const FluidGpuProduct& p) const {
-  return "k" + ObjectCache::key_of(fmt::format(
-                   "product {}, rows {} {} {}, matrices {} {} {}, workspace {}, tuned {}\n{}",
-                   text_of(p), p.a_row, p.b_row, p.result_row, p.a_matrix, p.b_matrix,
-                   p.result_matrix, terms_.workspace, terms_.tune, terms_.machine));
+  return "k" + ObjectCache::key_of(fmt::format("product {}, workspace {}, tuned {}\n{}", all_of(p),
+                                               terms_.workspace, terms_.tune, terms_.machine));
+}
+
+std::string ProductRecord::refusal_key_of(FluidGpuProduct p) const {
+  p.tf32 = 0;
+  return "k" + ObjectCache::key_of(fmt::format("refused product {}, workspace {}\n{}", all_of(p),
+                                               terms_.workspace, terms_.machine));
 }
 
 std::optional<KeptChoice> ProductRecord::find(const FluidGpuProduct& product) const {
@@ -56,6 +67,29 @@ void ProductRecord::decide(const FluidGpuProduct& product, const KeptChoice& kep
 void ProductRecord::keep(const FluidGpuProduct& product, const KeptChoice& kept) {
   decide(product, kept);
   cache_.put(key_of(product), record_of(kept));
+}
+
+void ProductRecord::refuse(const FluidGpuProduct& product) {
+  const std::string key = refusal_key_of(product);
+  decided_[key] = kRefused;
+  cache_.put(key, kRefused);
+}
+
+bool ProductRecord::refuses(const FluidGpuProduct& product) const {
+  const std::string key = refusal_key_of(product);
+  return decided_.contains(key) || cache_.find(key) == kRefused;
+}
+
+bool ProductRecord::take(const Decisions& decisions) {
+  bool changed = false;
+  for (const auto& [key, text] : decisions) {
+    const auto [known, is_new] = decided_.insert({key, text});
+    if (is_new || known->second == text) continue;
+    known->second = text;
+    cache_.put(key, text);
+    changed = true;
+  }
+  return changed;
 }
 
 std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions) {

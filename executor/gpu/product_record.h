@@ -40,11 +40,19 @@ class ProductRecord {
   void decide(const FluidGpuProduct& product, const KeptChoice& kept);
   /// And for who comes later.
   void keep(const FluidGpuProduct& product, const KeptChoice& kept);
+  /// The library has no way to compute it, in f32 neither with TF32 nor without: here, and for who
+  /// comes later.
+  void refuse(const FluidGpuProduct& product);
+  bool refuses(const FluidGpuProduct& product) const;
+  /// From now on it is as in `decisions`, also for who comes later. Whether anything changed of
+  /// what held here.
+  bool take(const Decisions& decisions);
   /// What holds in this process.
   const Decisions& decided() const { return decided_; }
 
  private:
   std::string key_of(const FluidGpuProduct& product) const;
+  std::string refusal_key_of(FluidGpuProduct product) const;
 
   Terms terms_;
   ObjectCache cache_;

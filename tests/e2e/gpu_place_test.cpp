@@ -70,22 +70,7 @@ TEST_F(GpuPrograms, RunAndAreTimed) {
 }
 
 TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
-  std::ofstream(dir_.file("wide.fir")) << R"(program @wide {
-  %x = data "x" : f32[?, 2]
-  %y = data "y" : f32[?, 1]
-  %u = param "u" {init = "xavier_uniform"} : f32[2, 128]
-  %v = param "v" {init = "xavier_uniform"} : f32[128, 128]
-  %w = param "w" {init = "xavier_uniform"} : f32[128, 1]
-  %h = matmul(%x, %u) : f32[?, 128]
-  %g = matmul(%h, %v) : f32[?, 128]
-  %p = matmul(%g, %w) : f32[?, 1]
-  %e = sub(%p, %y) : f32[?, 1]
-  %s = square(%e) : f32[?, 1]
-  %loss = mean(%s) : f32[]
-  train(%loss) {optimizer = "sgd", lr = 0.001}
-  output "loss" = %loss
-}
-)";
+  write_wide_program();
   const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
   succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
   succeed(train(flags + "f32.json --place cuda:0", "wide.fir"));
@@ -118,6 +103,37 @@ TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
     EXPECT_NE(help.find("--tf32"), std::string::npos) << command;
     EXPECT_NE(help.find("off unless"), std::string::npos) << command;
   }
+}
+
+/// The gradient of v has 128 rows; what the library computes of the forward and backward pass, 32.
+TEST_F(GpuPrograms, GenerateWhatTheLibraryHasNoWayFor) {
+  write_wide_program();
+  const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
+  const std::string refused =
+      "cublaslt.matmul cannot compute f32 128 x 128 of 32, transposed a with a workspace of "
+      "1.00 MiB: code is generated\n";
+  const std::string plan = "plan wide.fir --batch 32 --place cuda:0 --kernels --workspace 1MiB";
+  const std::string cpu = succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
+  EXPECT_EQ(cpu.find("cannot compute"), std::string::npos) << cpu;
+  const std::string before = succeed(plan);
+  EXPECT_EQ(before.find("cannot compute"), std::string::npos) << before;
+  before_ += "export FLUID_STAND_IN_ROWS=64; ";
+  const std::string told = succeed(train(flags + "gpu.json --place cuda:0", "wide.fir"));
+  EXPECT_NE(told.find(refused), std::string::npos) << told;
+  EXPECT_EQ(losses("gpu.json").size(), 2U);
+  EXPECT_NEAR(losses("gpu.json").at(1), losses("cpu.json").at(1), 1e-5 * losses("cpu.json").at(1));
+  const std::string after = succeed(plan);
+  EXPECT_NE(after.find("  " + refused), std::string::npos) << after;
+  EXPECT_NE(after.find("cublaslt.matmul: matmul"), std::string::npos) << after;
+  const auto libraries = [](const std::string& text) {
+    return std::stoi(text.substr(text.find("\nkernels: ") + 10));
+  };
+  EXPECT_EQ(libraries(after), libraries(before) - 1) << before << after;
+  before_ += "export FLUID_STAND_IN_ROWS=0; ";
+  const std::string other_cache = " --cache-dir other";
+  succeed(train(flags + "none.json --place cuda:0" + other_cache, "wide.fir"));
+  EXPECT_EQ(libraries(succeed(plan + other_cache)), 0);
+  EXPECT_NEAR(losses("none.json").at(1), losses("cpu.json").at(1), 1e-5 * losses("cpu.json").at(1));
 }
 
 TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "ir/atomic_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/parallel_test.h"
 #include "tests/support/parallel_training.h"
@@ -123,6 +124,43 @@ TEST_F(GpuParallel, GoesOnFromCheckpointsOfTheCpuAndBack) {
   succeed(launch(2, flags + "--batch 6 --epochs 2 --zero 1"));
   succeed(train(flags + "--batch 12 --epochs 3 --place cpu"));
   expect_losses("parts.json", "whole.json");
+}
+
+/// Of two GPUs on which other ways to multiply are the fastest; and where they are not the same, so
+/// that each goes its own way.
+TEST_F(GpuParallel, AllRanksMultiplyAsTheFirstDoes) {
+  write_wide_program();
+  before_ += "export FLUID_STAND_IN_PACE=early; ";
+  const std::string flags =
+      "--batch 32 --epochs 2 --drop-last --workspace 1MiB --threads 1 --cache-dir ";
+  const auto trained = [&](const std::string& name, const std::string& second) {
+    const std::string save = " --log-json " + name + ".json --save " + name + ".safetensors";
+    const std::string as_second = train(flags + name + "1" + save, "wide.fir");
+    const std::string as_first = train(flags + name + "0" + save, "wide.fir");
+    std::ofstream(dir_.file("rank")) << "if [ $RANK = 1 ]; then\n"
+                                     << second << "\nexec " << kFluidrun << " " << as_second
+                                     << "\nfi\nexec " << kFluidrun << " " << as_first << "\n";
+    succeed("launch --nproc 2 -- sh rank");
+    return read_file(dir_.file(name + ".safetensors"));
+  };
+  const auto plan_of_second = [&](const std::string& name, const std::string& more = "") {
+    const std::string before = std::exchange(before_, before_ + more);
+    const std::string plan = succeed(
+        "plan wide.fir --batch 32 --world 2 --place cuda:0 --kernels --workspace 1MiB "
+        "--cache-dir " +
+        name + "1");
+    before_ = before;
+    return plan;
+  };
+  const std::string in_parts = "export FLUID_STAND_IN_PARTS=1; ";
+  const std::string another = "export FLUID_STAND_IN_NAME='a host of another kind'; ";
+  const std::string alike = trained("alike", "");
+  EXPECT_TRUE(trained("taken", in_parts) == alike);
+  EXPECT_FALSE(trained("own", in_parts + another) == alike);
+  expect_has(plan_of_second("taken"), " ms, with 0 B");
+  EXPECT_EQ(plan_of_second("taken").find(" ms, with 1"), std::string::npos);
+  EXPECT_EQ(plan_of_second("own", another).find(" ms, with 0 B"), std::string::npos);
+  expect_has(plan_of_second("own", another), "chosen at ");
 }
 
 TEST_F(GpuParallel, AKilledRankIsNamed) {

@@ -153,8 +153,64 @@ TEST_F(GpuProductsTest, AKeptChoiceMayBeCaptured) {
   gpu_->gpu.synchronize(gpu_->stream);
 }
 
+/// As where several processes take those of the first.
+TEST_F(GpuProductsTest, WhatOthersDecidedIsTakenAndKept) {
+  GpuProducts timed = products();
+  timed.multiplier(kProduct, factors());
+  const auto [key, fast] = *timed.record().decided().begin();
+  fluid::testing::change_host_gpu({.parts_are_fast = true});
+  std::filesystem::remove_all(dir_.path());
+  GpuProducts other = products();
+  EXPECT_EQ(workspace_of(other), kPartsBytes);
+  EXPECT_FALSE(other.take(other.record().decided()));
+  EXPECT_FALSE(other.take({{"k0", "of another GPU"}}));
+  EXPECT_EQ(other.revision(), 0);
+  EXPECT_TRUE(other.take(timed.record().decided()));
+  EXPECT_EQ(other.revision(), 1);
+  EXPECT_EQ(workspace_of(other), 0);
+  EXPECT_EQ(other.record().decided().at("k0"), "of another GPU") << "for checkpoints";
+  GpuProducts later = products();
+  EXPECT_EQ(workspace_of(later), 0) << "on disk";
+}
+
+TEST_F(GpuProductsTest, WhatTheLibraryHasNoWayForIsRemembered) {
+  GpuProducts able = products();
+  EXPECT_TRUE(able.has_way(kProduct));
+  EXPECT_FALSE(able.record().refuses(kProduct));
+  fluid::testing::change_host_gpu({.most_rows = kProduct.m - 1});
+  GpuProducts unable = products();
+  EXPECT_FALSE(unable.has_way(kProduct));
+  EXPECT_TRUE(unable.record().refuses(kProduct));
+  FluidGpuProduct rounded = kProduct;
+  rounded.tf32 = 1;
+  EXPECT_TRUE(unable.record().refuses(rounded));
+  FluidGpuProduct other = kProduct;
+  other.bias = 1;
+  EXPECT_FALSE(unable.record().refuses(other));
+  fluid::testing::change_host_gpu({});
+  EXPECT_FALSE(products().has_way(kProduct)) << "on disk";
+  const ProductRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
+                              unable.record().decided());
+  EXPECT_TRUE(resumed.refuses(kProduct)) << "in checkpoints";
+  const GpuProducts wider = products({.machine = "this", .workspace = 2049});
+  EXPECT_FALSE(wider.record().refuses(kProduct));
+}
+
+/// A way that was kept counts only where the library still takes it.
+TEST_F(GpuProductsTest, WaysThatCannotBePreparedAreNone) {
+  products().multiplier(kProduct, factors());
+  GpuProducts again = products();
+  FluidGpuTable strict = host_gpu_table();
+  strict.multiplier_create = [](FluidGpu*, const FluidGpuProduct*, const FluidGpuChoice*,
+                                FluidGpuMultiplier**) { return fluid_gpu_misused; };
+  const auto gpu = std::make_shared<const OpenGpu>(strict, 0);
+  GpuProducts none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
+  EXPECT_TRUE(again.has_way(kProduct));
+  EXPECT_FALSE(none.has_way(kProduct));
+}
+
 TEST(GpuProducts, SaysThatTheLibraryHasNone) {
-  fluid::testing::reset_host_gpu({.multiplies = false});
+  fluid::testing::reset_host_gpu({.most_rows = 0});
   const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
   GpuProducts none(gpu, {{.machine = "this", .workspace = 2048}, {"", 0}});
   EXPECT_EQ(error_of<DeviceError>([&] { none.multiplier(kProduct, {}); }),

@@ -40,7 +40,7 @@ void require_device(int32_t device) {
 FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
   return host_gpu_call("describe", nullptr, [&] {
     require_device(device);
-    *description = {.name = "a host that stands in for a GPU",
+    *description = {.name = {},
                     .major = 9,
                     .multiprocessors = 1,
                     .memory_bus_bits = 512,
@@ -48,6 +48,8 @@ FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
                     .memory_clock_khz = 1'000'000,
                     .memory = host_gpu_state().options.memory,
                     .free_memory = host_gpu_state().options.memory};
+    const std::string& name = host_gpu_state().options.name;
+    name.copy(description->name, sizeof description->name - 1);
   });
 }
 
@@ -180,7 +182,7 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int
   return host_gpu_call("matmul_choices", gpu, [&] {
     require_product(gpu, *product);
     std::vector<FluidGpuChoice> found = host_choices(*product, workspace);
-    if (!host_gpu_state().options.multiplies) found.clear();
+    if (product->m > host_gpu_state().options.most_rows) found.clear();
     *count = std::min(*count, static_cast<int32_t>(found.size()));
     std::copy_n(found.begin(), *count, choices);
   });
@@ -219,6 +221,9 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
         for (const HostTouched& t : touched) require(gpu, t.address, t.bytes);
         work();
       });
+    }
+    if (host_gpu_state().options.parts_are_fast && multiplier->choice.workspace == 0) {
+      for (int waits = 0; waits < 3; ++waits) queue(stream, [] {});
     }
     multiplier->loaded |= !stream->capture;
   });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,10 @@ struct HostGpuOptions {
   int64_t memory = int64_t{1} << 30;
   int devices = 1;
   int64_t assembler = 13000;  ///< version of nvJitLink
-  bool multiplies = true;     ///< else its library has no way to compute any product
+  std::string name = "a host that stands in for a GPU";
+  /// Of products that its library has a way to compute.
+  int64_t most_rows = std::numeric_limits<int64_t>::max();
+  bool parts_are_fast = false;  ///< a product in parts takes less time than one as a whole
 };
 
 /// The functions of a GPU, run by the host. It stands in for one in tests: PTX is read and its
@@ -27,6 +31,9 @@ const FluidGpuTable& host_gpu_table();
 /// Sets what GPUs that are opened from now on are like, and takes back all that was left open or
 /// told to fail.
 void reset_host_gpu(const HostGpuOptions& options);
+
+/// Leaves what is open, and takes nothing back.
+void change_host_gpu(const HostGpuOptions& options);
 
 /// Lets the call of the table's function `name` after the next `calls` fail. A failed GPU stays so.
 void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls = 0);

@@ -24,6 +24,8 @@ HostGpuState& host_gpu_state() {
 
 void reset_host_gpu(const HostGpuOptions& options) { host_gpu_state() = {.options = options}; }
 
+void change_host_gpu(const HostGpuOptions& options) { host_gpu_state().options = options; }
+
 void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls) {
   host_gpu_state().to_fail[name] = {result, calls};
 }

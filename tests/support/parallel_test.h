@@ -20,6 +20,26 @@ class ParallelTest : public FluidrunTest {
     return "launch --nproc " + std::to_string(ranks) + " -- " + train(flags, program);
   }
 
+  /// "wide.fir", whose products are large enough for libraries.
+  void write_wide_program() const {
+    std::ofstream(dir_.file("wide.fir")) << R"(program @wide {
+  %x = data "x" : f32[?, 2]
+  %y = data "y" : f32[?, 1]
+  %u = param "u" {init = "xavier_uniform"} : f32[2, 128]
+  %v = param "v" {init = "xavier_uniform"} : f32[128, 128]
+  %w = param "w" {init = "xavier_uniform"} : f32[128, 1]
+  %h = matmul(%x, %u) : f32[?, 128]
+  %g = matmul(%h, %v) : f32[?, 128]
+  %p = matmul(%g, %w) : f32[?, 1]
+  %e = sub(%p, %y) : f32[?, 1]
+  %s = square(%e) : f32[?, 1]
+  %loss = mean(%s) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.001}
+  output "loss" = %loss
+}
+)";
+  }
+
   std::vector<double> losses(const std::string& log) const {
     std::vector<double> all;
     std::ifstream file(dir_.file(log));
