@@ -176,6 +176,13 @@ function(fluid_op_samples)
   target_link_libraries(fluid_op_samples PUBLIC fluid_test_support)
 endfunction()
 
+# Tests of a GPU's functions that several programs run, each on GPUs of its own.
+function(fluid_gpu_conformance)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
+  add_library(fluid_gpu_conformance OBJECT ${sources})
+  target_link_libraries(fluid_gpu_conformance PUBLIC fluid_test_support)
+endfunction()
+
 # test_threads: the parts with threads of their own that need no more than ir, and their tests, for the
 # thread sanitizer: a minute to build, where everything takes a quarter of an hour.
 function(fluid_thread_tests)

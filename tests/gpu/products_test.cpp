@@ -1,6 +1,4 @@
-// Products of matrices by a GPU's library, whichever it is: what the executor counts on.
-
-#include <cmath>
+// Products of matrices of many sizes by a GPU's library, by every algorithm that it offers.
 
 #include "tests/gpu/gpu_test.h"
 #include "tests/support/product_data.h"
@@ -83,45 +81,6 @@ TEST_F(GpuLibraryProducts, EveryEpilogueIsApplied) {
     p.result = fluid_gpu_f32;
     expect_right(p);
   }
-}
-
-TEST_F(GpuLibraryProducts, OnlyTf32RoundsOperands) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32, false, false, 1, {64, 64, 64});
-  ProductData data(p);
-  for (float& x : data.a.as<float>()) x = 1.0001f;
-  for (float& x : data.b.as<float>()) x = 1;
-  const ProductMemory memory(*gpu_, stream_, p, data, kWorkspace);
-  const double exact = 64 * static_cast<double>(1.0001f);
-  for (const bool tf32 : {false, true}) {
-    p.tf32 = tf32;
-    for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
-      const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
-      gpu_->multiply(stream_, multiplier, memory.factors());
-      EXPECT_NEAR(memory.result().front(), exact, tf32 ? 1e-2 : 1e-3);
-    }
-  }
-}
-
-TEST_F(GpuLibraryProducts, AGraphMultipliesInPlace) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32, true, false, 1, {70, 50, 90});
-  p.adds = 1;
-  const ProductData data(p);
-  const ProductMemory memory(*gpu_, stream_, p, data, kWorkspace);
-  FluidGpuFactors f = memory.factors();
-  const GpuMultiplier multiplier = gpu_->multiplier(p, gpu_->choices(p, kWorkspace, 1).at(0));
-  gpu_->multiply(stream_, multiplier, f);
-  gpu_->synchronize(stream_);
-  f.result = const_cast<void*>(f.addend);
-  gpu_->begin_capture(stream_);
-  gpu_->multiply(stream_, multiplier, f);
-  const GpuGraph graph = gpu_->end_capture(stream_);
-  std::vector<double> expected = data.expected(p);
-  const std::vector<double> before = memory.read(f.addend);
-  gpu_->launch(graph, stream_);
-  EXPECT_EQ(memory.read(f.result), expected);
-  for (size_t i = 0; i < expected.size(); ++i) expected[i] += expected[i] - before[i];
-  gpu_->launch(graph, stream_);
-  EXPECT_EQ(memory.read(f.result), expected);
 }
 
 }  // namespace

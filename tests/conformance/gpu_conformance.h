@@ -1,0 +1,87 @@
+#pragma once
+
+// What the executor expects of the functions of a GPU, for whoever has some: the tests are made
+// once, and each program that links them says on which GPUs they run.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "executor/gpu/gpu.h"
+#include "tests/support/product_data.h"
+
+namespace fluid::testing {
+
+/// A GPU that the tests run on.
+struct GpuUnderTest {
+  std::string name;
+  bool is_host = false;  ///< that stands in for one
+  /// Makes it as it is at the start; null where there is none.
+  std::function<const FluidGpuTable*()> prepare;
+  std::function<void()> finish = [] {};  ///< once all is given back
+};
+inline void PrintTo(const GpuUnderTest& gpu, std::ostream* out) { *out << gpu.name; }
+inline std::string name_of(const ::testing::TestParamInfo<GpuUnderTest>& info) {
+  return info.param.name;
+}
+
+class OnGpuUnderTest : public ::testing::TestWithParam<GpuUnderTest> {
+ protected:
+  void SetUp() override {
+    const FluidGpuTable* table = GetParam().prepare();
+    if (table == nullptr) GTEST_SKIP() << "no GPU";
+    gpu_.emplace(*table, 0);
+    a_ = gpu_->stream();
+    b_ = gpu_->stream();
+  }
+  void TearDown() override {
+    a_ = {};
+    b_ = {};
+    gpu_.reset();
+    GetParam().finish();
+  }
+
+  std::optional<Gpu> gpu_;
+  GpuStream a_, b_;
+};
+
+/// Of memory, streams, events, captures and code.
+class GpuConformance : public OnGpuUnderTest {
+ protected:
+  static constexpr int64_t kElements = 1000, kBytes = kElements * 8;
+
+  void SetUp() override;
+  void TearDown() override {
+    module_ = {};
+    OnGpuUnderTest::TearDown();
+  }
+
+  /// x[i] = 3 x[i] + added: the order of two of them shows.
+  void mix_in(const GpuStream& stream, const GpuMemory& memory, int64_t added);
+  std::vector<int64_t> read(const GpuMemory& memory);
+  GpuMemory zeros();
+  static std::vector<int64_t> all(int64_t value) { return std::vector(kElements, value); }
+
+  GpuModule module_;
+  FluidGpuKernel* mix_ = nullptr;
+};
+
+/// Of products of matrices.
+class GpuProductConformance : public OnGpuUnderTest {
+ protected:
+  static constexpr int64_t kWorkspace = 1 << 20;
+
+  ProductMemory memory_of(const FluidGpuProduct& p, const ProductData& data) const {
+    return {*gpu_, a_, p, data, kWorkspace};
+  }
+  FluidGpuChoice first_choice(const FluidGpuProduct& p) {
+    return gpu_->choices(p, kWorkspace, 8).at(0);
+  }
+  void expect_right(const FluidGpuProduct& p);
+};
+
+}  // namespace fluid::testing
