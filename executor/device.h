@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "executor/compile_report.h"
 #include "executor/place_memory.h"
@@ -81,6 +83,10 @@ class Device {
   /// Lets what processes that work together have decided hold from now on, of what it knows.
   /// Whether anything changed: then executables are to be bound again.
   virtual bool take(const std::map<std::string, std::string>&) { return false; }
+  /// Of a place with memory of its own: who takes that besides arenas, with bytes, as measured.
+  virtual std::vector<std::pair<std::string, int64_t>> outside() const { return {}; }
+  /// Bytes of host memory that such a place copies from and to.
+  virtual int64_t pinned() const { return 0; }
   /// What it can do at most; may measure for a moment.
   virtual Limits limits() const = 0;
 };

@@ -543,7 +543,9 @@ MemoryUse Executor::memory() const {
           .state = session.variables().bytes(),
           .slots = 2 * memory.regions().slot,
           .transient = memory.regions().transient,
-          .touched = memory.touched()};
+          .touched = memory.touched(),
+          .outside = session.device().outside(),
+          .pinned = session.device().pinned()};
 }
 
 CompileReport Executor::compile_report() const {

@@ -95,6 +95,10 @@ struct MemoryUse {
   int64_t slots = 0;      ///< two slots for the feeds and outputs of a step
   int64_t transient = 0;  ///< the largest need of any prepared step
   int64_t touched = 0;    ///< of the total, used so far: the system gives memory at the first use
+  /// On a GPU: who takes its memory besides, with bytes, those first that take most. Measured, so
+  /// that what other processes take while this one is set up counts.
+  std::vector<std::pair<std::string, int64_t>> outside = {};
+  int64_t pinned = 0;  ///< on a GPU: bytes of host memory that it copies from and to
 };
 
 /// Where dynamic loss scaling is after the last step.

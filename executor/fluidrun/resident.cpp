@@ -7,8 +7,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kListed = 1 << 20;
-
 /// The bytes that /proc/self/status gives for `key`, in kB there.
 int64_t status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
@@ -71,7 +69,7 @@ Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resi
     owners.emplace_back("code of " + name,
                         bytes - (earlier != before.files.end() ? earlier->second : 0));
   }
-  std::erase_if(owners, [](const auto& owner) { return owner.second < kListed; });
+  std::erase_if(owners, [](const auto& owner) { return owner.second < kListedOwner; });
   std::ranges::stable_sort(owners, std::ranges::greater(), &Owners::value_type::second);
   return owners;
 }

@@ -22,7 +22,9 @@ struct Resident {
 };
 Resident resident_now();
 
-/// What takes memory outside the arena, with bytes: the largest first, 1 MiB and more.
+constexpr int64_t kListedOwner = 1 << 20;
+
+/// What takes memory outside the arena, with bytes: the largest first, kListedOwner and more.
 using Owners = std::vector<std::pair<std::string, int64_t>>;
 
 /// What has come since `before`, measured, and what the readers will still take. Between `before`

@@ -12,17 +12,35 @@
 namespace fluid {
 namespace {
 
+std::string text_of(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+/// Those that take 1 MiB and more.
+std::string text_of(const Owners& owners) {
+  std::vector<std::string> texts;
+  for (const auto& [owner, bytes] : owners) {
+    if (bytes >= kListedOwner) texts.push_back(owner + " " + text_of(bytes));
+  }
+  return texts.empty() ? "nothing of 1 MiB" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Of a place that has memory of its own, and of the host beside it.
+void describe_memories(const PreparedTraining& t, const MemoryUse& there) {
+  fmt::print(stderr, "memory of {}: arena {}; outside it {}\n", t.executor.place().str(),
+             text_of(there.total), text_of(there.outside));
+  if (t.before.total == 0) return;
+  const MemoryUse here{.total = there.pinned, .touched = there.pinned};
+  Owners owners = owners_outside(here, t.before, t.opened, t.readers);
+  owners.emplace_back("pinned for the GPU", there.pinned);
+  fmt::print(stderr, "memory of the host: at the start {}; then {}\n", text_of(t.before.total),
+             text_of(owners));
+}
+
 void describe_memory(const PreparedTraining& t) {
   const MemoryUse arena = t.executor.memory();
-  const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  if (t.before.total == 0) return fmt::print(stderr, "memory: arena {}\n", text(arena.total));
-  std::vector<std::string> outside;  // of 1 MiB and more
-  for (const auto& [owner, bytes] : owners_outside(arena, t.before, t.opened, t.readers)) {
-    outside.push_back(owner + " " + text(bytes));
-  }
-  if (outside.empty()) outside.push_back("nothing of 1 MiB");
-  fmt::print(stderr, "memory: at the start {}; arena {}; outside it {}\n", text(t.before.total),
-             text(arena.total), fmt::join(outside, ", "));
+  if (t.executor.place() != cpu()) return describe_memories(t, arena);
+  if (t.before.total == 0) return fmt::print(stderr, "memory: arena {}\n", text_of(arena.total));
+  fmt::print(stderr, "memory: at the start {}; arena {}; outside it {}\n", text_of(t.before.total),
+             text_of(arena.total), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
 }
 
 /// Kept in half besides f32, parameters may take more than smaller activations save.

@@ -32,8 +32,9 @@ void check_gpu(const FluidGpuTable& table, FluidGpuResult result) {
   if (result != fluid_gpu_ok) throw DeviceError(table.error());
 }
 
-GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes)
-    : table_(&table), gpu_(gpu), where_(where), bytes_(bytes) {
+GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes,
+                     int64_t* held)
+    : table_(&table), gpu_(gpu), where_(where), bytes_(bytes), held_(held) {
   void* address = nullptr;
   const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
   const FluidGpuResult result = take(gpu, bytes, &address);
@@ -42,9 +43,11 @@ GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int
   }
   check_gpu(table, result);
   data_ = static_cast<std::byte*>(address);
+  *held_ += bytes_;
 }
 
 GpuMemory::~GpuMemory() {
+  if (held_ != nullptr) *held_ -= bytes_;
   if (data_ == nullptr) return;
   (where_ == Where::gpu ? table_->release : table_->release_host)(gpu_, data_);
 }
@@ -55,6 +58,7 @@ void GpuMemory::swap(GpuMemory& other) {
   std::swap(where_, other.where_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(held_, other.held_);
 }
 
 Gpu::Gpu(const FluidGpuTable& table, int device)
@@ -62,10 +66,10 @@ Gpu::Gpu(const FluidGpuTable& table, int device)
         return table.open(device, gpu);
       })) {}
 
-int64_t Gpu::free_memory() const {
+std::pair<int64_t, int64_t> Gpu::memory_info() const {
   int64_t free = 0, total = 0;
   check(table_.memory_info(gpu_.get(), &free, &total));
-  return free;
+  return {free, total};
 }
 
 GpuStream Gpu::stream() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,7 +55,8 @@ class GpuMemory {
  public:
   enum class Where : uint8_t { gpu, host };
   GpuMemory() = default;
-  GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes);
+  /// `held`: counts the bytes as long as they are held.
+  GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes, int64_t* held);
   ~GpuMemory();
   GpuMemory(GpuMemory&& other) noexcept { swap(other); }
   GpuMemory& operator=(GpuMemory&& other) noexcept {
@@ -74,6 +76,7 @@ class GpuMemory {
   Where where_ = Where::gpu;
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
+  int64_t* held_ = nullptr;
 };
 
 /// A GPU that was opened. All that it gives must be gone before it is. What fails throws a
@@ -83,12 +86,18 @@ class Gpu {
   Gpu(const FluidGpuTable& table, int device);
 
   GpuMemory allocate(int64_t bytes) const {
-    return {table_, gpu_.get(), GpuMemory::Where::gpu, bytes};
+    return {table_, gpu_.get(), GpuMemory::Where::gpu, bytes, &held_->gpu};
   }
   GpuMemory allocate_host(int64_t bytes) const {
-    return {table_, gpu_.get(), GpuMemory::Where::host, bytes};
+    return {table_, gpu_.get(), GpuMemory::Where::host, bytes, &held_->host};
   }
-  int64_t free_memory() const;
+  /// Bytes of what was given that is still held.
+  int64_t held(GpuMemory::Where where) const {
+    return where == GpuMemory::Where::gpu ? held_->gpu : held_->host;
+  }
+  /// Bytes that are free, and all.
+  std::pair<int64_t, int64_t> memory_info() const;
+  int64_t free_memory() const { return memory_info().first; }
 
   GpuStream stream() const;
   GpuEvent event() const;
@@ -126,10 +135,14 @@ class Gpu {
   FluidGpu* get() const { return gpu_.get(); }
 
  private:
+  struct Held {
+    int64_t gpu = 0, host = 0;
+  };
   void check(FluidGpuResult result) const { check_gpu(table_, result); }
 
   const FluidGpuTable& table_;
   GpuOwned<FluidGpu, &FluidGpuTable::close> gpu_;
+  std::unique_ptr<Held> held_ = std::make_unique<Held>();
 };
 
 }  // namespace fluid

@@ -35,8 +35,10 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
       done_(gpu_->gpu.event()) {
   peers_.control->meet(peers_.first_timeout);
   refuse_shared_gpus();
-  meet();
-  add_up_ones();
+  gpu_->ledger.measured("communicator", [&] {
+    meet();
+    add_up_ones();
+  });
 }
 
 /// Each rank has a line of a bucket to itself.

@@ -69,6 +69,10 @@ class GpuDevice : public Device {
   std::map<std::string, std::string> decisions() const override {
     return products_.record().decided();
   }
+  std::vector<std::pair<std::string, int64_t>> outside() const override {
+    return gpu_->ledger.owners();
+  }
+  int64_t pinned() const override { return gpu_->gpu.held(GpuMemory::Where::host); }
   bool take(const std::map<std::string, std::string>& decisions) override {
     return products_.take(decisions);
   }
@@ -82,12 +86,14 @@ class GpuDevice : public Device {
  private:
   /// All that they have claimed.
   bool libraries_compute(const ir::Program& program, const Options& options) {
-    bool all = true;
-    for (const auto& op : program.main().ops) {
-      if (!op->attrs.has("kernel")) continue;
-      all &= products_.has_way(GpuProductCall(*op, options.batch, options.tf32).product);
-    }
-    return all;
+    return gpu_->ledger.measured("libraries", [&] {
+      bool all = true;
+      for (const auto& op : program.main().ops) {
+        if (!op->attrs.has("kernel")) continue;
+        all &= products_.has_way(GpuProductCall(*op, options.batch, options.tf32).product);
+      }
+      return all;
+    });
   }
 
   static ObjectCache cache_of(const GpuDeviceOptions& options) {

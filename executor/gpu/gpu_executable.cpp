@@ -158,10 +158,12 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
       }
     }
   }
-  prepare_products(buffers_.front());
-  for (const Slots slots : kAllSlots) {
-    graphs_[index_of(slots)] = captured(buffers_[index_of(slots)], slots);
-  }
+  gpu_->ledger.measured("libraries", [&] { prepare_products(buffers_.front()); });
+  gpu_->ledger.measured("graphs", [&] {
+    for (const Slots slots : kAllSlots) {
+      graphs_[index_of(slots)] = captured(buffers_[index_of(slots)], slots);
+    }
+  });
 }
 
 /// Nothing that a step needs from one before it lies where products write.

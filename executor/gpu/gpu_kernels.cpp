@@ -33,11 +33,14 @@ std::vector<LoadedPass> GpuKernels::load(std::span<const kir::Kernel> passes) {
 }
 
 void GpuKernels::load_module(const Named& passes) {
-  modules_.push_back(gpu_->gpu.module(machine_code(passes)));
-  for (const auto& [name, pass] : passes) {
-    FluidGpuKernel* entry = gpu_->gpu.kernel(modules_.back(), name.c_str());
-    loaded_.emplace(name, LoadedPass{launch_of(pass), entry});
-  }
+  const std::string code = machine_code(passes);
+  gpu_->ledger.measured("code of kernels", [&] {
+    modules_.push_back(gpu_->gpu.module(code));
+    for (const auto& [name, pass] : passes) {
+      FluidGpuKernel* entry = gpu_->gpu.kernel(modules_.back(), name.c_str());
+      loaded_.emplace(name, LoadedPass{launch_of(pass), entry});
+    }
+  });
 }
 
 /// From the disk, where it was made before for such a GPU by such tools.

@@ -136,6 +136,25 @@ TEST_F(GpuPrograms, GenerateWhatTheLibraryHasNoWayFor) {
   EXPECT_NEAR(losses("none.json").at(1), losses("cpu.json").at(1), 1e-5 * losses("cpu.json").at(1));
 }
 
+/// Of a GPU whose every object takes 1 MiB of its memory: contexts, modules, multipliers, graphs.
+TEST_F(GpuPrograms, SayWhatTakesMemoryOutsideTheArena) {
+  write_wide_program();
+  before_ += "export FLUID_STAND_IN_OBJECT=1048576; ";
+  const std::string said =
+      succeed(train("--batch 32 --max-steps 1 --drop-last --exchange-alone", "wide.fir"));
+  const std::string list = said.substr(said.find("memory of cuda:0: arena "));
+  for (const char* owner :
+       {"context and other processes 1.00 MiB", "code of kernels ", "libraries 3.00 MiB", "graphs ",
+        "communicator ", "streams, rounding "}) {
+    EXPECT_NE(list.find(owner), std::string::npos) << owner << " in: " << said;
+  }
+  EXPECT_NE(list.find("\nmemory of the host: at the start "), std::string::npos) << said;
+  EXPECT_NE(list.find("pinned for the GPU "), std::string::npos) << said;
+  before_ += "export FLUID_STAND_IN_OBJECT=0; ";
+  const std::string nothing = succeed(train("--batch 32 --max-steps 1", "wide.fir"));
+  EXPECT_NE(nothing.find("outside it nothing of 1 MiB\n"), std::string::npos) << nothing;
+}
+
 TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {
   before_ += "export FLUID_STAND_IN_MEMORY=8192; ";
   const Result result =

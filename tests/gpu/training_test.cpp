@@ -132,5 +132,23 @@ TEST_F(GpuMemoryUse, IsThatOfThePlan) {
   EXPECT_LE(taken, arena + (64 << 20)) << "code and graphs are not that large";
 }
 
+/// By one rank, which has a communicator, too.
+TEST_F(GpuMemoryUse, OutsideTheArenaIsListed) {
+  const Program net = minimized(mnist_cnn_program(0.1), Adam{});
+  const Executor exe(net, cuda(0), {.batch = scaled(1024, 2), .exchange_alone = true});
+  const MemoryUse use = exe.memory();
+  std::set<std::string> owners;
+  for (const auto& [owner, bytes] : use.outside) {
+    owners.insert(owner);
+    RecordProperty("outside: " + owner, std::to_string(bytes));
+    EXPECT_TRUE(owner != "streams, rounding" || std::abs(bytes) <= 16 << 20) << bytes;
+  }
+  RecordProperty("pinned on the host", std::to_string(use.pinned));
+  EXPECT_EQ(owners,
+            (std::set<std::string>{"code of kernels", "communicator", "context and other processes",
+                                   "graphs", "libraries", "streams, rounding"}));
+  EXPECT_GE(use.pinned, use.slots);
+}
+
 }  // namespace
 }  // namespace fluid

@@ -106,7 +106,8 @@ FluidGpuResult release_host(FluidGpu* gpu, void* address) {
 
 FluidGpuResult memory_info(FluidGpu* gpu, int64_t* free_bytes, int64_t* total_bytes) {
   return host_gpu_call("memory_info", gpu, [&] {
-    *free_bytes = gpu->memory.free();
+    const HostGpuState& state = host_gpu_state();
+    *free_bytes = gpu->memory.free() - state.options.object_bytes * state.objects;
     *total_bytes = gpu->memory.total();
   });
 }

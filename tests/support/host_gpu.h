@@ -15,6 +15,7 @@ struct HostGpuOptions {
   uint64_t seed = 0;  ///< of the order in which work runs that may run in any
   int64_t memory = int64_t{1} << 30;
   int devices = 1;
+  int64_t object_bytes = 0;   ///< of its memory, that each object takes which is open
   int64_t assembler = 13000;  ///< version of nvJitLink
   std::string name = "a host that stands in for a GPU";
   /// Of products that its library has a way to compute.

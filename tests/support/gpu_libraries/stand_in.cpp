@@ -1,9 +1,9 @@
 // A library that drives no GPU, but lets the host stand in for one: what is loaded for GPUs runs
 // whole programs. $FLUID_STAND_IN_PACE: early, late or random; $FLUID_STAND_IN_MEMORY: bytes;
-// $FLUID_STAND_IN_DEVICES: how many there are; $FLUID_STAND_IN_FAILS: "NAME CALLS", a function of
-// the table that fails after so many calls; $FLUID_STAND_IN_NAME; $FLUID_STAND_IN_ROWS: of the
-// largest product that it can compute; $FLUID_STAND_IN_PARTS: with any value, products are faster
-// in parts.
+// $FLUID_STAND_IN_OBJECT: those of each object; $FLUID_STAND_IN_DEVICES: how many there are;
+// $FLUID_STAND_IN_FAILS: "NAME CALLS", a function of the table that fails after so many calls;
+// $FLUID_STAND_IN_NAME; $FLUID_STAND_IN_ROWS: of the largest product that it can compute;
+// $FLUID_STAND_IN_PARTS: with any value, products are faster in parts.
 
 #include <cstdlib>
 #include <sstream>
@@ -32,6 +32,7 @@ extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
       {.pace = pace(),
        .memory = std::stoll(named("FLUID_STAND_IN_MEMORY", "1073741824")),
        .devices = std::stoi(named("FLUID_STAND_IN_DEVICES", "1")),
+       .object_bytes = std::stoll(named("FLUID_STAND_IN_OBJECT", "0")),
        .name = named("FLUID_STAND_IN_NAME", "a host that stands in for a GPU"),
        .most_rows = std::stoll(named("FLUID_STAND_IN_ROWS", "65536")),
        .parts_are_fast = std::getenv("FLUID_STAND_IN_PARTS") != nullptr});
