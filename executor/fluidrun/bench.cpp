@@ -16,7 +16,7 @@ namespace {
 
 struct BenchFlags {
   std::string program, data;
-  int64_t batch = 0, steps = 50, warmup = 10, repeat = 5;
+  int64_t batch = 0, micro_batches = 1, steps = 50, warmup = 10, repeat = 5;
   PlaceFlags place;
   ProfileFlags profile;
 };
@@ -25,6 +25,7 @@ int run(const BenchFlags& flags) {
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
+  options.micro_batches = flags.micro_batches;
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   if (const auto& choice = executor.amp_choice()) {
@@ -61,6 +62,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the training data")->required();
   add_batch(*command, flags->batch);
+  add_micro_batches(*command, flags->micro_batches);
   command->add_option("--steps", flags->steps, "steps that are timed")
       ->check(must_be_count)
       ->capture_default_str();

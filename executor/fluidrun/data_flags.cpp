@@ -64,6 +64,14 @@ void add_batch(CLI::App& command, int64_t& batch) {
       ->check(must_be_count);
 }
 
+void add_micro_batches(CLI::App& command, int64_t& micro_batches) {
+  command
+      .add_option("--micro-batches", micro_batches,
+                  "slices that a training step's batch goes through in, to save memory")
+      ->check(must_be_count)
+      ->capture_default_str();
+}
+
 std::string data_help() {
   std::string text = "Data:\n";
   for (const DataKind& kind : data_kinds()) text += "  " + kind.usage + ": " + kind.doc + "\n";

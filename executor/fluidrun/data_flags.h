@@ -27,6 +27,7 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
 
 /// --batch of commands that read data; 0 when it is not given.
 void add_batch(CLI::App& command, int64_t& batch);
+void add_micro_batches(CLI::App& command, int64_t& micro_batches);
 
 /// The help text that lists the kinds of data.
 std::string data_help();

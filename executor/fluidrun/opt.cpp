@@ -9,6 +9,7 @@
 #include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/world_flags.h"
 #include "executor/place_machine.h"
 #include "executor/session_options.h"
@@ -93,6 +94,9 @@ Options options_of(const OptFlags& flags) {
   Options options = session_options(how).passes;
   options.batch = flags.batch;
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
+  if (options.mode != Mode::train && flags.micro_batches > 1) {
+    throw UserError("--micro-batches: only training steps go through in slices");
+  }
   return for_slice(flags, options);
 }
 
@@ -137,9 +141,7 @@ void add_opt(CLI::App& app, Action& action) {
   command->add_option("--batch", flags->batch, "samples a step")
       ->check(must_be_count)
       ->capture_default_str();
-  command->add_option("--micro-batches", flags->micro_batches, "slices of a training step's batch")
-      ->check(must_be_count)
-      ->capture_default_str();
+  add_micro_batches(*command, flags->micro_batches);
   command->add_option("--slice", flags->slice, "first, middle or last of these; last if not said");
   command->add_option("--world", flags->world, "processes that train together")
       ->check(must_be_count)

@@ -7,6 +7,7 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/gpu/backend.h"
@@ -185,9 +186,7 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_option("--batch", flags->batch, "samples a step")
       ->check(must_be_count)
       ->capture_default_str();
-  command->add_option("--micro-batches", flags->micro_batches, "slices of a training step's batch")
-      ->check(must_be_count)
-      ->capture_default_str();
+  add_micro_batches(*command, flags->micro_batches);
   command->add_option("--pipeline", flags->mode, "train, eval or predict")->capture_default_str();
   command->add_option(
       "--target", flags->target,

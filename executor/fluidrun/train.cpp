@@ -18,11 +18,7 @@ void add_train(CLI::App& app, Action& action) {
       ->check(must_be_count)
       ->capture_default_str();
   add_batch(*command, flags->batch);
-  command
-      ->add_option("--micro-batches", flags->micro_batches,
-                   "slices that a step's batch goes through in, to save memory")
-      ->check(must_be_count)
-      ->capture_default_str();
+  add_micro_batches(*command, flags->micro_batches);
   command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
       ->check(must_be_positive);
   command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling")

@@ -57,6 +57,8 @@ TEST_F(CommandLine, IsRefused) {
        "a batch of 2 in 2 slices has no middle one"},
       {"opt line.fir --pipeline train --amp o1 --dtype f64",
        "mixed precision and a whole program in f64 exclude each other"},
+      {"opt line.fir --pipeline eval --micro-batches 2",
+       "--micro-batches: only training steps go through in slices"},
       {"opt line.fir --pipeline train --world 2 --rank 2", "--rank 2: the last of 2 is 1"},
       {"opt line.fir", "say either --pass a,b or --pipeline train"},
       {"opt", "opt needs a program, or --list"},
