@@ -1,21 +1,23 @@
 #include "executor/cuda/belongings.h"
 
+#include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace fluid::cuda {
 
 void Belongings::add(void* what, GiveBack give_back) {
   const std::lock_guard lock(mutex_);
-  taken_.emplace(what, give_back);
+  taken_.push_back({what, give_back});
 }
 
 cudaError_t Belongings::give_back(void* what) {
   GiveBack give_back = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = taken_.find(what);
+    const auto found = std::ranges::find(taken_, what, &Taken::what);
     if (found == taken_.end()) return cudaErrorInvalidValue;
-    give_back = found->second;
+    give_back = found->give_back;
     taken_.erase(found);
   }
   return give_back(what);
@@ -24,7 +26,8 @@ cudaError_t Belongings::give_back(void* what) {
 cudaError_t Belongings::give_all_back() {
   const std::lock_guard lock(mutex_);
   cudaError_t first = cudaSuccess;
-  for (const auto& [what, give_back] : std::exchange(taken_, {})) {
+  const std::vector<Taken> taken = std::exchange(taken_, {});
+  for (const auto& [what, give_back] : std::views::reverse(taken)) {
     const cudaError_t error = give_back(what);
     if (first == cudaSuccess) first = error;
   }

@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <mutex>
-#include <unordered_map>
+#include <vector>
 
 namespace fluid::cuda {
 
@@ -15,12 +15,17 @@ class Belongings {
   void add(void* what, GiveBack give_back);
   /// cudaErrorInvalidValue for what is not here.
   cudaError_t give_back(void* what);
-  /// All that is left; the first error.
+  /// All that is left, what was taken last first, as graphs hold what they were made of; the first
+  /// error.
   cudaError_t give_all_back();
 
  private:
+  struct Taken {
+    void* what;
+    GiveBack give_back;
+  };
   std::mutex mutex_;
-  std::unordered_map<void*, GiveBack> taken_;
+  std::vector<Taken> taken_;  ///< in order
 };
 
 }  // namespace fluid::cuda

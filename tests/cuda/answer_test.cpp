@@ -45,5 +45,20 @@ TEST(Belongings, AreGivenBackOnce) {
   EXPECT_EQ(given_back, 3);
 }
 
+/// As a communicator waits for the graphs that hold its work.
+TEST(Belongings, AreGivenBackBackwards) {
+  int numbers[3] = {};
+  Belongings belongings;
+  given_back = 0;
+  for (int& n : numbers) {
+    belongings.add(&n, [](void* what) {
+      *static_cast<int*>(what) = ++given_back;
+      return cudaSuccess;
+    });
+  }
+  EXPECT_EQ(belongings.give_all_back(), cudaSuccess);
+  EXPECT_EQ(std::vector(std::begin(numbers), std::end(numbers)), (std::vector{3, 2, 1}));
+}
+
 }  // namespace
 }  // namespace fluid::cuda
