@@ -12,7 +12,8 @@
 
 namespace fluid {
 
-/// What every buffer's address is a multiple of, in bytes.
+/// What every buffer's address is a multiple of, in bytes, and what it may be read up to: a vector
+/// that only begins in a buffer is loaded whole, without a look at what lies behind the end.
 inline constexpr int64_t kGpuAlignment = 16;
 
 /// The passes of a fused group (see codegen/schedule.h for its buffers, which all passes share), in

@@ -43,8 +43,9 @@ void GpuRunner::run(std::span<const kir::Kernel> passes, std::span<void* const> 
   for (size_t i = 0; i < buffers.size(); ++i) {
     const kir::Buffer& b = passes.front().buffers.at(i);
     sizes.push_back(b.elements.at(batch) * size_of(b.dtype));
-    here.push_back(gpu.allocate_host(std::max<int64_t>(sizes[i], 1)));
-    there.push_back(gpu.allocate(std::max<int64_t>(sizes[i], 1)));
+    const int64_t readable = (sizes[i] / kGpuAlignment + 1) * kGpuAlignment;
+    here.push_back(gpu.allocate_host(readable));
+    there.push_back(gpu.allocate(readable));
     addresses.push_back(there[i].data());
     std::memcpy(here[i].data(), buffers[i], static_cast<size_t>(sizes[i]));
     gpu.copy(stream, there[i].data(), here[i].data(), sizes[i]);
