@@ -235,17 +235,18 @@ endfunction()
 function(fluid_made_up_gpus)
   set(folder ${CMAKE_SOURCE_DIR}/tests/support/gpu_libraries)
   set(out ${CMAKE_BINARY_DIR}/gpu_libraries)
-  function(add_machine name driver devices table_version)
+  function(add_machine name driver devices old table_version)
     add_library(${name} MODULE ${folder}/made_up.cpp)
-    target_compile_definitions(${name} PRIVATE DRIVER=${driver} DEVICES=${devices}
+    target_compile_definitions(${name} PRIVATE DRIVER=${driver} DEVICES=${devices} OLD=${old}
                                                TABLE_VERSION=${table_version})
   endfunction()
-  add_machine(three_gpus 13000 3 FLUID_GPU_TABLE_VERSION)
-  add_machine(no_gpus 13010 0 FLUID_GPU_TABLE_VERSION)
-  add_machine(no_driver 0 -1 FLUID_GPU_TABLE_VERSION)
-  add_machine(old_driver 12040 -1 FLUID_GPU_TABLE_VERSION)
-  add_machine(broken_driver 13000 -1 FLUID_GPU_TABLE_VERSION)
-  add_machine(other_version 13000 1 FLUID_GPU_TABLE_VERSION+1)
+  add_machine(three_gpus 13000 3 1 FLUID_GPU_TABLE_VERSION)
+  add_machine(two_gpus_old_first 13000 2 0 FLUID_GPU_TABLE_VERSION)
+  add_machine(no_gpus 13010 0 1 FLUID_GPU_TABLE_VERSION)
+  add_machine(no_driver 0 -1 1 FLUID_GPU_TABLE_VERSION)
+  add_machine(old_driver 12040 -1 1 FLUID_GPU_TABLE_VERSION)
+  add_machine(broken_driver 13000 -1 1 FLUID_GPU_TABLE_VERSION)
+  add_machine(other_version 13000 1 1 FLUID_GPU_TABLE_VERSION+1)
 
   add_library(fluid_absent SHARED ${folder}/absent.cpp)
   set_target_properties(fluid_absent PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${out}/hidden)
@@ -263,8 +264,8 @@ function(fluid_made_up_gpus)
   target_link_libraries(stand_in PRIVATE fluid_ir)
   target_precompile_headers(stand_in PRIVATE ${FLUID_PCH})
 
-  set(modules three_gpus no_gpus no_driver old_driver broken_driver other_version needs_absent
-      stand_in)
+  set(modules three_gpus two_gpus_old_first no_gpus no_driver old_driver broken_driver
+      other_version needs_absent stand_in)
   foreach(module ${modules})
     target_link_libraries(${module} PRIVATE fluid_flags)
     set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${out}

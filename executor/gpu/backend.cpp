@@ -78,6 +78,12 @@ std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   return fmt::format("the NVIDIA driver does not work: {}", said);
 }
 
+/// By the user; "" when none is.
+std::string named_library() {
+  const char* named = std::getenv(kLibraryVariable);
+  return named != nullptr ? named : "";
+}
+
 std::string why_no_devices() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return "the NVIDIA driver finds no GPU";
@@ -116,14 +122,15 @@ GpuBackend find_gpus(const std::string& path) {
 }
 
 bool may_have_gpus() {
-  if (std::getenv(kLibraryVariable) != nullptr) return true;
-  return fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");  // dxg: Windows' subsystem
+  if (!named_library().empty()) return true;
+  // The first is there once the driver was used, the last where Linux runs in Windows.
+  const char* const signs[] = {"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg"};
+  return std::ranges::any_of(signs, [](const char* sign) { return fs::exists(sign); });
 }
 
 const GpuBackend& gpu_backend() {
   static const GpuBackend found = [] {
-    const char* named = std::getenv(kLibraryVariable);
-    return find_gpus(named != nullptr ? named : "");
+    return find_gpus(named_library());
   }();
   return found;
 }

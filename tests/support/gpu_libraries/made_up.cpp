@@ -1,6 +1,7 @@
 // Libraries that drive no GPU and answer as one would: each build of this file is another machine.
 //   DRIVER          the version of CUDA that its driver runs, 0 without one
 //   DEVICES         how many GPUs it has; -1: the driver refuses to say
+//   OLD             the number of one that is too old
 //   TABLE_VERSION   that it has
 
 #include <cstdio>
@@ -29,11 +30,11 @@ FluidGpuResult device_count(int32_t* count) {
   return fluid_gpu_ok;
 }
 
-/// cuda:0 is as good as one can be, cuda:1 too old, cuda:2 in use.
+/// Of cuda:0 and cuda:1 one is as good as one can be; cuda:2 is in use.
 FluidGpuResult describe(int32_t device, FluidGpuDescription* gpu) {
   if (device > 1) return fluid_gpu_unusable;
-  *gpu = {.major = device == 0 ? 9 : 7,
-          .minor = device == 0 ? 0 : 5,
+  *gpu = {.major = device == OLD ? 7 : 9,
+          .minor = device == OLD ? 5 : 0,
           .multiprocessors = 132,
           .memory = 80 * kGiB,
           .free_memory = 79 * kGiB};
