@@ -152,7 +152,7 @@ std::vector<MeasuredStep> measure_steps(const Program& program,
   int64_t taken = 0;
   for (const ExecutorOptions& o : options) {
     SessionOptions how = session_options(o);
-    how.memory_limit -= taken;
+    how.memory.bytes -= taken;
     trials.push_back(std::make_unique<Trial>(program, o, how));
     taken += trials.back()->bytes();
   }

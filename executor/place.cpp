@@ -29,11 +29,10 @@ Place best_place(int local_rank) {
   const int devices = may_have_gpus() ? gpu_backend().devices : 0;
   if (devices == 0) return cpu();
   if (local_rank >= devices) {
-    throw UserError(
-        "this process has local rank " + std::to_string(local_rank) +
-        ", but the machine's last GPU is cuda:" + std::to_string(devices - 1) +
-        ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
-        "does, or train on the CPU with --place cpu");
+    throw UserError("this process has local rank " + std::to_string(local_rank) +
+                    ", but the machine's last GPU is cuda:" + std::to_string(devices - 1) +
+                    ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
+                    "does, or train on the CPU with --place cpu");
   }
   // Who is not the first has a GPU of its own; looking at another would take memory there.
   const int last = local_rank == 0 ? devices - 1 : local_rank;

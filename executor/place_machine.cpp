@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "codegen/compiler.h"
+#include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/parallel.h"
 #include "executor/gpu/backend.h"
@@ -41,9 +42,13 @@ std::string machine_text(Place place, int threads) {
                      gpu.memory, v.driver, v.runtime, v.blas, v.dnn, v.linker);
 }
 
-int64_t memory_of(Place place) {
-  if (place.kind == Place::Kind::cuda) return usable(place).memory;
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+MemoryLimit memory_of(Place place) {
+  if (place.kind == Place::Kind::cuda) {
+    const FluidGpuDescription gpu = usable(place);
+    const std::string free = bytes_text(static_cast<double>(gpu.free_memory));
+    return {gpu.memory, fmt::format("the memory of {}, of which {} are free,", place.str(), free)};
+  }
+  return {int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), "this machine's memory"};
 }
 
 }  // namespace fluid

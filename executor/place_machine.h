@@ -18,7 +18,14 @@ std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace = 
 /// All of a place that the times of steps depend on, as text. `threads`: as above.
 std::string machine_text(Place place, int threads);
 
-/// Bytes of memory that a place has.
-int64_t memory_of(Place place);
+/// Bytes that the steps of a session may need, and what says so.
+struct MemoryLimit {
+  int64_t bytes = 0;
+  std::string name;    ///< "the limit"
+  bool asked = false;  ///< by the user; otherwise there is no more
+};
+
+/// All the memory of a place.
+MemoryLimit memory_of(Place place);
 
 }  // namespace fluid

@@ -54,10 +54,15 @@ Regions Session::regions_with(int64_t state, int64_t slot, int64_t transient) co
 }
 
 void Session::check_memory(const Regions& regions, int64_t batch) const {
-  if (regions.total() <= options_.memory_limit) return;
-  throw UserError(fmt::format("a step of {} samples needs {}, the limit is {}", batch,
-                              bytes_text(static_cast<double>(regions.total())),
-                              bytes_text(static_cast<double>(options_.memory_limit))));
+  const MemoryLimit& limit = options_.memory;
+  if (regions.total() <= limit.bytes) return;
+  const std::string why = fmt::format(
+      "a step of {} samples needs {}, {} is {}; take a smaller batch, micro-batches or "
+      "mixed precision",
+      batch, bytes_text(static_cast<double>(regions.total())), limit.name,
+      bytes_text(static_cast<double>(limit.bytes)));
+  if (limit.asked) throw UserError(why);
+  throw DeviceError(why);
 }
 
 std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {

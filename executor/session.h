@@ -10,6 +10,7 @@
 
 #include "executor/device.h"
 #include "executor/nonfinite.h"
+#include "executor/place_machine.h"
 #include "executor/prepared_step.h"
 #include "executor/profile/profile.h"
 #include "ir/graph.h"
@@ -21,7 +22,7 @@ struct SessionOptions {
   uint64_t seed = 0;
   Options passes = {};        ///< what all steps have in common
   int64_t micro_batches = 1;  ///< slices that the batch of a training step is cut into
-  int64_t memory_limit = 0;   ///< bytes of the arena
+  MemoryLimit memory = {};    ///< of the arena
   std::optional<ProfileOptions> profile = {};
 };
 
@@ -33,9 +34,9 @@ class Session {
           const SessionOptions& options);
 
   /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables and what the
-  /// slots hold. Throws UserError, before any code is generated, when the arena would pass the
-  /// memory limit, and DeviceError when the system has no such memory; the session is then as
-  /// before.
+  /// slots hold. Throws, before any code is generated, when the arena would pass the memory
+  /// limit: UserError, or DeviceError when that is all there is or not as much is free; the session
+  /// is then as before.
   PreparedStep& prepare(const Options& options);
   /// The step for these, or null.
   PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);

@@ -1,7 +1,5 @@
 #include "executor/session_options.h"
 
-#include "executor/place_machine.h"
-
 namespace fluid {
 namespace {
 
@@ -30,7 +28,8 @@ SessionOptions session_options(const ExecutorOptions& options, Place place) {
   return {.seed = options.seed,
           .passes = pass_options(options),
           .micro_batches = options.micro_batches,
-          .memory_limit = options.memory_limit > 0 ? options.memory_limit : memory_of(place),
+          .memory = options.memory_limit > 0 ? MemoryLimit{options.memory_limit, "the limit", true}
+                                             : memory_of(place),
           .profile = options.profile};
 }
 

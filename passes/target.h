@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/error.h"
 #include "ir/graph.h"
 
 namespace fluid {
@@ -35,6 +36,12 @@ struct Claim {
 /// A stretch of epilogue ops (bias, relu) that a kernel may take along: each reads the one before.
 using Chain = std::vector<const ir::Op*>;
 
+/// A step that no memory is too small for, but the target's kernels.
+class BatchTooLarge : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// The hardware as the passes see it. Ops come with concrete types. A description of a machine
 /// implements it as well as the machine itself does.
 class Target {
@@ -51,7 +58,8 @@ class Target {
   /// Whether the executor can keep library kernels from running in a step that was refused: only
   /// then may they write to variables.
   virtual bool libraries_may_update() const { return true; }
-  /// Bytes of scratch that the generated kernel of a `fused` op needs while it runs.
+  /// Bytes of scratch that the generated kernel of a `fused` op needs while it runs. Throws
+  /// BatchTooLarge.
   virtual int64_t scratch(const ir::Op& fused, int64_t batch) const = 0;
 };
 

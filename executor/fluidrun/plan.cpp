@@ -65,7 +65,13 @@ void print_kernels(const PlannedPart& part, std::optional<Place> gpu, const Exec
 
 /// The largest batch whose plan takes at most `limit` bytes; 0 when none does.
 int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
-  const auto fits = [&](int64_t batch) { return planner.at(batch).total() <= limit; };
+  const auto fits = [&](int64_t batch) {
+    try {
+      return planner.at(batch).total() <= limit;
+    } catch (const BatchTooLarge&) {
+      return false;
+    }
+  };
   int64_t good = 0, bad = 1;
   while (bad <= kMostBatch && fits(bad)) {
     good = bad;

@@ -90,7 +90,7 @@ double samples_per_second(int64_t world, int64_t batch, double ms) {
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
                           double one, double ms) {
   const int world = options.world.size;
-  if (world == 1 || 2 * step.total() > session_options(options).memory_limit) return;
+  if (world == 1 || 2 * step.total() > session_options(options).memory.bytes) return;
   const int64_t batch = options.batch;
   options.world = {};
   options.batch *= 2;

@@ -129,9 +129,7 @@ bool may_have_gpus() {
 }
 
 const GpuBackend& gpu_backend() {
-  static const GpuBackend found = [] {
-    return find_gpus(named_library());
-  }();
+  static const GpuBackend found = [] { return find_gpus(named_library()); }();
   return found;
 }
 

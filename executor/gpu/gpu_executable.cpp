@@ -55,10 +55,7 @@ void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
   call.updates = updates_variables(op, call.refs);
   for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
   const std::vector<kir::Buffer>& buffers = passes.front().buffers;
-  if (const int64_t most = most_samples(buffers); batch_ > most) {
-    throw UserError("a batch of " + std::to_string(batch_) + " samples: kernels of '" + op.name +
-                    "' on a GPU take " + std::to_string(most) + " at most");
-  }
+  check(batch_ <= most_samples(buffers), "a kernel's indices do not count so many samples");
   const ScratchLayout scratch = scratch_layout(passes.front(), batch_);
   const int64_t begin = workspace_of(plan_, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});

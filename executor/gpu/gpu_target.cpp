@@ -106,7 +106,14 @@ std::vector<std::string> GpuTarget::refused() const {
 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel")) return 0;
-  return scratch_layout(kernels_->passes_of(fused).front(), batch).bytes;
+  const kir::Kernel& kernel = kernels_->passes_of(fused).front();
+  if (const int64_t most = most_samples(kernel.buffers); batch > most) {
+    throw BatchTooLarge(
+        fmt::format("a batch of {} samples: kernels for GPUs take {} at "
+                    "most here; take a smaller one, or micro-batches",
+                    batch, most));
+  }
+  return scratch_layout(kernel, batch).bytes;
 }
 
 }  // namespace fluid

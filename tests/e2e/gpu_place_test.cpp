@@ -159,9 +159,12 @@ TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {
   before_ += "export FLUID_STAND_IN_MEMORY=8192; ";
   const Result result =
       run("train line.fir --data synthetic-linear?limit=1000 --batch 1000 --place cuda:0");
-  EXPECT_EQ(result.code, 1) << result.output;
+  EXPECT_EQ(result.code, 3) << result.output;
   EXPECT_NE(result.output.find("a step of 1000 samples needs"), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("the limit is 8.00 KiB"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("the memory of cuda:0, of which 8.00 KiB are free, is 8.00 KiB; "
+                               "take a smaller batch, micro-batches or mixed precision"),
+            std::string::npos)
+      << result.output;
 }
 
 }  // namespace

@@ -287,7 +287,9 @@ TEST_F(GpuPlace, RefusesBatchesThatItsIndicesDoNotCount) {
   const Value x = net.data("x", {kBatch, 65536}, bf16);
   net.output("mean", mean(x));
   const ExecutorOptions options{.batch = 40'000, .memory_limit = int64_t{1} << 40};
-  expect_user_error([&] { Executor(net, stand_in(), options); }, "samples: kernels of");
+  expect_user_error([&] { Executor(net, stand_in(), options); },
+                    "a batch of 40000 samples: kernels for GPUs take 32767 at most here; take a "
+                    "smaller one, or micro-batches");
 }
 
 TEST_F(GpuPlace, RefusesWhatItCannotDoYet) {

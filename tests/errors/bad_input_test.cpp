@@ -115,7 +115,8 @@ TEST_F(BadInput, StepsAboveTheMemoryLimit) {
   const std::string train = "train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory ";
   refuse(train + "4KiB", "a step of 1000 samples needs ");
   refuse(train + "4KiB", " KiB, the limit is 4.00 KiB");
-  refuse(train + "1KiB", "the limit is 1.00 KiB");
+  refuse(train + "1KiB",
+         "the limit is 1.00 KiB; take a smaller batch, micro-batches or mixed precision");
 }
 
 TEST_F(BadInput, ShapesThatDoNotFitWhileAProgramIsBuilt) {

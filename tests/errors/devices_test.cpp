@@ -160,10 +160,25 @@ TEST_F(Devices, ArePlannedFor) {
   EXPECT_EQ(first_line("three_gpus", " --place cuda"), gpu);
   EXPECT_EQ(first_line("three_gpus", " --place cpu"), cpu);
   EXPECT_EQ(first_line("three_gpus", " --world 2"), gpu);
+  EXPECT_EQ(first_line("two_gpus_old_first", ""), "one step of 'line' (train) on cuda:1, batch 8");
   EXPECT_EQ(first_line("no_driver", ""), cpu);
   EXPECT_EQ(first_line("no_gpus", ""), cpu);
   EXPECT_NE(on("three_gpus", "plan line.fir --kernels").find("kernels: 0 of libraries"),
             std::string::npos);
+}
+
+/// Where indices of 32 bits end before the memory does.
+TEST_F(Devices, ArePlannedForAsFarAsTheirKernelsCount) {
+  std::ofstream(dir_.file("wide.fir")) << "program @wide {\n"
+                                          "  %x = data \"x\" : f32[?, 1048576]\n"
+                                          "  %y = relu(%x) : f32[?, 1048576]\n"
+                                          "  output \"y\" = %y\n"
+                                          "}\n";
+  const std::string plan = "plan wide.fir --pipeline eval --place cuda:0 --batch ";
+  const std::string output = on("three_gpus", plan + "1 --memory 70GiB");
+  EXPECT_NE(output.find("largest batch within 70GiB: 2047\n"), std::string::npos) << output;
+  EXPECT_NE(on("three_gpus", plan + "2047").find("batch 2047\n"), std::string::npos);
+  refuse(plan + "2048", "a batch of 2048 samples: kernels for GPUs take 2047 at most");
 }
 
 /// From a description, on a machine without.
