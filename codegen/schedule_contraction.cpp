@@ -17,6 +17,8 @@ constexpr double kSwept = 3;               // a product that costs more than thi
 constexpr double kLeastTerms = 9;          // shorter sums are swept like maps
 constexpr double kUnrolledProducts = 300;  // multiply-adds in the body of the innermost loop
 constexpr double kBlockProducts = 200e3;
+constexpr int64_t kFew = 4;              // results a tile of those that fill no larger one
+constexpr int64_t kBeside = 16;          // accumulators where vectors lie side by side
 constexpr int64_t kChunk = 256;          // results a tile along the vector variable
 constexpr double kStripBytes = 20e3;     // operands of a strip: they stay in the first cache
 constexpr int64_t kInsideVectors = 640;  // accumulators in memory: 40 KiB of stack
@@ -259,11 +261,10 @@ void Contraction::emit() {
   if (!lanes_reduced_) {
     const Expr size = extent_expr(b_.extent(vector_));
     const bool one = is_constant(tiles_of(vector_), 1);
-    chunk_begin_ = one ? Expr::index(0) : numbers.at(vector_) * Expr::index(kChunk);
-    chunk_end_ = one ? size : min_index(size, chunk_begin_ + Expr::index(kChunk));
+    const Expr begin = one ? Expr::index(0) : numbers.at(vector_) * Expr::index(kChunk);
+    chunk_ = {vector_, begin, one ? size : min_index(size, begin + Expr::index(kChunk))};
   } else {
-    chunk_begin_ = Expr::index(0);
-    chunk_end_ = extent_expr(b_.extent(vector_));
+    chunk_ = {vector_, Expr::index(0), extent_expr(b_.extent(vector_))};
   }
   emit_cases(sinks_, 0, {}, numbers, *at);
 }
@@ -271,30 +272,84 @@ void Contraction::emit() {
 /// Full tiles and what is left at the end of each tiled variable are code of their own.
 void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
                              const std::map<int64_t, Expr>& numbers, kir::Block& out) {
-  if (next == tiles_.size()) return emit_tile(sinks, tile_vars, out);
+  if (next == tiles_.size()) {
+    const int64_t vectors = vectors_beside(tile_vars);
+    if (vectors > 1) return emit_strips(sinks, tile_vars, vectors, out);
+    return emit_tile(sinks, tile_vars, chunk_, out);
+  }
   const Tile& tile = tiles_[next];
   const Dim& extent = b_.extent(tile.var);
   const Expr number = numbers.at(tile.var);
-  auto unrolled = [&](int64_t size, kir::Block& block) {
+  auto unrolled = [&](int64_t size, const Expr& begin, kir::Block& block) {
     const Expr base = b_.new_var();
     const Expr within = b_.new_var();
     sizes_[within.node().ivalue] = size;
-    kir::Block& body = give(block, base.node().ivalue, number * Expr::index(tile.size));
+    kir::Block& body = give(block, base.node().ivalue, begin);
     std::vector<FlatSink> renamed = sinks;
     for (FlatSink& s : renamed) rename(s, tile.var, base + within);
     Vars inner = tile_vars;
     inner.push_back(within.node().ivalue);
     emit_cases(renamed, next + 1, inner, numbers, body);
   };
+  const Expr begin = number * Expr::index(tile.size);
   const int64_t left = extent.batch ? -1 : extent.size % tile.size;
-  if (left == 0) return unrolled(tile.size, out);
+  if (left == 0) return unrolled(tile.size, begin, out);
   const Expr full = scalar::floordiv(extent_expr(extent), Expr::index(tile.size));
-  unrolled(tile.size, add_if(out, scalar::compare(Scalar::lt, number, full)));
+  unrolled(tile.size, begin, add_if(out, scalar::compare(Scalar::lt, number, full)));
   kir::Block& rest = add_if(out, scalar::compare(Scalar::ge, number, full));
-  if (left > 0) return unrolled(left, rest);
-  kir::Block& single =
-      add_loop(rest, tile.var, number * Expr::index(tile.size), extent_expr(extent));
+  if (left > 0) return unrolled(left, begin, rest);
+  Expr first = begin;
+  if (tile.size > kFew) {
+    const Expr some = b_.new_var(), few = Expr::index(kFew);
+    const Expr count = scalar::floordiv(extent_expr(extent) - begin, few);
+    unrolled(kFew, begin + some * few, add_loop(rest, some.node().ivalue, Expr::index(0), count));
+    first = begin + count * few;
+  }
+  kir::Block& single = add_loop(rest, tile.var, first, extent_expr(extent));
   emit_cases(sinks, next + 1, tile_vars, numbers, single);
+}
+
+/// Vectors whose results accumulate side by side where a tile has few others: its loads then walk
+/// along memory, and more products are under way.
+int64_t Contraction::vectors_beside(const Vars& tile_vars) const {
+  if (lanes_reduced_) return 1;
+  int64_t results = 1;
+  for (int64_t v : tile_vars) results *= sizes_.at(v);
+  for (const Access& load : accesses(vector_)) {
+    if (load.cost > 1) return 1;
+  }
+  const auto columns = std::min(nominal(b_.extent(vector_)), static_cast<double>(kChunk));
+  int64_t vectors = 1;
+  while (2 * vectors * results <= kBeside &&
+         static_cast<double>(2 * vectors * vector_lanes()) <= columns) {
+    vectors *= 2;
+  }
+  return vectors;
+}
+
+int64_t Contraction::vector_lanes() const { return 64 / size_of(sinks_.front().acc); }
+
+/// The chunk in strips of so many vectors, and what is left.
+void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
+                              int64_t vectors, kir::Block& out) {
+  const Expr width = Expr::index(vectors * vector_lanes());
+  const Expr strip = b_.new_var(), begin = b_.new_var(), vector = b_.new_var();
+  const Expr lane = b_.new_var();
+  const Expr strips = scalar::floordiv(chunk_.end - chunk_.begin, width);
+  kir::Block& body = give(add_loop(out, strip.node().ivalue, Expr::index(0), strips),
+                          begin.node().ivalue, chunk_.begin + strip * width);
+  sizes_[vector.node().ivalue] = vectors;
+  std::vector<FlatSink> renamed = sinks;
+  for (FlatSink& s : renamed) {
+    rename(s, vector_, begin + vector * Expr::index(vector_lanes()) + lane);
+  }
+  Vars wide = tile_vars;
+  wide.push_back(vector.node().ivalue);
+  const Expr lanes = Expr::index(vector_lanes());
+  emit_tile(renamed, wide, {lane.node().ivalue, Expr::index(0), lanes}, body);
+  const Dim& extent = b_.extent(vector_);
+  if (!extent.batch && extent.size % (vectors * vector_lanes()) == 0) return;
+  emit_tile(sinks, tile_vars, {vector_, chunk_.begin + strips * width, chunk_.end}, out);
 }
 
 kir::Block& Contraction::tile_loops(const Vars& tile_vars, kir::Block& out) {
@@ -331,7 +386,7 @@ kir::Block& Contraction::inside_loops(kir::Block& out) {
 }
 
 void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
-                            kir::Block& out) {
+                            const Lanes& lanes, kir::Block& out) {
   const FlatSink& sum = sinks.front();
   kir::Acc acc{b_.next_acc++, sum.acc, Combine::sum, {}, lanes_reduced_};
   std::vector<Expr> index;
@@ -346,7 +401,7 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
     index.push_back(Expr::var(v));
   }
   kir::Block* at = &out;
-  if (!lanes_reduced_) at = &add_loop(*at, vector_, chunk_begin_, chunk_end_, Kind::vector);
+  if (!lanes_reduced_) at = &add_loop(*at, lanes.var, lanes.begin, lanes.end, Kind::vector);
   at->push_back({acc});
   kir::Block* point = at;
   Vars reduced = without(sum.reduce, {vector_});
@@ -362,7 +417,7 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
     at = &inside_loops(*at);
   }
   point = &reduce_loops(reduced, copies, *point);
-  if (lanes_reduced_) point = &add_loop(*point, vector_, chunk_begin_, chunk_end_, Kind::vector);
+  if (lanes_reduced_) point = &add_loop(*point, lanes.var, lanes.begin, lanes.end, Kind::vector);
   tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
   kir::Block& end = tile_loops(tile_vars, *at);
   const DType dtype = sum.source->op->results[0].type.dtype;

@@ -14,8 +14,9 @@ std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& builder, Vars&
 
 /// A sum of products whose loads are reused by several results, and maps that follow it element by
 /// element. Lanes are one variable that loads walk with stride 1; up to two result variables are
-/// cut into tiles whose results accumulate side by side, so that a load feeds several of them. A
-/// long reduction goes in strips that fit the cache, each read for all results that need it.
+/// cut into tiles whose results accumulate side by side, so that a load feeds several of them;
+/// where there are few, several vectors do. A long reduction goes in strips that fit the cache,
+/// each read for all results that need it.
 class Contraction {
  public:
   /// Null when the group is none.
@@ -32,6 +33,11 @@ class Contraction {
     Expr offset;
     double cost = 0;  ///< of one, where a multiply-add costs 1
   };
+  /// The vector loop of a tile.
+  struct Lanes {
+    int64_t var = -1;
+    Expr begin, end;
+  };
   explicit Contraction(KernelBuilder& builder) : b_(builder) {}
 
   bool choose_vector();
@@ -46,7 +52,12 @@ class Contraction {
   int64_t tile_size(int64_t var) const;
   void emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
                   const std::map<int64_t, Expr>& numbers, kir::Block& out);
-  void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, kir::Block& out);
+  int64_t vector_lanes() const;
+  int64_t vectors_beside(const Vars& tile_vars) const;
+  void emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars, int64_t vectors,
+                   kir::Block& out);
+  void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const Lanes& lanes,
+                 kir::Block& out);
   kir::Block& inside_loops(kir::Block& out);
   kir::Block& tile_loops(const Vars& tile_vars, kir::Block& out);
   kir::Block& reduce_loops(const Vars& vars, double copies, kir::Block& out);
@@ -59,7 +70,7 @@ class Contraction {
   std::vector<Tile> tiles_;
   Vars inside_;        ///< result variables whose accumulators a block keeps in memory
   int64_t strip_ = 0;  ///< of the first reduced variable, swept once for each of `inside_`
-  Expr chunk_begin_, chunk_end_;
+  Lanes chunk_;
   std::map<int64_t, int64_t> sizes_;  ///< of the unrolled variables of tiles
 };
 

@@ -18,7 +18,8 @@ Value source(ir::Graph& g, const std::string& name, Shape shape) {
   return record_source(g, "data", name, {f32, std::move(shape), {}}, {}, {});
 }
 
-/// Where the stores of a kernel's first block go, in the first turn of its loops and lane `lane`.
+/// Where the stores of a kernel's first block go for one sample, in the first turn of its loops and
+/// lane `lane`.
 class FirstStores {
  public:
   FirstStores(const kir::Kernel& kernel, int64_t lane) : lane_(lane) {
@@ -31,17 +32,32 @@ class FirstStores {
   void visit(const kir::Block& block) {
     for (const kir::Stmt& s : block) {
       if (const auto* loop = std::get_if<kir::For>(&s)) {
-        const bool lanes = loop->kind == kir::For::Kind::vector;
-        vars_[loop->var] = value(lanes ? loop->begin + Expr::index(lane_) : loop->begin);
-        visit(*loop->body);
+        visit(*loop);
       } else if (const auto* let = std::get_if<kir::Let>(&s)) {
         if (let->value.dtype() == DType::i64) lets_[let->id] = value(let->value);
       } else if (const auto* branch = std::get_if<kir::If>(&s)) {
-        if (kir::evaluate(value(branch->condition), 1) != 0) visit(*branch->body);
+        if (holds(branch->condition)) visit(*branch->body);
       } else if (const auto* store = std::get_if<kir::StoreTo>(&s)) {
         offsets_.push_back(kir::evaluate(value(store->offset), 1));
       }
     }
+  }
+
+  void visit(const kir::For& loop) {
+    const int64_t begin = kir::evaluate(value(loop.begin), 1);
+    const int64_t end = kir::evaluate(value(loop.end), 1);
+    if (begin >= end) return;
+    const bool unrolled = loop.kind == kir::For::Kind::unroll;
+    for (int64_t i = begin; i < (unrolled ? end : begin + 1); ++i) {
+      vars_[loop.var] = Expr::index(loop.kind == kir::For::Kind::vector ? i + lane_ : i);
+      visit(*loop.body);
+    }
+  }
+
+  /// Of `a < b` and `a >= b`.
+  bool holds(const Expr& e) const {
+    const bool less = kir::evaluate(value(e.args()[0]), 1) < kir::evaluate(value(e.args()[1]), 1);
+    return less == (e.op() == Scalar::lt);
   }
 
   Expr value(const Expr& e) const {
@@ -87,6 +103,21 @@ TEST(Contraction, LanesWriteNeighbours) {
     expect_neighbours(schedule(body, "k"));
     for (const kir::Kernel& pass : schedule_gpu(body, "k")) expect_neighbours(pass);
   }
+}
+
+/// One sample's product with a large matrix reads that along its rows: several vectors in turn.
+TEST(Contraction, AFewRowsReadLongStretches) {
+  ir::Program program("p");
+  ir::Graph& g = program.main();
+  const Value x = record_source(g, "data", "x", {f32, {kBatch, 640}, {}}, {}, {});
+  g.outputs.push_back({"y", matmul(x, source(g, "w", {640, 1024}))});
+  fuse_pass().run(program, {}, PlainTarget());
+  const ir::Op& fused = *program.main().outputs.front().value.op();
+  const ir::Graph& body = *program.find(fused.attrs.get<GraphRef>("body").name);
+  const std::vector<int64_t> offsets = FirstStores(schedule(body, "k"), 0).offsets();
+  const std::vector<int64_t> wanted = {0, 16, 32, 48, 64, 80, 96, 112};
+  ASSERT_GE(offsets.size(), wanted.size());
+  EXPECT_EQ(std::vector(offsets.begin(), offsets.begin() + 8), wanted);
 }
 
 }  // namespace

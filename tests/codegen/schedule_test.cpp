@@ -111,6 +111,18 @@ TEST(Schedule, MatrixProducts) {
   }
 }
 
+/// Fewer than a tile has, and columns in whole strips of vectors, or with some left over.
+TEST(Schedule, ProductsOfFewRows) {
+  for (int64_t rows : {1, 3, 4, 7, 21}) {
+    for (int64_t columns : {64, 300}) {
+      check_program(rows, [&](ir::Graph& g) {
+        const Value x = input(g, "x", {kBatch, 40}), w = input(g, "w", {40, columns});
+        return Values{relu(matmul(x, w) + input(g, "b", {columns}))};
+      });
+    }
+  }
+}
+
 /// Sizes at which a GPU's threads take tiles of results, or its teams share terms, in parts or not.
 TEST(Schedule, SumsOfProductsByTiles) {
   check_program(3, [](ir::Graph& g) {
