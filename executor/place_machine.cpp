@@ -8,8 +8,8 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/parallel.h"
 #include "executor/gpu/backend.h"
+#include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_target.h"
-#include "executor/gpu/product_record.h"
 
 namespace fluid {
 namespace {
@@ -25,11 +25,11 @@ std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace,
                                   const std::string& cache_dir) {
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);
-    const ProductRecord record({.machine = machine_of(gpu, gpu_backend().versions),
-                                .workspace = workspace > 0 ? workspace : kGpuWorkspace},
-                               {cache_dir, CompilerOptions().cache_limit});
+    const ChoiceRecord record({.machine = machine_of(gpu, gpu_backend().versions),
+                               .workspace = workspace > 0 ? workspace : kGpuWorkspace},
+                              {cache_dir, CompilerOptions().cache_limit});
     return std::make_unique<GpuTarget>(
-        gpu, workspace, [record](const FluidGpuProduct& p) { return record.refuses(p); });
+        gpu, workspace, [record](const GpuTask& task) { return record.refuses(task); });
   }
   return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }

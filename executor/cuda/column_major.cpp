@@ -54,20 +54,6 @@ std::string fault_of(const FluidGpuProduct& p) {
   return "";
 }
 
-std::string fault_of(const FluidGpuProduct& p, const FluidGpuFactors& f, bool workspace) {
-  const std::pair<const void*, bool> addresses[] = {
-      {f.a, true},           {f.b, true},      {f.addend, p.adds != 0},
-      {f.bias, p.bias != 0}, {f.result, true}, {f.workspace, workspace}};
-  for (const auto& [address, needed] : addresses) {
-    if (!needed) continue;
-    if (address == nullptr) return "an address is missing";
-    if (reinterpret_cast<uintptr_t>(address) % FLUID_GPU_PRODUCT_ALIGNMENT != 0) {
-      return "an address is not aligned";
-    }
-  }
-  return "";
-}
-
 ColumnMajorProduct column_major(const FluidGpuProduct& p) {
   return {.first = stored_b(p),
           .second = stored_a(p),

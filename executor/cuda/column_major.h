@@ -24,9 +24,6 @@ struct ColumnMajorProduct {
 
 /// Why there can be no such product, or "".
 std::string fault_of(const FluidGpuProduct& product);
-/// What is wrong with its addresses, or "". `workspace`: whether it needs one.
-std::string fault_of(const FluidGpuProduct& product, const FluidGpuFactors& factors,
-                     bool workspace);
 
 /// The same product with all matrices transposed, as row-major ones are when they are read by
 /// columns: c = a b becomes c' = b' a'. So `first` is b, and a number a column is one a row.

@@ -42,6 +42,10 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int
                               FluidGpuChoice* choices, int32_t* count);
 FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
                                  const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
+FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                   int64_t workspace, FluidGpuChoice* choices, int32_t* count);
+FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
 FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier);
 FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
                         const FluidGpuFactors* factors);

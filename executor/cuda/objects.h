@@ -3,6 +3,7 @@
 // What the table's opaque pointers point to.
 
 #include <cublasLt.h>
+#include <cudnn.h>
 
 #include <atomic>
 #include <memory>
@@ -18,6 +19,8 @@ struct FluidGpu {
   std::atomic<bool> capture_lost = false;
   std::mutex blas_mutex = {};
   cublasLtHandle_t blas = nullptr;  ///< made when it is first needed
+  std::mutex dnn_mutex = {};        ///< held while the next is used
+  cudnnHandle_t dnn = nullptr;      ///< likewise
   fluid::cuda::Belongings belongings = {};
 };
 

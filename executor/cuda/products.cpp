@@ -4,7 +4,7 @@
 
 #include "executor/cuda/column_major.h"
 #include "executor/cuda/functions.h"
-#include "executor/cuda/objects.h"
+#include "executor/cuda/multiplier.h"
 #include "executor/cuda/product_description.h"
 
 namespace fluid::cuda {
@@ -23,12 +23,6 @@ FluidGpuResult result_of(cublasStatus_t status) {
     default:
       return fluid_gpu_failed;
   }
-}
-
-/// A capture is lost by a call that is misused.
-FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why) {
-  if (gpu->captured != nullptr) gpu->capture_lost = true;
-  return refuse(fluid_gpu_misused, std::string(doing) + ": " + why);
 }
 
 FluidGpuResult answer_of(FluidGpu* gpu, const char* doing, cublasStatus_t status) {
@@ -52,48 +46,38 @@ cublasStatus_t require_blas(FluidGpu* gpu) {
   return status;
 }
 
-/// Begins to prepare a product, which no capture allows.
+/// Begins to prepare a product.
 FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuProduct& product) {
-  const FluidGpuResult allowed = outside_captures(gpu, doing, [] { return cudaSuccess; });
-  if (allowed != fluid_gpu_ok) return allowed;
-  if (const std::string fault = fault_of(product); !fault.empty()) {
-    return misused(gpu, doing, fault);
-  }
-  return answer_of(gpu, doing, require_blas(gpu));
+  const FluidGpuResult begun = begin_preparing(gpu, doing, fault_of(product));
+  return begun == fluid_gpu_ok ? answer_of(gpu, doing, require_blas(gpu)) : begun;
 }
 
-}  // namespace
-}  // namespace fluid::cuda
+struct Product : FluidGpuMultiplier {
+  Product(FluidGpu* gpu, const FluidGpuProduct& of)
+      : FluidGpuMultiplier(gpu, of.adds != 0, of.bias != 0), product(of), description(of) {}
 
-struct FluidGpuMultiplier {
-  FluidGpu* gpu = nullptr;
-  FluidGpuProduct product = {};
-  fluid::cuda::ProductDescription description;
+  const char* doing() const override { return "multiplying matrices"; }
+  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuFactors& factors) override;
+
+  FluidGpuProduct product;
+  ProductDescription description;
   cublasLtMatmulAlgo_t algorithm = {};
-  size_t workspace = 0;
-  bool loaded = false;  ///< the code
 };
 
-namespace fluid::cuda {
-namespace {
-
-cudaError_t destroy_multiplier(void* multiplier) {
-  delete static_cast<FluidGpuMultiplier*>(multiplier);
-  return cudaSuccess;
-}
-
-cublasStatus_t queue(FluidGpuStream* stream, FluidGpuMultiplier* m, const FluidGpuFactors& f) {
-  if (m->product.bias != 0) m->description.set_bias(f.bias);
-  const double one = 1, addends = m->product.adds != 0 ? 1 : 0;
+FluidGpuResult Product::queue(FluidGpuStream* stream, const FluidGpuFactors& f) {
+  if (bias) description.set_bias(f.bias);
+  const double one = 1, addends = adds ? 1 : 0;
   const auto one_f32 = static_cast<float>(one), addends_f32 = static_cast<float>(addends);
-  const bool wide = m->product.operands == fluid_gpu_f64;
+  const bool wide = product.operands == fluid_gpu_f64;
   const void* alpha = wide ? static_cast<const void*>(&one) : &one_f32;
   const void* beta = wide ? static_cast<const void*>(&addends) : &addends_f32;
-  const void* addend = m->product.adds != 0 ? f.addend : f.result;
-  return m->description.with([&](auto operation, auto first, auto second, auto c, auto d) {
-    return cublasLtMatmul(m->gpu->blas, operation, alpha, f.b, first, f.a, second, beta, addend, c,
-                          f.result, d, &m->algorithm, f.workspace, m->workspace, stream->handle);
-  });
+  const void* addend = adds ? f.addend : f.result;
+  return answer_of(gpu, doing(),
+                   description.with([&](auto operation, auto first, auto second, auto c, auto d) {
+                     return cublasLtMatmul(gpu->blas, operation, alpha, f.b, first, f.a, second,
+                                           beta, addend, c, f.result, d, &algorithm, f.workspace,
+                                           static_cast<size_t>(workspace), stream->handle);
+                   }));
 }
 
 }  // namespace
@@ -135,10 +119,9 @@ FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
     return ready;
   }
-  auto made = std::make_unique<FluidGpuMultiplier>(FluidGpuMultiplier{
-      .gpu = gpu, .product = *product, .description = ProductDescription(*product)});
+  auto made = std::make_unique<Product>(gpu, *product);
   std::memcpy(&made->algorithm, choice->opaque, sizeof made->algorithm);
-  made->workspace = static_cast<size_t>(choice->workspace);
+  made->workspace = choice->workspace;
   cublasLtMatmulHeuristicResult_t checked = {};
   const cublasStatus_t status =
       made->description.with([&](auto operation, auto first, auto second, auto c, auto d) {
@@ -146,33 +129,11 @@ FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
                                        &checked);
       });
   if (status != CUBLAS_STATUS_SUCCESS) return answer_of(gpu, doing, status);
-  if (checked.workspaceSize > made->workspace) {
+  if (checked.workspaceSize > static_cast<size_t>(made->workspace)) {
     return misused(gpu, doing, "the choice needs more workspace than it says");
   }
-  *multiplier = made.release();
-  gpu->belongings.add(*multiplier, destroy_multiplier);
+  hand_over(std::move(made), multiplier);
   return fluid_gpu_ok;
-}
-
-FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier) {
-  return give_back(multiplier, "destroying a product of matrices");
-}
-
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
-                        const FluidGpuFactors* factors) {
-  const char* doing = "multiplying matrices";
-  FluidGpu* gpu = stream->gpu;
-  const FluidGpuResult current = on(gpu, doing, [] { return cudaSuccess; });
-  if (current != fluid_gpu_ok) return current;
-  const bool captured = gpu->captured != nullptr;
-  if (captured && !multiplier->loaded) {
-    return misused(gpu, doing, "for the first time during a capture");
-  }
-  const std::string fault = fault_of(multiplier->product, *factors, multiplier->workspace > 0);
-  if (!fault.empty()) return misused(gpu, doing, fault);
-  const FluidGpuResult queued = answer_of(gpu, doing, queue(stream, multiplier, *factors));
-  multiplier->loaded |= queued == fluid_gpu_ok && !captured;
-  return queued;
 }
 
 }  // namespace fluid::cuda

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FLUID_GPU_TABLE_VERSION 2u
+#define FLUID_GPU_TABLE_VERSION 3u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< compute capability 8.0, the first with bf16
 
@@ -88,14 +88,43 @@ typedef struct FluidGpuProduct {
   int64_t a_matrix, b_matrix, result_matrix;  ///< elements from one to the next
 } FluidGpuProduct;
 
-/// A way to compute a product. What is opaque stays valid on such a GPU with such a library: it may
-/// be kept on disk.
+/// What of a convolution is computed, and from which factors.
+typedef enum FluidGpuDirection {
+  fluid_gpu_forward = 0,         ///< a: the images, b: the filters, result: the maps
+  fluid_gpu_data_gradient = 1,   ///< a: the gradient of the maps, b: the filters, result: of images
+  fluid_gpu_filter_gradient = 2  ///< a: the images, b: the gradient of the maps, result: of filters
+} FluidGpuDirection;
+
+/// result = relu(convolution + addend + bias), where images [images, channels, height, width] and
+/// filters [filters, channels / groups, filter_height, filter_width] give maps [images, filters,
+/// map_height, map_width]; filters are not turned. Of pairs the first is along the height. Sums are
+/// kept in f32.
+typedef struct FluidGpuConvolution {
+  FluidGpuDirection direction;
+  FluidGpuNumber number;  ///< of all tensors; not f64
+  int32_t tf32;           ///< f32 factors may be rounded to TF32, which has 10 bits
+  int32_t
+      channels_last;  ///< images and maps lie as [images, height, width, channels]; filters never
+  int32_t adds;       ///< an addend, laid out as the result, whose memory it may be; alone
+  int32_t bias;       ///< one number a filter; forward only
+  int32_t relu;       ///< max(x, 0), whatever becomes of a NaN; with a bias alone
+  int32_t groups;     ///< of channels and filters that do not see each other
+  int64_t images, channels, height, width;
+  int64_t filters, filter_height, filter_width;
+  int64_t map_height, map_width;
+  int64_t stride[2], dilation[2];
+  int64_t padding[2];  ///< zeros on either side
+} FluidGpuConvolution;
+
+/// A way to compute a product or a convolution. What is opaque stays valid on such a GPU with such
+/// a library: it may be kept on disk.
 typedef struct FluidGpuChoice {
   uint64_t opaque[8];
   int64_t workspace;  ///< bytes that it needs
 } FluidGpuChoice;
 
-typedef struct FluidGpuMultiplier FluidGpuMultiplier;  ///< a product with a way to compute it
+/// A product, or a convolution, with a way to compute it.
+typedef struct FluidGpuMultiplier FluidGpuMultiplier;
 
 /// Addresses of the GPU's, multiples of FLUID_GPU_PRODUCT_ALIGNMENT; null where there is none.
 typedef struct FluidGpuFactors {
@@ -192,9 +221,14 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*multiplier_create)(FluidGpu* gpu, const FluidGpuProduct* product,
                                       const FluidGpuChoice* choice,
                                       FluidGpuMultiplier** multiplier);
+  /// The same of convolutions.
+  FluidGpuResult (*convolution_choices)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                        int64_t workspace, FluidGpuChoice* choices, int32_t* count);
+  FluidGpuResult (*convolver_create)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                     const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
   FluidGpuResult (*multiplier_destroy)(FluidGpuMultiplier* multiplier);
-  /// Queues the product. Not by two threads at once. The first time loads code: misused where that
-  /// is during a capture.
+  /// Queues the product or the convolution. Not by two threads at once. The first time loads code:
+  /// misused where that is during a capture.
   FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
                              const FluidGpuFactors* factors);
 

@@ -158,19 +158,30 @@ void Gpu::launch(const GpuGraph& graph, const GpuStream& stream) const {
   check(table_.graph_launch(graph.get(), stream.get()));
 }
 
-std::vector<FluidGpuChoice> Gpu::choices(const FluidGpuProduct& product, int64_t workspace,
-                                         int most) const {
+std::vector<FluidGpuChoice> Gpu::choices(const GpuTask& task, int64_t workspace, int most) const {
   std::vector<FluidGpuChoice> found(static_cast<size_t>(most));
   int32_t count = most;
-  check(table_.matmul_choices(gpu_.get(), &product, workspace, found.data(), &count));
+  const auto ask = [&](const auto& choices, const auto& of) {
+    check(choices(gpu_.get(), &of, workspace, found.data(), &count));
+  };
+  if (const auto* product = std::get_if<FluidGpuProduct>(&task)) {
+    ask(table_.matmul_choices, *product);
+  } else {
+    ask(table_.convolution_choices, std::get<FluidGpuConvolution>(task));
+  }
   found.resize(static_cast<size_t>(count));
   return found;
 }
 
-GpuMultiplier Gpu::multiplier(const FluidGpuProduct& product, const FluidGpuChoice& choice) const {
+GpuMultiplier Gpu::multiplier(const GpuTask& task, const FluidGpuChoice& choice) const {
   FluidGpuMultiplier* multiplier = nullptr;
+  const auto made = [&](const auto& create, const auto& of) {
+    return create(gpu_.get(), &of, &choice, &multiplier);
+  };
+  const auto* product = std::get_if<FluidGpuProduct>(&task);
   const FluidGpuResult result =
-      table_.multiplier_create(gpu_.get(), &product, &choice, &multiplier);
+      product != nullptr ? made(table_.multiplier_create, *product)
+                         : made(table_.convolver_create, std::get<FluidGpuConvolution>(task));
   if (result == fluid_gpu_misused) return {};
   check(result);
   return {table_, multiplier};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/gpu/backend_table.h"
+#include "executor/gpu/gpu_task.h"
 
 namespace fluid {
 
@@ -123,11 +124,10 @@ class Gpu {
   GpuGraph end_capture(const GpuStream& stream) const;
   void launch(const GpuGraph& graph, const GpuStream& stream) const;
 
-  /// At most `most` ways to compute a product, the library's favourite first.
-  std::vector<FluidGpuChoice> choices(const FluidGpuProduct& product, int64_t workspace,
-                                      int most) const;
-  /// Empty where the choice is none for the product.
-  GpuMultiplier multiplier(const FluidGpuProduct& product, const FluidGpuChoice& choice) const;
+  /// At most `most` ways to compute a task, the library's favourite first.
+  std::vector<FluidGpuChoice> choices(const GpuTask& task, int64_t workspace, int most) const;
+  /// Empty where the choice is none for the task.
+  GpuMultiplier multiplier(const GpuTask& task, const FluidGpuChoice& choice) const;
   void multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
                 const FluidGpuFactors& factors) const;
 

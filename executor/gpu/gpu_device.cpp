@@ -28,15 +28,15 @@ class GpuDevice : public Device {
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
         target_(described(table, options.device), options.workspace,
-                [this](const FluidGpuProduct& p) { return products_.record().refuses(p); }),
+                [this](const GpuTask& task) { return chooser_.record().refuses(task); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),
-        products_(gpu_,
-                  {{.machine = machine_of(described(table, options.device), versions_of(table)),
-                    .workspace = target_.workspace(),
-                    .tune = tunes(options)},
-                   cache_of(options),
-                   options.decisions}) {
+        chooser_(gpu_,
+                 {{.machine = machine_of(described(table, options.device), versions_of(table)),
+                   .workspace = target_.workspace(),
+                   .tune = tunes(options)},
+                  cache_of(options),
+                  options.decisions}) {
     if (options.peers.control == nullptr) return;
     collectives_ = std::make_shared<GpuCollectives>(gpu_, options.peers);
   }
@@ -53,7 +53,7 @@ class GpuDevice : public Device {
       throw UserError("a plan is verified on the CPU only: leave --place out");
     if (!libraries_compute(final_program, options)) return nullptr;
     return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
-                                           kernels_, products_, collectives_);
+                                           kernels_, chooser_, collectives_);
   }
 
   void broadcast(std::byte* at, int64_t bytes) override {
@@ -67,14 +67,14 @@ class GpuDevice : public Device {
     return report;
   }
   std::map<std::string, std::string> decisions() const override {
-    return products_.record().decided();
+    return chooser_.record().decided();
   }
   std::vector<std::pair<std::string, int64_t>> outside() const override {
     return gpu_->ledger.owners();
   }
   int64_t pinned() const override { return gpu_->gpu.held(GpuMemory::Where::host); }
   bool take(const std::map<std::string, std::string>& decisions) override {
-    return products_.take(decisions);
+    return chooser_.take(decisions);
   }
   Limits limits() const override {
     return {.flops_f32 = target_.operation_rate(),
@@ -90,7 +90,7 @@ class GpuDevice : public Device {
       bool all = true;
       for (const auto& op : program.main().ops) {
         if (!op->attrs.has("kernel")) continue;
-        all &= products_.has_way(GpuProductCall(*op, options.batch, options.tf32).product);
+        all &= chooser_.has_way(GpuLibraryCall(*op, options.batch, options.tf32).task);
       }
       return all;
     });
@@ -104,7 +104,7 @@ class GpuDevice : public Device {
   GpuTarget target_;
   std::shared_ptr<const OpenGpu> gpu_;
   GpuKernels kernels_;
-  GpuProducts products_;
+  GpuChooser chooser_;
   std::shared_ptr<GpuCollectives> collectives_;  ///< null: the GPU works alone
 };
 

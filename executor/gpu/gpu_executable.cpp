@@ -20,19 +20,19 @@ bool lowers_to(const ir::Op& op) {
 
 GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, std::shared_ptr<const OpenGpu> gpu,
-                             KernelMemo& memo, GpuKernels& kernels, GpuProducts& products,
+                             KernelMemo& memo, GpuKernels& kernels, GpuChooser& chooser,
                              std::shared_ptr<GpuCollectives> collectives)
     : plan_(plan),
       batch_(options.batch),
       gpu_(std::move(gpu)),
-      products_(products),
+      chooser_(chooser),
       collectives_(std::move(collectives)) {
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
     if (lowers_to<Exchange>(*op)) {
       add_exchange(*op);
     } else if (op->attrs.has("kernel")) {
-      add_product(*op, options.tf32);
+      add_library_call(*op, options.tf32);
     } else {
       add_group(*op, memo);
     }
@@ -69,11 +69,11 @@ void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
   calls_.push_back(std::move(call));
 }
 
-void GpuExecutable::add_product(ir::Op& op, bool tf32) {
+void GpuExecutable::add_library_call(ir::Op& op, bool tf32) {
   GpuCall call{.op = &op, .refs = buffers_of(plan_, op)};
-  check(!updates_variables(op, call.refs), "a product of matrices would write to a variable");
-  call.product.emplace(op, batch_, tf32);
-  call.refs.push_back({.offset = workspace_of(plan_, op, products_.workspace())});
+  check(!updates_variables(op, call.refs), "a library kernel would write to a variable");
+  call.library.emplace(op, batch_, tf32);
+  call.refs.push_back({.offset = workspace_of(plan_, op, chooser_.workspace())});
   calls_.push_back(std::move(call));
 }
 
@@ -155,7 +155,7 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
       }
     }
   }
-  gpu_->ledger.measured("libraries", [&] { prepare_products(buffers_.front()); });
+  gpu_->ledger.measured("libraries", [&] { prepare_library_calls(buffers_.front()); });
   gpu_->ledger.measured("graphs", [&] {
     for (const Slots slots : kAllSlots) {
       graphs_[index_of(slots)] = captured(buffers_[index_of(slots)], slots);
@@ -163,15 +163,15 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   });
 }
 
-/// Nothing that a step needs from one before it lies where products write.
-void GpuExecutable::prepare_products(const Buffers& buffers) {
+/// Nothing that a step needs from one before it lies where libraries write.
+void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
   for (size_t i = 0; i < calls_.size(); ++i) {
     GpuCall& call = calls_[i];
-    if (!call.product) continue;
-    if (call.multiplier && call.revision == products_.revision()) continue;
-    call.revision = products_.revision();
-    call.multiplier = products_.multiplier(call.product->product,
-                                           call.product->factors(buffers[i], buffers[i].back()));
+    if (!call.library) continue;
+    if (call.multiplier && call.revision == chooser_.revision()) continue;
+    call.revision = chooser_.revision();
+    call.multiplier = chooser_.multiplier(call.library->task,
+                                          call.library->factors(buffers[i], buffers[i].back()));
   }
 }
 
@@ -193,9 +193,9 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
     return collectives_->start(call.number, call.exchange, own[0],
                                call.op->operands.front().dtype());
   }
-  if (call.product) {
+  if (call.library) {
     return gpu_->gpu.multiply(gpu_->stream, call.multiplier,
-                              call.product->factors(own, own.back()));
+                              call.library->factors(own, own.back()));
   }
   if (call.passes.empty()) {
     return gpu_->gpu.copy(gpu_->stream, own[1], own[0], call.copy_bytes);

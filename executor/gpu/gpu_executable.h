@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "executor/buffer_refs.h"
+#include "executor/gpu/gpu_chooser.h"
 #include "executor/gpu/gpu_collectives.h"
 #include "executor/gpu/gpu_kernels.h"
-#include "executor/gpu/gpu_product.h"
-#include "executor/gpu/gpu_products.h"
+#include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/open_gpu.h"
 #include "executor/kernel_memo.h"
 
@@ -24,15 +24,15 @@ struct GpuPass {
   LoadedPass loaded = {};
 };
 
-/// One call of a step list: the passes of a group, a product of matrices, whose workspace is the
+/// One call of a step list: the passes of a group, a library kernel, whose workspace is the
 /// last buffer, an exchange with other processes, or else a copy of `copy_bytes` from buffer 0 to
 /// buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
-  std::optional<GpuProductCall> product = {};
-  GpuMultiplier multiplier = {};  ///< of the product, once it is bound
-  int revision = 0;               ///< GpuProducts', of the multiplier
+  std::optional<GpuLibraryCall> library = {};
+  GpuMultiplier multiplier = {};  ///< of the library call, once it is bound
+  int revision = 0;               ///< GpuChooser', of the multiplier
   int64_t copy_bytes = 0;
   ExchangeRole exchange = {};
   size_t number = 0;  ///< of the exchange
@@ -49,7 +49,7 @@ class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo, GpuKernels& kernels,
-                GpuProducts& products, std::shared_ptr<GpuCollectives> collectives);
+                GpuChooser& chooser, std::shared_ptr<GpuCollectives> collectives);
   void bind(const Memory& memory, const Variables& variables) override;
   Status run(Slots slots, RunTimes* times) override;
   std::vector<const ir::Op*> calls() const override;
@@ -63,7 +63,7 @@ class GpuExecutable : public Executable {
   };
 
   void add_group(ir::Op& op, KernelMemo& memo);
-  void add_product(ir::Op& op, bool tf32);
+  void add_library_call(ir::Op& op, bool tf32);
   void add_store(const ir::Op& op);
   void add_exchange(ir::Op& op);
   void relate();
@@ -73,7 +73,7 @@ class GpuExecutable : public Executable {
   int64_t error_bytes() const {
     return static_cast<int64_t>(error_operands_.size() * 2 * sizeof(int64_t));
   }
-  void prepare_products(const Buffers& buffers);
+  void prepare_library_calls(const Buffers& buffers);
   GpuGraph captured(const Buffers& buffers, Slots slots) const;
   void queue(const Buffers& buffers, size_t call) const;
   void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
@@ -90,7 +90,7 @@ class GpuExecutable : public Executable {
   const MemoryPlan& plan_;
   int64_t batch_;
   std::shared_ptr<const OpenGpu> gpu_;
-  GpuProducts& products_;
+  GpuChooser& chooser_;
   std::shared_ptr<GpuCollectives> collectives_;
   size_t exchanges_ = 0;   ///< that a step has
   bool together_ = false;  ///< all processes run the step

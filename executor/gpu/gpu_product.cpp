@@ -5,7 +5,6 @@
 
 #include "executor/gpu/gpu_number.h"
 #include "executor/library_task.h"
-#include "ir/error.h"
 
 namespace fluid {
 namespace {
@@ -70,27 +69,6 @@ std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilog
                          .a_matrix = a.elements(),
                          .b_matrix = b.elements(),
                          .result_matrix = result.elements()};
-}
-
-GpuProductCall::GpuProductCall(const ir::Op& fused, int64_t batch, bool tf32) {
-  const LibraryBody body(fused);
-  const auto found = gpu_product(*body.head, body.epilogue, batch);
-  check(found.has_value(), "the kernel of '" + fused.name + "' is no product of matrices");
-  product = *found;
-  product.tf32 = tf32;
-  buffers = body.buffers;
-  buffers.push_back(fused.operands.size());
-}
-
-FluidGpuFactors GpuProductCall::factors(const std::vector<void*>& addresses,
-                                        void* workspace) const {
-  const auto at = [&](size_t i) { return addresses[buffers[i]]; };
-  return {.a = at(0),
-          .b = at(1),
-          .addend = product.adds != 0 ? at(2) : nullptr,
-          .bias = product.bias != 0 ? at(2) : nullptr,
-          .result = at(buffers.size() - 1),
-          .workspace = workspace};
 }
 
 }  // namespace fluid

@@ -6,8 +6,9 @@
 
 #include "codegen/gpu.h"
 #include "executor/bytes_text.h"
+#include "executor/gpu/choice_record.h"
+#include "executor/gpu/gpu_convolution.h"
 #include "executor/gpu/gpu_product.h"
-#include "executor/gpu/product_record.h"
 #include "executor/op_cost.h"
 #include "ops/table.h"
 
@@ -16,8 +17,9 @@ namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
 constexpr double kLibrarySeconds = 2e-6;      ///< what a library's kernel takes to begin and to end
-constexpr double kLibraryEfficiency = 0.7;    ///< of the peak, in large products
+constexpr double kLibraryEfficiency = 0.7;    ///< of the peak, in what is large
 constexpr double kGeneratedEfficiency = 0.2;  ///< the same of generated code
+constexpr int64_t kLanes = 8;                 ///< halves of which tensor cores take a multiple
 constexpr double kUnknownRate = 1e13;  ///< operations a second where the driver does not tell
 
 /// Of a bus that moves data twice a clock.
@@ -50,6 +52,33 @@ double bytes_of(const ir::Op& op) {
   return bytes;
 }
 
+bool adds(const GpuTask& task) {
+  return std::visit([](const auto& t) { return t.adds != 0; }, task);
+}
+
+bool clips(const GpuTask& task) {
+  return std::visit([](const auto& t) { return t.relu != 0; }, task);
+}
+
+/// The part of a tensor core's lanes, over which channels and filters lie, that are not left empty.
+double lanes_used(const FluidGpuConvolution& c) {
+  if (c.number == fluid_gpu_f32) return 1;
+  const auto used = [&](int64_t channels) {
+    const int64_t own = channels / c.groups;
+    return static_cast<double>(own) / static_cast<double>((own + kLanes - 1) / kLanes * kLanes);
+  };
+  return used(c.channels) * used(c.filters);
+}
+
+/// What is read and written of images and maps to have them lie as kernels want them: with channels
+/// last in halves, plain else.
+double turned_bytes(const FluidGpuConvolution& c) {
+  const bool half = c.number != fluid_gpu_f32;
+  if (half == (c.channels_last != 0)) return 0;
+  const int64_t pixels = c.channels * c.height * c.width + c.filters * c.map_height * c.map_width;
+  return 2.0 * (half ? 2 : 4) * static_cast<double>(c.images * pixels);
+}
+
 }  // namespace
 
 GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace, Refuses refuses)
@@ -73,36 +102,46 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
   return seconds(flops, kGeneratedEfficiency, operation_rate_, bytes_of(op));
 }
 
-std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
-  const auto product = gpu_product(op, epilogue, 1);
-  if (!product) return {};
-  if (refuses_ && refuses_(*product)) {
-    refused_.insert(text_of(*product));
-    return {};
+/// Of a library's kernel.
+double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
+  const double rate = is_half(op.operands[0].dtype()) ? half_rate_ : operation_rate_;
+  double bytes = bytes_of(op), efficiency = kLibraryEfficiency;
+  if (adds(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
+  if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {
+    efficiency *= lanes_used(*convolution);
+    bytes += turned_bytes(*convolution);
   }
-  const bool half = is_half(op.operands[0].dtype());
-  const double rate = half ? half_rate_ : operation_rate_;
-  double bytes = bytes_of(op);
-  if (product->adds != 0) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
-  return {
-      {.kernel = std::string(kGpuProductKernel),
-       .seconds = kLibrarySeconds + seconds(cost_of(op, 1).flops, kLibraryEfficiency, rate, bytes),
-       .workspace = workspace_,
-       .keeps_nan = product->relu == 0,
-       .adds_in_place = product->adds != 0,
-       .operands = {std::nullopt, std::nullopt},
-       .results = {std::nullopt}}};
+  return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes);
 }
 
-std::vector<std::string> GpuTarget::refused() const {
-  std::vector<std::string> lines;
-  for (const std::string& product : refused_) {
-    lines.push_back(fmt::format("{} cannot compute {} with a workspace of {}: code is generated",
-                                kGpuProductKernel, product,
-                                bytes_text(static_cast<double>(workspace_))));
-  }
-  return lines;
+bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {
+  if (!refuses_ || !refuses_(task)) return false;
+  refused_.insert(fmt::format("{} cannot compute {} with a workspace of {}: code is generated",
+                              kernel, text_of(task), bytes_text(static_cast<double>(workspace_))));
+  return true;
 }
+
+std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
+  std::optional<GpuTask> task;
+  std::string_view kernel = kGpuProductKernel;
+  if (const auto product = gpu_product(op, epilogue, 1)) {
+    task = *product;
+  } else if (const auto convolution = gpu_convolution(op, epilogue, 1)) {
+    task = *convolution;
+    kernel = gpu_convolution_kernel(op);
+  }
+  if (!task || is_refused(*task, kernel)) return {};
+  const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
+  return {{.kernel = std::string(kernel),
+           .seconds = seconds(op, *task),
+           .workspace = workspace_,
+           .keeps_nan = !clips(*task),
+           .adds_in_place = adds(*task),
+           .operands = {op.operands[0].type().layout, op.operands[1].type().layout},
+           .results = {last.results[0].type.layout}}};
+}
+
+std::vector<std::string> GpuTarget::refused() const { return {refused_.begin(), refused_.end()}; }
 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel")) return 0;

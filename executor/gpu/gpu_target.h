@@ -3,7 +3,7 @@
 #include <functional>
 #include <set>
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu/gpu_task.h"
 #include "executor/kernel_memo.h"
 #include "passes/target.h"
 
@@ -12,12 +12,12 @@ namespace fluid {
 /// Bytes that a library kernel may have, where users do not say: one stretch of the arena.
 inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
 
-/// A GPU as the passes see it. A library multiplies matrices that are worth it; all else is
-/// generated.
+/// A GPU as the passes see it. Libraries compute products and convolutions that are worth it; all
+/// else is generated.
 class GpuTarget : public Target {
  public:
-  /// Whether the library was found to have no way to compute a product.
-  using Refuses = std::function<bool(const FluidGpuProduct&)>;
+  /// Whether the library was found to have no way to compute a task.
+  using Refuses = std::function<bool(const GpuTask&)>;
 
   /// `workspace`: bytes that a library kernel may have; 0: kGpuWorkspace.
   explicit GpuTarget(const FluidGpuDescription& gpu, int64_t workspace = 0, Refuses refuses = {});
@@ -42,12 +42,14 @@ class GpuTarget : public Target {
 
  private:
   double seconds(double flops, double part, double rate, double bytes) const;
+  double seconds(const ir::Op& op, const GpuTask& task) const;
+  bool is_refused(const GpuTask& task, std::string_view kernel) const;
 
   std::string arch_;
   double memory_rate_, operation_rate_, half_rate_;
   int64_t workspace_;
   Refuses refuses_;
-  mutable std::set<std::string> refused_;  ///< products that were asked about, in words
+  mutable std::set<std::string> refused_;  ///< lines, of tasks that were asked about
   std::unique_ptr<KernelMemo> kernels_;
 };
 

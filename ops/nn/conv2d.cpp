@@ -44,7 +44,8 @@ OpDef conv2d_op() {
                       }},
       .kernels = {{On::cpu, "onednn.conv2d"},
                   {On::cpu, "winograd.conv2d"},
-                  {On::cpu, "winograd.conv2d_across"}},
+                  {On::cpu, "winograd.conv2d_across"},
+                  {On::cuda, "cudnn.conv2d"}},
       .version = 1,
   };
 }

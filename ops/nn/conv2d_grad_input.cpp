@@ -50,7 +50,9 @@ OpDef conv2d_grad_input_op() {
                    return ReduceBody{{outputs, window.y.covers(), window.x.covers()},
                                      guard(valid, product, 0)};
                  }},
-      .kernels = {{On::cpu, "onednn.conv2d_grad_input"}, {On::cpu, "winograd.conv2d_grad_input"}},
+      .kernels = {{On::cpu, "onednn.conv2d_grad_input"},
+                  {On::cpu, "winograd.conv2d_grad_input"},
+                  {On::cuda, "cudnn.conv2d_grad_input"}},
       .version = 1,
   };
 }

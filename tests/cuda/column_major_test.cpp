@@ -140,19 +140,5 @@ TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
   }
 }
 
-TEST(ColumnMajor, AddressesAreAlignedAndThere) {
-  const auto at = [](uintptr_t address) { return reinterpret_cast<void*>(address); };
-  FluidGpuProduct p = product_of(false, false, 1);
-  FluidGpuFactors f = {.a = at(64), .b = at(128), .result = at(192)};
-  EXPECT_EQ(fault_of(p, f, false), "");
-  EXPECT_EQ(fault_of(p, f, true), "an address is missing");
-  p.bias = 1;
-  EXPECT_EQ(fault_of(p, f, false), "an address is missing");
-  f.bias = at(16);
-  EXPECT_EQ(fault_of(p, f, false), "an address is not aligned");
-  f.bias = at(256);
-  EXPECT_EQ(fault_of(p, f, false), "");
-}
-
 }  // namespace
 }  // namespace fluid::cuda

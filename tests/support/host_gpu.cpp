@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <variant>
 
 #include "tests/support/host_gpu_collectives.h"
+#include "tests/support/host_gpu_convolutions.h"
 #include "tests/support/host_gpu_modules.h"
 #include "tests/support/host_gpu_order.h"
 #include "tests/support/host_gpu_products.h"
@@ -14,7 +16,7 @@ using namespace fluid::testing;
 
 struct FluidGpuMultiplier {
   FluidGpu* gpu = nullptr;
-  FluidGpuProduct product = {};
+  std::variant<FluidGpuProduct, FluidGpuConvolution> task = {};
   FluidGpuChoice choice = {};
   bool loaded = false;
 };
@@ -173,30 +175,58 @@ FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch) {
   });
 }
 
-void require_product(FluidGpu* gpu, const FluidGpuProduct& product) {
+template <class Task>
+void require_task(FluidGpu* gpu, const Task& task) {
   refuse_while_recorded(gpu, "a product is prepared");
-  if (const std::string fault = product_fault(product); !fault.empty()) throw misused(fault);
+  if (const std::string fault = host_fault(task); !fault.empty()) throw misused(fault);
 }
 
-FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
-                              FluidGpuChoice* choices, int32_t* count) {
-  return host_gpu_call("matmul_choices", gpu, [&] {
-    require_product(gpu, *product);
-    std::vector<FluidGpuChoice> found = host_choices(*product, workspace);
-    if (product->m > host_gpu_state().options.most_rows) found.clear();
+bool has_way(const FluidGpuProduct& p) { return p.m <= host_gpu_state().options.most_rows; }
+bool has_way(const FluidGpuConvolution& c) {
+  return c.filters <= host_gpu_state().options.most_filters;
+}
+
+template <class Task>
+FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int64_t workspace,
+                          FluidGpuChoice* choices, int32_t* count) {
+  return host_gpu_call(name, gpu, [&] {
+    require_task(gpu, task);
+    std::vector<FluidGpuChoice> found = host_choices(task, workspace);
+    if (!has_way(task)) found.clear();
     *count = std::min(*count, static_cast<int32_t>(found.size()));
     std::copy_n(found.begin(), *count, choices);
   });
 }
 
+template <class Task>
+FluidGpuResult create_multiplier(const char* name, FluidGpu* gpu, const Task& task,
+                                 const FluidGpuChoice& choice, FluidGpuMultiplier** multiplier) {
+  return host_gpu_call(name, gpu, [&] {
+    require_task(gpu, task);
+    if (!is_host_choice(task, choice)) throw misused("this is no choice for the product");
+    create(multiplier);
+    **multiplier = {gpu, task, choice};
+  });
+}
+
+FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+                              FluidGpuChoice* choices, int32_t* count) {
+  return choices_of("matmul_choices", gpu, *product, workspace, choices, count);
+}
+
+FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                   int64_t workspace, FluidGpuChoice* choices, int32_t* count) {
+  return choices_of("convolution_choices", gpu, *convolution, workspace, choices, count);
+}
+
 FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
                                  const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
-  return host_gpu_call("multiplier_create", gpu, [&] {
-    require_product(gpu, *product);
-    if (!is_host_choice(*product, *choice)) throw misused("this is no choice for the product");
-    create(multiplier);
-    **multiplier = {gpu, *product, *choice};
-  });
+  return create_multiplier("multiplier_create", gpu, *product, *choice, multiplier);
+}
+
+FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
+  return create_multiplier("convolver_create", gpu, *convolution, *choice, multiplier);
 }
 
 FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier) {
@@ -210,14 +240,19 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
     if (stream->capture && !multiplier->loaded) {
       throw misused_by(stream, "a product is recorded that was never computed");
     }
+    const auto of_task = [&](const auto& function) {
+      return std::visit(
+          [&](const auto& task) { return function(task, multiplier->choice, *factors); },
+          multiplier->task);
+    };
     const std::vector<HostTouched> touched =
-        touched_by(multiplier->product, multiplier->choice, *factors);
+        of_task([](const auto&... all) { return touched_by(all...); });
     for (const HostTouched& t : touched) {
       const auto address = reinterpret_cast<uintptr_t>(t.address);
       if (address != 0 && address % FLUID_GPU_PRODUCT_ALIGNMENT == 0) continue;
       throw misused_by(stream, "an address of a product is missing or not aligned");
     }
-    for (auto& work : host_product(multiplier->product, multiplier->choice, *factors)) {
+    for (auto& work : of_task([](const auto&... all) { return host_work(all...); })) {
       queue(stream, [gpu, touched, work = std::move(work)] {
         for (const HostTouched& t : touched) require(gpu, t.address, t.bytes);
         work();
@@ -271,6 +306,8 @@ const FluidGpuTable& host_gpu_table() {
                                       .module_kernel = host_module_kernel,
                                       .matmul_choices = matmul_choices,
                                       .multiplier_create = multiplier_create,
+                                      .convolution_choices = convolution_choices,
+                                      .convolver_create = convolver_create,
                                       .multiplier_destroy = multiplier_destroy,
                                       .multiply = multiply,
                                       .identity = host_identity,

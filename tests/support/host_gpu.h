@@ -18,8 +18,9 @@ struct HostGpuOptions {
   int64_t object_bytes = 0;   ///< of its memory, that each object takes which is open
   int64_t assembler = 13000;  ///< version of nvJitLink
   std::string name = "a host that stands in for a GPU";
-  /// Of products that its library has a way to compute.
+  /// Of products, and of convolutions, that its libraries have a way to compute.
   int64_t most_rows = std::numeric_limits<int64_t>::max();
+  int64_t most_filters = std::numeric_limits<int64_t>::max();
   bool parts_are_fast = false;  ///< a product in parts takes less time than one as a whole
 };
 

@@ -1,10 +1,6 @@
 #include "tests/support/host_gpu_products.h"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
-
-#include "ir/tensor.h"
+#include "tests/support/host_gpu_numbers.h"
 
 namespace fluid::testing {
 namespace {
@@ -13,35 +9,6 @@ constexpr uint64_t kMark = 0x686f7374;  ///< in choices that are the host's
 constexpr int64_t kParts = 4;
 
 bool is_half(FluidGpuNumber number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
-
-DType dtype_of(FluidGpuNumber number) {
-  constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
-  return kTypes[number];
-}
-
-double number_at(const void* data, FluidGpuNumber number, int64_t i) {
-  if (number == fluid_gpu_f64) return static_cast<const double*>(data)[i];
-  if (number == fluid_gpu_f32) return static_cast<const float*>(data)[i];
-  return half_to_float(static_cast<const uint16_t*>(data)[i], dtype_of(number));
-}
-
-void set_number(void* data, FluidGpuNumber number, int64_t i, double value) {
-  if (number == fluid_gpu_f64) {
-    static_cast<double*>(data)[i] = value;
-  } else if (number == fluid_gpu_f32) {
-    static_cast<float*>(data)[i] = static_cast<float>(value);
-  } else {
-    static_cast<uint16_t*>(data)[i] = float_to_half(static_cast<float>(value), dtype_of(number));
-  }
-}
-
-/// To the 10 bits of TF32, ties to even.
-double as_tf32(double value) {
-  auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (!std::isfinite(value)) return value;
-  bits += 0xfff + (bits >> 13 & 1);
-  return std::bit_cast<float>(bits & ~uint32_t{0x1fff});
-}
 
 /// The product at one place of one of the results: from step `begin` of the sum to before `end`.
 double sum(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, int64_t row,
@@ -103,7 +70,7 @@ struct Extents {
 
 }  // namespace
 
-std::string product_fault(const FluidGpuProduct& p) {
+std::string host_fault(const FluidGpuProduct& p) {
   const bool widens = is_half(p.operands) && p.result == fluid_gpu_f32;
   if (p.result != p.operands && !widens) return "a product's result is of another kind";
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a product of nothing";
@@ -134,7 +101,7 @@ bool is_host_choice(const FluidGpuProduct& product, const FluidGpuChoice& choice
 std::vector<HostTouched> touched_by(const FluidGpuProduct& p, const FluidGpuChoice& choice,
                                     const FluidGpuFactors& f) {
   const Extents extents(p);
-  const int64_t in = size_of(dtype_of(p.operands)), out = size_of(dtype_of(p.result));
+  const int64_t in = size_of(host_dtype(p.operands)), out = size_of(host_dtype(p.result));
   std::vector<HostTouched> touched = {
       {f.a, in * extents.a}, {f.b, in * extents.b}, {f.result, out * extents.result}};
   if (p.adds != 0) touched.push_back({f.addend, out * extents.result});
@@ -143,9 +110,8 @@ std::vector<HostTouched> touched_by(const FluidGpuProduct& p, const FluidGpuChoi
   return touched;
 }
 
-std::vector<std::function<void()>> host_product(const FluidGpuProduct& p,
-                                                const FluidGpuChoice& choice,
-                                                const FluidGpuFactors& f) {
+std::vector<std::function<void()>> host_work(const FluidGpuProduct& p, const FluidGpuChoice& choice,
+                                             const FluidGpuFactors& f) {
   if (!in_parts(choice)) {
     return {[=] {
       for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {

@@ -9,7 +9,7 @@
 namespace fluid::testing {
 
 /// Why there can be no such product, or "".
-std::string product_fault(const FluidGpuProduct& product);
+std::string host_fault(const FluidGpuProduct& product);
 
 /// How the host multiplies: with a workspace for them, sums in four parts, which it says is fastest
 /// though it takes two pieces of work instead of one; or at once.
@@ -25,8 +25,8 @@ std::vector<HostTouched> touched_by(const FluidGpuProduct& product, const FluidG
                                     const FluidGpuFactors& factors);
 
 /// What is to be done, one after the other.
-std::vector<std::function<void()>> host_product(const FluidGpuProduct& product,
-                                                const FluidGpuChoice& choice,
-                                                const FluidGpuFactors& factors);
+std::vector<std::function<void()>> host_work(const FluidGpuProduct& product,
+                                             const FluidGpuChoice& choice,
+                                             const FluidGpuFactors& factors);
 
 }  // namespace fluid::testing

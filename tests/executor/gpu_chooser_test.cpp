@@ -1,6 +1,6 @@
-// How a way to compute a product is chosen, and kept.
+// How a way to compute a product, or a convolution, is chosen, and kept.
 
-#include "executor/gpu/gpu_products.h"
+#include "executor/gpu/gpu_chooser.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ constexpr FluidGpuProduct kProduct = {.operands = fluid_gpu_f32,
                                       .result_matrix = 20};
 constexpr int64_t kPartsBytes = 4 * 4 * 5 * 8;  ///< workspace of the host's favourite
 
-class GpuProductsTest : public ::testing::Test {
+class GpuChooserTest : public ::testing::Test {
  protected:
   void SetUp() override {
     fluid::testing::reset_host_gpu({});
@@ -45,7 +45,7 @@ class GpuProductsTest : public ::testing::Test {
     EXPECT_EQ(host_gpu_objects(), 0);
   }
 
-  GpuProducts products(ProductRecord::Terms terms = {.machine = "this", .workspace = 2048}) {
+  GpuChooser products(ChoiceRecord::Terms terms = {.machine = "this", .workspace = 2048}) {
     return {gpu_, {std::move(terms), {dir_.path(), 1 << 20}}};
   }
   FluidGpuFactors factors() const {
@@ -55,7 +55,7 @@ class GpuProductsTest : public ::testing::Test {
             .workspace = memory_.data() + 1024};
   }
   /// How often a call of the table is allowed until it fails.
-  int calls_of(const std::string& name, GpuProducts& products) const {
+  int calls_of(const std::string& name, GpuChooser& products) const {
     for (int calls = 0;; ++calls) {
       fail_host_gpu(name, fluid_gpu_out_of_memory, calls);
       try {
@@ -66,11 +66,9 @@ class GpuProductsTest : public ::testing::Test {
       }
     }
   }
-  bool chooses_anew(GpuProducts& products) const {
-    return calls_of("matmul_choices", products) > 0;
-  }
+  bool chooses_anew(GpuChooser& products) const { return calls_of("matmul_choices", products) > 0; }
   /// The bytes of workspace without which the choice could not run.
-  int64_t workspace_of(GpuProducts& products) const {
+  int64_t workspace_of(GpuChooser& products) const {
     const GpuMultiplier multiplier = products.multiplier(kProduct, factors());
     FluidGpuFactors f = factors();
     f.workspace = nullptr;
@@ -87,63 +85,63 @@ class GpuProductsTest : public ::testing::Test {
   GpuMemory memory_;
 };
 
-TEST_F(GpuProductsTest, TheFastestIsChosenNotTheFavourite) {
-  GpuProducts timed = products();
+TEST_F(GpuChooserTest, TheFastestIsChosenNotTheFavourite) {
+  GpuChooser timed = products();
   EXPECT_EQ(workspace_of(timed), 0);
-  GpuProducts untimed = products({.machine = "this", .workspace = 2048, .tune = false});
+  GpuChooser untimed = products({.machine = "this", .workspace = 2048, .tune = false});
   EXPECT_EQ(workspace_of(untimed), kPartsBytes);
 }
 
-TEST_F(GpuProductsTest, OnlyWhatFitsTheWorkspaceIsTried) {
-  GpuProducts narrow = products({.machine = "this", .workspace = kPartsBytes - 1, .tune = false});
+TEST_F(GpuChooserTest, OnlyWhatFitsTheWorkspaceIsTried) {
+  GpuChooser narrow = products({.machine = "this", .workspace = kPartsBytes - 1, .tune = false});
   EXPECT_EQ(workspace_of(narrow), 0);
 }
 
-TEST_F(GpuProductsTest, AChoiceIsMadeOnceAndKept) {
-  GpuProducts first = products();
+TEST_F(GpuChooserTest, AChoiceIsMadeOnceAndKept) {
+  GpuChooser first = products();
   EXPECT_TRUE(chooses_anew(first));
   EXPECT_FALSE(chooses_anew(first)) << "in this process";
-  GpuProducts second = products();
+  GpuChooser second = products();
   EXPECT_FALSE(chooses_anew(second)) << "on disk";
-  GpuProducts elsewhere = products({.machine = "another", .workspace = 2048});
+  GpuChooser elsewhere = products({.machine = "another", .workspace = 2048});
   EXPECT_TRUE(chooses_anew(elsewhere));
-  GpuProducts wider = products({.machine = "this", .workspace = 2049});
+  GpuChooser wider = products({.machine = "this", .workspace = 2049});
   EXPECT_TRUE(chooses_anew(wider));
 }
 
 /// As a checkpoint keeps it.
-TEST_F(GpuProductsTest, WhatAnEarlierRunDecidedHolds) {
-  GpuProducts untuned = products({.machine = "this", .workspace = 2048, .tune = false});
+TEST_F(GpuChooserTest, WhatAnEarlierRunDecidedHolds) {
+  GpuChooser untuned = products({.machine = "this", .workspace = 2048, .tune = false});
   untuned.multiplier(kProduct, factors());
-  const ProductRecord::Decisions decided = untuned.record().decided();
+  const ChoiceRecord::Decisions decided = untuned.record().decided();
   ASSERT_EQ(decided.size(), 1U);
-  GpuProducts timed = products();
+  GpuChooser timed = products();
   timed.multiplier(kProduct, factors());
   const auto [key, fast] = *timed.record().decided().begin();
-  const ProductRecord::Decisions slow = {{key, decided.begin()->second}};
-  GpuProducts later(gpu_, {timed.record().terms(), {dir_.path(), 1 << 20}, slow});
+  const ChoiceRecord::Decisions slow = {{key, decided.begin()->second}};
+  GpuChooser later(gpu_, {timed.record().terms(), {dir_.path(), 1 << 20}, slow});
   EXPECT_EQ(workspace_of(later), kPartsBytes) << "though another is on disk";
   EXPECT_EQ(later.record().decided(), slow);
-  GpuProducts kept = products();
+  GpuChooser kept = products();
   kept.multiplier(kProduct, factors());
   EXPECT_EQ(kept.record().decided(), timed.record().decided());
 }
 
 /// As where a library takes a choice no more, or the disk was damaged.
-TEST_F(GpuProductsTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
+TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
   for (const std::string text : {"", "1 0 1 2", "1 0 1 1 0 0 0 0 0 0", "1 9999 1 4 0 0 0 0 0 0"}) {
-    GpuProducts first = products();
+    GpuChooser first = products();
     first.multiplier(kProduct, factors());
     const ObjectCache cache(dir_.path(), 1 << 20);
     for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
       cache.put(entry.path().stem().string(), text);
     }
-    GpuProducts second = products();
+    GpuChooser second = products();
     EXPECT_TRUE(chooses_anew(second)) << text;
   }
 }
 
-TEST_F(GpuProductsTest, AKeptChoiceMayBeCaptured) {
+TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
   products().multiplier(kProduct, factors());
   const GpuMultiplier kept = products().multiplier(kProduct, factors());
   gpu_->gpu.begin_capture(gpu_->stream);
@@ -154,13 +152,13 @@ TEST_F(GpuProductsTest, AKeptChoiceMayBeCaptured) {
 }
 
 /// As where several processes take those of the first.
-TEST_F(GpuProductsTest, WhatOthersDecidedIsTakenAndKept) {
-  GpuProducts timed = products();
+TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
+  GpuChooser timed = products();
   timed.multiplier(kProduct, factors());
   const auto [key, fast] = *timed.record().decided().begin();
   fluid::testing::change_host_gpu({.parts_are_fast = true});
   std::filesystem::remove_all(dir_.path());
-  GpuProducts other = products();
+  GpuChooser other = products();
   EXPECT_EQ(workspace_of(other), kPartsBytes);
   EXPECT_FALSE(other.take(other.record().decided()));
   EXPECT_FALSE(other.take({{"k0", "of another GPU"}}));
@@ -169,16 +167,16 @@ TEST_F(GpuProductsTest, WhatOthersDecidedIsTakenAndKept) {
   EXPECT_EQ(other.revision(), 1);
   EXPECT_EQ(workspace_of(other), 0);
   EXPECT_EQ(other.record().decided().at("k0"), "of another GPU") << "for checkpoints";
-  GpuProducts later = products();
+  GpuChooser later = products();
   EXPECT_EQ(workspace_of(later), 0) << "on disk";
 }
 
-TEST_F(GpuProductsTest, WhatTheLibraryHasNoWayForIsRemembered) {
-  GpuProducts able = products();
+TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
+  GpuChooser able = products();
   EXPECT_TRUE(able.has_way(kProduct));
   EXPECT_FALSE(able.record().refuses(kProduct));
   fluid::testing::change_host_gpu({.most_rows = kProduct.m - 1});
-  GpuProducts unable = products();
+  GpuChooser unable = products();
   EXPECT_FALSE(unable.has_way(kProduct));
   EXPECT_TRUE(unable.record().refuses(kProduct));
   FluidGpuProduct rounded = kProduct;
@@ -189,33 +187,33 @@ TEST_F(GpuProductsTest, WhatTheLibraryHasNoWayForIsRemembered) {
   EXPECT_FALSE(unable.record().refuses(other));
   fluid::testing::change_host_gpu({});
   EXPECT_FALSE(products().has_way(kProduct)) << "on disk";
-  const ProductRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
-                              unable.record().decided());
+  const ChoiceRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
+                             unable.record().decided());
   EXPECT_TRUE(resumed.refuses(kProduct)) << "in checkpoints";
-  const GpuProducts wider = products({.machine = "this", .workspace = 2049});
+  const GpuChooser wider = products({.machine = "this", .workspace = 2049});
   EXPECT_FALSE(wider.record().refuses(kProduct));
 }
 
 /// A way that was kept counts only where the library still takes it.
-TEST_F(GpuProductsTest, WaysThatCannotBePreparedAreNone) {
+TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
   products().multiplier(kProduct, factors());
-  GpuProducts again = products();
+  GpuChooser again = products();
   FluidGpuTable strict = host_gpu_table();
   strict.multiplier_create = [](FluidGpu*, const FluidGpuProduct*, const FluidGpuChoice*,
                                 FluidGpuMultiplier**) { return fluid_gpu_misused; };
   const auto gpu = std::make_shared<const OpenGpu>(strict, 0);
-  GpuProducts none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
+  GpuChooser none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
   EXPECT_TRUE(again.has_way(kProduct));
   EXPECT_FALSE(none.has_way(kProduct));
 }
 
-TEST(GpuProducts, SaysThatTheLibraryHasNone) {
+TEST(GpuChooser, SaysThatTheLibraryHasNone) {
   fluid::testing::reset_host_gpu({.most_rows = 0});
   const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
-  GpuProducts none(gpu, {{.machine = "this", .workspace = 2048}, {"", 0}});
+  GpuChooser none(gpu, {{.machine = "this", .workspace = 2048}, {"", 0}});
   EXPECT_EQ(error_of<DeviceError>([&] { none.multiplier(kProduct, {}); }),
-            "the GPU's library cannot multiply matrices (f32 4 x 5 of 6, transposed a) with a "
-            "workspace of 2.00 KiB: allow it more");
+            "the GPU's library cannot compute f32 4 x 5 of 6, transposed a with a workspace of "
+            "2.00 KiB: allow it more");
 }
 
 TEST(GpuProductText, SaysAllThatItIs) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "codegen/object_cache.h"
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu/gpu_task.h"
 #include "executor/place.h"
 #include "ir/graph.h"
 
@@ -13,37 +13,37 @@ namespace fluid {
 
 struct ExecutorOptions;
 
-/// How a product is computed, since it was chosen.
+/// How a task is computed, since it was chosen.
 struct KeptChoice {
   FluidGpuChoice choice = {};
   float ms = 0;  ///< that it took; 0: it was not timed
 };
 
-/// What was chosen for which product, in this process and on disk.
-class ProductRecord {
+/// What was chosen for which task, in this process and on disk.
+class ChoiceRecord {
  public:
-  /// All that a choice depends on besides the product.
+  /// All that a choice depends on besides the task.
   struct Terms {
     std::string machine;    ///< see machine_of()
-    int64_t workspace = 0;  ///< bytes that a product may have
+    int64_t workspace = 0;  ///< bytes that a task may have
     bool tune = true;       ///< the fastest was chosen; else the library's favourite
   };
   using Decisions = std::map<std::string, std::string>;  ///< choices as text, by key
 
   /// `decided`: what holds before what is on disk.
-  ProductRecord(Terms terms, ObjectCache cache, Decisions decided = {})
+  ChoiceRecord(Terms terms, ObjectCache cache, Decisions decided = {})
       : terms_(std::move(terms)), cache_(std::move(cache)), decided_(std::move(decided)) {}
 
   const Terms& terms() const { return terms_; }
-  std::optional<KeptChoice> find(const FluidGpuProduct& product) const;
+  std::optional<KeptChoice> find(const GpuTask& task) const;
   /// From now on it is this, in this process.
-  void decide(const FluidGpuProduct& product, const KeptChoice& kept);
+  void decide(const GpuTask& task, const KeptChoice& kept);
   /// And for who comes later.
-  void keep(const FluidGpuProduct& product, const KeptChoice& kept);
+  void keep(const GpuTask& task, const KeptChoice& kept);
   /// The library has no way to compute it, in f32 neither with TF32 nor without: here, and for who
   /// comes later.
-  void refuse(const FluidGpuProduct& product);
-  bool refuses(const FluidGpuProduct& product) const;
+  void refuse(const GpuTask& task);
+  bool refuses(const GpuTask& task) const;
   /// From now on it is as in `decisions`, also for who comes later. Whether anything changed of
   /// what held here.
   bool take(const Decisions& decisions);
@@ -51,8 +51,8 @@ class ProductRecord {
   const Decisions& decided() const { return decided_; }
 
  private:
-  std::string key_of(const FluidGpuProduct& product) const;
-  std::string refusal_key_of(FluidGpuProduct product) const;
+  std::string key_of(const GpuTask& task) const;
+  std::string refusal_key_of(GpuTask task) const;
 
   Terms terms_;
   ObjectCache cache_;
@@ -61,9 +61,6 @@ class ProductRecord {
 
 /// All that the speed of a library's algorithms depends on, and which there are.
 std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions);
-
-/// A product in words: "f32 64 x 10 of 784, transposed a, with bias".
-std::string text_of(const FluidGpuProduct& product);
 
 /// What is known of the way in which the library of a GPU computes `fused`, for `plan`: "chosen at
 /// 0.012 ms, with 4.00 MiB", or that nothing was chosen yet.

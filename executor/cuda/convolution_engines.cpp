@@ -1,0 +1,161 @@
+#include "executor/cuda/convolution_engines.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace fluid::cuda {
+namespace {
+
+constexpr int64_t kMostEngines = 128;  ///< that are looked at, of each kind of heuristics
+constexpr int64_t kMostKnobs = 14;     ///< that fit into a choice
+constexpr int64_t kMostValue = INT16_MAX;
+
+/// An engine of cuDNN's, and how its knobs are set. As a choice: its number, the count of knobs,
+/// and for each knob its type and its value, in 32 bits.
+struct Engine {
+  struct Knob {
+    int16_t type, value;
+  };
+  int32_t number = 0;
+  int32_t knob_count = 0;
+  std::array<Knob, kMostKnobs> knobs = {};
+};
+static_assert(sizeof(Engine) == sizeof(FluidGpuChoice::opaque));
+
+/// What cuDNN must not note of an engine.
+std::vector<cudnnBackendNumericalNote_t> unwanted(const FluidGpuConvolution& convolution) {
+  std::vector<cudnnBackendNumericalNote_t> notes = {
+      CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+      CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
+  const bool exact = convolution.number == fluid_gpu_f32 && convolution.tf32 == 0;
+  if (exact) notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);  // these know no f32 but TF32
+  return notes;
+}
+
+/// Whether the engine may be used: also, whether its code is there and need not be compiled.
+bool is_wanted(const DnnDescriptor& engine, const FluidGpuConvolution& convolution) {
+  const auto numerical = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                                 CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  const auto behaviour = engine.all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                                                CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  return std::ranges::find_first_of(numerical, unwanted(convolution)) == numerical.end() &&
+         std::ranges::find(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour.end();
+}
+
+/// How cuDNN would configure an engine, unless that does not fit into a choice.
+std::optional<Engine> engine_of(const DnnDescriptor& configuration, const DnnDescriptor& engine) {
+  const auto knobs =
+      configuration.all(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+                        CUDNN_KNOB_TYPE_COUNTS);
+  const auto number = engine.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1);
+  if (number < 0 || std::ssize(knobs) > kMostKnobs) return std::nullopt;
+  Engine found{.number = static_cast<int32_t>(number),
+               .knob_count = static_cast<int32_t>(knobs.size())};
+  for (size_t i = 0; i < knobs.size(); ++i) {
+    const auto type = knobs[i].one(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_KNOB_TYPE_COUNTS);
+    const auto value = knobs[i].one<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, kMostValue + 1);
+    if (type == CUDNN_KNOB_TYPE_COUNTS || std::abs(value) > kMostValue) return std::nullopt;
+    found.knobs[i] = {static_cast<int16_t>(type), static_cast<int16_t>(value)};
+  }
+  return found;
+}
+
+FluidGpuChoice choice_of(const Engine& engine) {
+  FluidGpuChoice choice = {};
+  std::memcpy(choice.opaque, &engine, sizeof engine);
+  return choice;
+}
+
+bool is_among(const std::vector<FluidGpuChoice>& choices, const FluidGpuChoice& choice) {
+  return std::ranges::any_of(choices, [&](const FluidGpuChoice& other) {
+    return std::ranges::equal(other.opaque, choice.opaque);
+  });
+}
+
+ConvolutionPlan prepared(const DnnMachine& machine, const DnnDescriptor& configuration) {
+  ConvolutionPlan made{DnnDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
+  made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  machine.tell(made.plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  made.plan.finish();
+  made.workspace = made.plan.one<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0);
+  return made;
+}
+
+/// Engines as cuDNN would configure them, best first.
+std::vector<DnnDescriptor> suggested(const ConvolutionDescription& description,
+                                     const DnnMachine& machine, cudnnBackendHeurMode_t mode) {
+  DnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, description.graph())
+      .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+  machine.tell(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+  heuristics.finish();
+  return heuristics.all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                        kMostEngines);
+}
+
+}  // namespace
+
+DnnMachine::DnnMachine(const std::string& properties)
+    : properties_(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) {
+  properties_->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                   std::span<const char>(properties.c_str(), properties.size() + 1));
+  properties_->finish();
+}
+
+std::vector<FluidGpuChoice> convolution_engines(const FluidGpuConvolution& convolution,
+                                                const DnnMachine& machine, int64_t workspace,
+                                                int room) {
+  std::vector<FluidGpuChoice> choices;
+  const ConvolutionDescription description(convolution, machine.handle());
+  for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    if (std::ssize(choices) >= room) break;
+    for (const DnnDescriptor& configuration : suggested(description, machine, mode)) {
+      if (std::ssize(choices) >= room) break;
+      const auto engines =
+          configuration.all(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+      if (engines.empty() || !is_wanted(engines.front(), convolution)) continue;
+      const auto engine = engine_of(configuration, engines.front());
+      if (!engine) continue;
+      FluidGpuChoice choice = choice_of(*engine);
+      if (is_among(choices, choice)) continue;
+      const ConvolutionPlan plan = prepared(machine, configuration);
+      if (!plan.plan.good() || plan.workspace > workspace) continue;
+      choice.workspace = plan.workspace;
+      choices.push_back(choice);
+    }
+  }
+  return choices;
+}
+
+ConvolutionPlan plan_of(const ConvolutionDescription& description, const DnnMachine& machine,
+                        const FluidGpuChoice& choice) {
+  Engine chosen;
+  std::memcpy(&chosen, choice.opaque, sizeof chosen);
+  DnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, description.graph())
+      .set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, int64_t{chosen.number});
+  machine.tell(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
+  engine.finish();
+  DnnDescriptor configuration(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  configuration.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  std::vector<DnnDescriptor> knobs;
+  std::vector<cudnnBackendDescriptor_t> all;
+  for (int i = 0; i < std::clamp<int>(chosen.knob_count, 0, kMostKnobs); ++i) {
+    const Engine::Knob& knob = chosen.knobs[static_cast<size_t>(i)];
+    DnnDescriptor& made = knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+    made.set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, static_cast<cudnnBackendKnobType_t>(knob.type))
+        .set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, int64_t{knob.value});
+    made.finish();
+    configuration.require(made);
+    all.push_back(made.get());
+  }
+  if (!all.empty()) {
+    configuration.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                      std::span<const cudnnBackendDescriptor_t>(all));
+  }
+  configuration.finish();
+  return prepared(machine, configuration);
+}
+
+}  // namespace fluid::cuda

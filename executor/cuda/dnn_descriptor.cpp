@@ -1,0 +1,21 @@
+#include "executor/cuda/dnn_descriptor.h"
+
+namespace fluid::cuda {
+
+std::vector<DnnDescriptor> DnnDescriptor::all(cudnnBackendAttributeName_t name,
+                                              cudnnBackendDescriptorType_t type,
+                                              int64_t most) const {
+  std::vector<DnnDescriptor> found;
+  std::vector<cudnnBackendDescriptor_t> pointers;
+  for (int64_t i = 0; i < most; ++i) {
+    pointers.push_back(found.emplace_back(type).get());
+  }
+  int64_t count = 0;
+  const bool read =
+      good() && cudnnBackendGetAttribute(descriptor_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most,
+                                         &count, pointers.data()) == CUDNN_STATUS_SUCCESS;
+  found.erase(found.begin() + (read && count < most ? count : read ? most : 0), found.end());
+  return found;
+}
+
+}  // namespace fluid::cuda

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace fluid::cuda {
+
+/// What cuDNN calls a type in attributes of descriptors.
+constexpr cudnnBackendAttributeType_t dnn_type(int64_t) { return CUDNN_TYPE_INT64; }
+constexpr cudnnBackendAttributeType_t dnn_type(double) { return CUDNN_TYPE_DOUBLE; }
+constexpr cudnnBackendAttributeType_t dnn_type(char) { return CUDNN_TYPE_CHAR; }
+constexpr cudnnBackendAttributeType_t dnn_type(bool) { return CUDNN_TYPE_BOOLEAN; }
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnHandle_t) { return CUDNN_TYPE_HANDLE; }
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnDataType_t) { return CUDNN_TYPE_DATA_TYPE; }
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnConvolutionMode_t) {
+  return CUDNN_TYPE_CONVOLUTION_MODE;
+}
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnPointwiseMode_t) {
+  return CUDNN_TYPE_POINTWISE_MODE;
+}
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendHeurMode_t) {
+  return CUDNN_TYPE_HEUR_MODE;
+}
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendNumericalNote_t) {
+  return CUDNN_TYPE_NUMERICAL_NOTE;
+}
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendBehaviorNote_t) {
+  return CUDNN_TYPE_BEHAVIOR_NOTE;
+}
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendKnobType_t) {
+  return CUDNN_TYPE_KNOB_TYPE;
+}
+constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendDescriptor_t) {
+  return CUDNN_TYPE_BACKEND_DESCRIPTOR;
+}
+
+/// One of the descriptors of which cuDNN's interface is made. It is filled, then finished; the
+/// first call that fails is the last one. What it refers to may go before it does.
+class DnnDescriptor {
+ public:
+  explicit DnnDescriptor(cudnnBackendDescriptorType_t type) {
+    status_ = cudnnBackendCreateDescriptor(type, &descriptor_);
+  }
+  ~DnnDescriptor() {
+    if (descriptor_ != nullptr) cudnnBackendDestroyDescriptor(descriptor_);
+  }
+  DnnDescriptor(DnnDescriptor&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, nullptr)), status_(other.status_) {}
+  DnnDescriptor& operator=(DnnDescriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(status_, other.status_);
+    return *this;
+  }
+
+  cudnnStatus_t status() const { return status_; }
+  bool good() const { return status_ == CUDNN_STATUS_SUCCESS; }
+  cudnnBackendDescriptor_t get() const { return descriptor_; }
+
+  template <class T>
+  DnnDescriptor& set(cudnnBackendAttributeName_t name, std::span<const T> values,
+                     cudnnBackendAttributeType_t type = dnn_type(T{})) {
+    if (good()) {
+      status_ = cudnnBackendSetAttribute(descriptor_, name, type,
+                                         static_cast<int64_t>(values.size()), values.data());
+    }
+    return *this;
+  }
+  /// An attribute that is addresses of a GPU's.
+  DnnDescriptor& set_addresses(cudnnBackendAttributeName_t name, std::span<void* const> addresses) {
+    return set(name, addresses, CUDNN_TYPE_VOID_PTR);
+  }
+  template <class T>
+  DnnDescriptor& set(cudnnBackendAttributeName_t name, const T& value) {
+    return set(name, std::span<const T>(&value, 1));
+  }
+  DnnDescriptor& set(cudnnBackendAttributeName_t name, const DnnDescriptor& other) {
+    return require(other).set(name, other.descriptor_);
+  }
+  /// Fails where `other` did.
+  DnnDescriptor& require(const DnnDescriptor& other) {
+    if (good()) status_ = other.status_;
+    return *this;
+  }
+  DnnDescriptor& finish() {
+    if (good()) status_ = cudnnBackendFinalize(descriptor_);
+    return *this;
+  }
+
+  /// An attribute that has at most `most` values; none where it cannot be read.
+  template <class T>
+  std::vector<T> all(cudnnBackendAttributeName_t name, int64_t most) const {
+    std::vector<T> values(static_cast<size_t>(most));
+    int64_t count = 0;
+    if (!good() || cudnnBackendGetAttribute(descriptor_, name, dnn_type(T{}), most, &count,
+                                            values.data()) != CUDNN_STATUS_SUCCESS) {
+      count = 0;
+    }
+    values.resize(static_cast<size_t>(count < most ? count : most));
+    return values;
+  }
+  /// The only value of an attribute; `otherwise` where it cannot be read.
+  template <class T>
+  T one(cudnnBackendAttributeName_t name, T otherwise) const {
+    const std::vector<T> values = all<T>(name, 1);
+    return values.empty() ? otherwise : values.front();
+  }
+  /// An attribute that is at most `most` descriptors.
+  std::vector<DnnDescriptor> all(cudnnBackendAttributeName_t name,
+                                 cudnnBackendDescriptorType_t type, int64_t most) const;
+
+ private:
+  cudnnBackendDescriptor_t descriptor_ = nullptr;
+  cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
+};
+
+}  // namespace fluid::cuda

@@ -1,0 +1,67 @@
+#include "executor/cuda/functions.h"
+#include "executor/cuda/multiplier.h"
+
+namespace fluid::cuda {
+namespace {
+
+cudaError_t destroy_multiplier(void* multiplier) {
+  delete static_cast<FluidGpuMultiplier*>(multiplier);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why) {
+  if (gpu->captured != nullptr) gpu->capture_lost = true;
+  return refuse(fluid_gpu_misused, std::string(doing) + ": " + why);
+}
+
+FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault) {
+  const FluidGpuResult allowed = outside_captures(gpu, doing, [] { return cudaSuccess; });
+  if (allowed != fluid_gpu_ok) return allowed;
+  return fault.empty() ? fluid_gpu_ok : misused(gpu, doing, fault);
+}
+
+void hand_over(std::unique_ptr<FluidGpuMultiplier> made, FluidGpuMultiplier** multiplier) {
+  *multiplier = made.release();
+  (*multiplier)->gpu->belongings.add(*multiplier, destroy_multiplier);
+}
+
+std::string fault_of(const FluidGpuMultiplier& multiplier, const FluidGpuFactors& f) {
+  const std::pair<const void*, bool> addresses[] = {{f.a, true},
+                                                    {f.b, true},
+                                                    {f.addend, multiplier.adds},
+                                                    {f.bias, multiplier.bias},
+                                                    {f.result, true},
+                                                    {f.workspace, multiplier.workspace > 0}};
+  for (const auto& [address, needed] : addresses) {
+    if (!needed) continue;
+    if (address == nullptr) return "an address is missing";
+    if (reinterpret_cast<uintptr_t>(address) % FLUID_GPU_PRODUCT_ALIGNMENT != 0) {
+      return "an address is not aligned";
+    }
+  }
+  return "";
+}
+
+FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier) {
+  return give_back(multiplier, "destroying a product or a convolution");
+}
+
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
+                        const FluidGpuFactors* factors) {
+  FluidGpu* gpu = stream->gpu;
+  const FluidGpuResult current = on(gpu, "multiplying", [] { return cudaSuccess; });
+  if (current != fluid_gpu_ok) return current;
+  const bool captured = gpu->captured != nullptr;
+  if (captured && !multiplier->loaded) {
+    return misused(gpu, multiplier->doing(), "for the first time during a capture");
+  }
+  const std::string fault = fault_of(*multiplier, *factors);
+  if (!fault.empty()) return misused(gpu, multiplier->doing(), fault);
+  const FluidGpuResult queued = multiplier->queue(stream, *factors);
+  multiplier->loaded |= queued == fluid_gpu_ok && !captured;
+  return queued;
+}
+
+}  // namespace fluid::cuda

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+
+#include "executor/gpu/choice_record.h"
+#include "executor/gpu/open_gpu.h"
+
+namespace fluid {
+
+/// Chooses how libraries compute their tasks, and keeps what it chose, so that a program has the
+/// same bits whenever it runs.
+class GpuChooser {
+ public:
+  GpuChooser(std::shared_ptr<const OpenGpu> gpu, ChoiceRecord record)
+      : gpu_(std::move(gpu)), record_(std::move(record)) {}
+
+  /// Whether the library has a way to compute a task. Where it has none, that is remembered: the
+  /// record refuses it.
+  bool has_way(const GpuTask& task);
+  /// A task that captures may have. It is computed on `factors` for that, several times where it
+  /// is timed: what their result and workspace held is lost. Throws DeviceError when the library
+  /// has no way to compute it.
+  GpuMultiplier multiplier(const GpuTask& task, const FluidGpuFactors& factors);
+  /// Bytes that a task may have.
+  int64_t workspace() const { return record_.terms().workspace; }
+  const ChoiceRecord& record() const { return record_; }
+  /// ChoiceRecord::take(): multipliers made before may be others than it says then.
+  bool take(const ChoiceRecord::Decisions& decisions);
+  /// How often decisions were taken that changed multipliers.
+  int revision() const { return revision_; }
+
+ private:
+  GpuMultiplier kept(const GpuTask& task, const FluidGpuFactors& factors);
+  GpuMultiplier favourite(const GpuTask& task, const FluidGpuFactors& factors);
+  GpuMultiplier fastest(const GpuTask& task, const FluidGpuFactors& factors);
+  void compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
+  float milliseconds(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
+
+  std::shared_ptr<const OpenGpu> gpu_;
+  ChoiceRecord record_;
+  int revision_ = 0;
+};
+
+}  // namespace fluid

@@ -1,0 +1,45 @@
+#include "executor/gpu/gpu_library_call.h"
+
+#include "executor/gpu/gpu_convolution.h"
+#include "executor/gpu/gpu_product.h"
+#include "executor/library_task.h"
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
+  if (const auto product = gpu_product(*body.head, body.epilogue, batch)) return *product;
+  const auto convolution = gpu_convolution(*body.head, body.epilogue, batch);
+  check(convolution.has_value(), "no library of a GPU's knows the kernel of '" + fused.name + "'");
+  return *convolution;
+}
+
+}  // namespace
+
+GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32) {
+  const LibraryBody body(fused);
+  task = task_of(body, fused, batch);
+  std::visit(
+      [&](auto& t) {
+        t.tf32 = tf32;
+        adds = t.adds != 0;
+        bias = t.bias != 0;
+      },
+      task);
+  buffers = body.buffers;
+  buffers.push_back(fused.operands.size());
+}
+
+FluidGpuFactors GpuLibraryCall::factors(const std::vector<void*>& addresses,
+                                        void* workspace) const {
+  const auto at = [&](size_t i) { return addresses[buffers[i]]; };
+  return {.a = at(0),
+          .b = at(1),
+          .addend = adds ? at(2) : nullptr,
+          .bias = bias ? at(2) : nullptr,
+          .result = at(buffers.size() - 1),
+          .workspace = workspace};
+}
+
+}  // namespace fluid

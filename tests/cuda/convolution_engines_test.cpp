@@ -1,0 +1,289 @@
+// What cuDNN has for convolutions, asked for GPUs that are described and not here. Nothing runs.
+
+#include "executor/cuda/convolution_engines.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+
+#include "executor/cuda/functions.h"
+#include "executor/cuda/objects.h"
+
+namespace fluid::cuda {
+namespace {
+
+constexpr int64_t kWorkspace = int64_t{64} << 20;
+
+struct Layer {
+  const char* name;
+  int64_t images, channels, size, filters, taps, stride, padding;
+};
+
+/// Of the examples, with the batches that are measured.
+constexpr Layer kLayers[] = {{"AlexNet 1", 64, 3, 227, 64, 11, 4, 2},
+                             {"AlexNet 2", 64, 64, 27, 192, 5, 1, 2},
+                             {"AlexNet 3", 64, 192, 13, 384, 3, 1, 1},
+                             {"AlexNet 4", 64, 384, 13, 256, 3, 1, 1},
+                             {"AlexNet 5", 64, 256, 13, 256, 3, 1, 1},
+                             {"ResNet-18 1", 64, 3, 32, 64, 3, 1, 1},
+                             {"ResNet-18 a", 64, 64, 32, 64, 3, 1, 1},
+                             {"ResNet-18 b", 64, 64, 32, 128, 3, 2, 1},
+                             {"ResNet-18 b, shortcut", 64, 64, 32, 128, 1, 2, 0},
+                             {"ResNet-18 c", 64, 128, 16, 128, 3, 1, 1},
+                             {"ResNet-18 d", 64, 512, 4, 512, 3, 1, 1},
+                             {"mnist_cnn 1", 128, 1, 32, 32, 3, 1, 0},
+                             {"mnist_cnn 2", 128, 32, 15, 64, 5, 1, 0},
+                             {"mnist_fluid 1", 100, 1, 28, 20, 5, 1, 2},
+                             {"mnist_fluid 2", 100, 20, 14, 20, 5, 1, 2}};
+
+FluidGpuConvolution convolution_of(const Layer& l, FluidGpuDirection direction,
+                                   FluidGpuNumber number) {
+  const int64_t map = (l.size + 2 * l.padding - l.taps) / l.stride + 1;
+  return {.direction = direction,
+          .number = number,
+          .channels_last = number != fluid_gpu_f32,
+          .groups = 1,
+          .images = l.images,
+          .channels = l.channels,
+          .height = l.size,
+          .width = l.size,
+          .filters = l.filters,
+          .filter_height = l.taps,
+          .filter_width = l.taps,
+          .map_height = map,
+          .map_width = map,
+          .stride = {l.stride, l.stride},
+          .dilation = {1, 1},
+          .padding = {l.padding, l.padding}};
+}
+
+/// As cuDNN describes one, by what NVIDIA says of it: A100, H100, B200, RTX 5090.
+std::string described(int architecture) {
+  struct Gpu {
+    int multiprocessors, threads, groups, shared;
+    const char* name;
+  };
+  static const std::map<int, Gpu> gpus = {{80, {108, 2048, 32, 163, "NVIDIA A100-SXM4-80GB"}},
+                                          {90, {132, 2048, 32, 227, "NVIDIA H100 80GB HBM3"}},
+                                          {100, {148, 2048, 32, 227, "NVIDIA B200"}},
+                                          {120, {170, 1536, 24, 99, "NVIDIA GeForce RTX 5090"}}};
+  const Gpu& gpu = gpus.at(architecture);
+  const auto text = [](int64_t number) { return std::to_string(number); };
+  return R"({"cudaDeviceId":0,"driverVer":13000,"maxGridSize":[2147483647,65535,65535],)"
+         R"("maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"warpSize":32,"pciDeviceId":0,)"
+         R"("maxSharedMemoryPerBlock":49152,"reservedSharedMemoryPerBlock":1024,)"
+         R"("maxRegistersPerSM":65536,"maxThreadsPerBlock":1024,"isTccDriver":0,)"
+         R"("supportCoopLaunch":1,"smClockRateKHz":1800000,"memClockRateKHz":2600000,)"
+         R"("l2CacheSize":52428800,"totalGlobalMem":34000000000,"deviceVer":)" +
+         text(10 * architecture) + R"(,"multiProcessorCount":)" + text(gpu.multiprocessors) +
+         R"(,"maxSharedMemoryPerBlockOptin":)" + text(int64_t{1024} * gpu.shared) +
+         R"(,"maxCtasPerSM":)" + text(gpu.groups) + R"(,"maxThreadsPerSM":)" + text(gpu.threads) +
+         R"(,"deviceName":")" + gpu.name + R"("})";
+}
+
+constexpr int kArchitectures[] = {80, 90, 100, 120};
+constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
+                                             fluid_gpu_filter_gradient};
+
+std::string text_of(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
+  constexpr const char* kWords[] = {"forward", "data gradient", "filter gradient"};
+  constexpr const char* kNumbers[] = {"f64", "f32", "f16", "bf16"};
+  return std::string("sm_") + std::to_string(architecture) + " " + layer.name + ", " +
+         kWords[c.direction] + " in " + kNumbers[c.number] + (c.tf32 != 0 ? ", TF32" : "") +
+         (c.adds != 0 ? ", added" : "") + (c.bias != 0 ? ", bias" : "") +
+         (c.relu != 0 ? ", relu" : "");
+}
+
+class ConvolutionEngines : public ::testing::Test {
+ protected:
+  const DnnMachine& machine(int architecture) {
+    auto& made = machines_[architecture];
+    if (!made) made = std::make_unique<DnnMachine>(described(architecture));
+    return *made;
+  }
+  /// That a way is found, and is the same after it was kept.
+  void expect_one(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
+    const std::string what = text_of(architecture, layer, c);
+    ASSERT_EQ(fault_of(c), "") << what;
+    const ConvolutionDescription description(c);
+    ASSERT_EQ(description.status(), CUDNN_STATUS_SUCCESS) << what;
+    const auto found = convolution_engines(c, machine(architecture), kWorkspace, 1);
+    ASSERT_EQ(found.size(), 1U) << what;
+    const ConvolutionPlan plan = plan_of(description, machine(architecture), found[0]);
+    EXPECT_EQ(plan.plan.status(), CUDNN_STATUS_SUCCESS) << what;
+    EXPECT_EQ(plan.workspace, found[0].workspace) << what;
+    EXPECT_LE(plan.workspace, kWorkspace) << what;
+  }
+
+ private:
+  std::map<int, std::unique_ptr<DnnMachine>> machines_;
+};
+
+TEST_F(ConvolutionEngines, ThereAreForWhatTheExamplesCompute) {
+  for (const int architecture : kArchitectures) {
+    for (const Layer& layer : kLayers) {
+      for (const FluidGpuDirection direction : kDirections) {
+        for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
+          expect_one(architecture, layer, convolution_of(layer, direction, number));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ConvolutionEngines, ThereAreWithWhatFollows) {
+  for (const int architecture : kArchitectures) {
+    for (const Layer& layer : kLayers) {
+      for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
+        for (const FluidGpuDirection direction : kDirections) {
+          FluidGpuConvolution c = convolution_of(layer, direction, number);
+          c.adds = 1;
+          expect_one(architecture, layer, c);
+        }
+        FluidGpuConvolution c = convolution_of(layer, fluid_gpu_forward, number);
+        c.bias = 1;
+        expect_one(architecture, layer, c);
+        c.relu = 1;
+        expect_one(architecture, layer, c);
+      }
+    }
+  }
+}
+
+TEST_F(ConvolutionEngines, ThereAreForGroupsAndDilation) {
+  constexpr Layer kLayer = {"64 channels", 16, 64, 28, 64, 3, 1, 2};
+  for (const int architecture : kArchitectures) {
+    for (const FluidGpuDirection direction : kDirections) {
+      for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
+        for (const bool last : {false, true}) {
+          FluidGpuConvolution c = convolution_of(kLayer, direction, number);
+          c.channels_last = last;
+          c.groups = 4;
+          expect_one(architecture, kLayer, c);
+          c.groups = 64;
+          expect_one(architecture, kLayer, c);
+          c.groups = 1;
+          c.dilation[0] = c.dilation[1] = 2;
+          c.map_height = c.map_width = 28;
+          expect_one(architecture, kLayer, c);
+        }
+      }
+    }
+  }
+}
+
+/// The number of the engine, and what cuDNN notes of it.
+std::vector<cudnnBackendNumericalNote_t> notes_of(const FluidGpuConvolution& c,
+                                                  const DnnMachine& machine,
+                                                  const FluidGpuChoice& choice) {
+  const ConvolutionDescription description(c);
+  DnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, description.graph())
+      .set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
+           static_cast<int64_t>(static_cast<uint32_t>(choice.opaque[0])));
+  machine.tell(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
+  engine.finish();
+  EXPECT_EQ(engine.status(), CUDNN_STATUS_SUCCESS);
+  return engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                 CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+}
+
+TEST_F(ConvolutionEngines, OnlyHalvesAndTf32RunOnTensorCores) {
+  const Layer& layer = kLayers[1];
+  for (const int architecture : kArchitectures) {
+    for (const FluidGpuDirection direction : kDirections) {
+      for (const auto& [number, tf32] : {std::pair{fluid_gpu_f32, 0}, std::pair{fluid_gpu_f32, 1},
+                                         std::pair{fluid_gpu_bf16, 0}}) {
+        FluidGpuConvolution c = convolution_of(layer, direction, number);
+        c.tf32 = tf32;
+        const auto found = convolution_engines(c, machine(architecture), kWorkspace, 8);
+        ASSERT_GE(found.size(), 2U) << text_of(architecture, layer, c);
+        bool any = false;
+        for (const FluidGpuChoice& choice : found) {
+          for (const auto note : notes_of(c, machine(architecture), choice)) {
+            any |= note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+            EXPECT_NE(note, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+            EXPECT_NE(note, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+            EXPECT_NE(note, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+          }
+        }
+        EXPECT_EQ(any, number != fluid_gpu_f32 || tf32 != 0) << text_of(architecture, layer, c);
+      }
+    }
+  }
+}
+
+TEST_F(ConvolutionEngines, FitTheWorkspace) {
+  const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_data_gradient, fluid_gpu_bf16);
+  int64_t widest = 0;
+  for (const FluidGpuChoice& choice : convolution_engines(c, machine(90), kWorkspace, 100)) {
+    widest = std::max(widest, choice.workspace);
+  }
+  ASSERT_GT(widest, 0);
+  const auto narrow = convolution_engines(c, machine(90), widest - 1, 100);
+  EXPECT_FALSE(narrow.empty());
+  for (const FluidGpuChoice& choice : narrow) EXPECT_LT(choice.workspace, widest);
+  EXPECT_EQ(convolution_engines(c, machine(90), kWorkspace, 3).size(), 3U);
+}
+
+TEST_F(ConvolutionEngines, RefuseWhatIsNoneOfTheirs) {
+  const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_forward, fluid_gpu_f16);
+  const ConvolutionDescription description(c);
+  const FluidGpuChoice no_engine = {.opaque = {9999}};
+  EXPECT_NE(plan_of(description, machine(90), no_engine).plan.status(), CUDNN_STATUS_SUCCESS);
+  FluidGpuChoice damaged = convolution_engines(c, machine(90), kWorkspace, 1).at(0);
+  damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that there are not
+  EXPECT_NE(plan_of(description, machine(90), damaged).plan.status(), CUDNN_STATUS_SUCCESS);
+}
+
+TEST(ConvolutionFaults, SayWhatThereCannotBe) {
+  const auto fault = [](auto change) {
+    FluidGpuConvolution c = convolution_of(kLayers[2], fluid_gpu_forward, fluid_gpu_f32);
+    change(c);
+    return fault_of(c);
+  };
+  using C = FluidGpuConvolution;
+  EXPECT_EQ(fault([](C&) {}), "");
+  EXPECT_EQ(fault([](C& c) { c.bias = c.relu = 1; }), "");
+  EXPECT_EQ(fault([](C& c) { c.images = 0; }), "a number of it is not positive, or too large");
+  EXPECT_EQ(fault([](C& c) { c.stride[1] = 0; }), "a number of it is not positive, or too large");
+  EXPECT_EQ(fault([](C& c) { c.images = int64_t{1} << 31; }),
+            "a number of it is not positive, or too large");
+  EXPECT_EQ(fault([](C& c) { c.direction = static_cast<FluidGpuDirection>(3); }),
+            "it has no direction");
+  EXPECT_EQ(fault([](C& c) { c.number = fluid_gpu_f64; }), "its numbers are of no kind");
+  EXPECT_EQ(fault([](C& c) { c.groups = 5; }), "its groups are not even");
+  EXPECT_EQ(fault([](C& c) { c.padding[0] = -1; }), "its padding is negative");
+  EXPECT_EQ(fault([](C& c) { c.relu = 1; }), "it has a relu without a bias");
+  EXPECT_EQ(fault([](C& c) { c.bias = c.adds = 1; }), "it adds, and has a bias");
+  EXPECT_EQ(fault([](C& c) {
+              c.direction = fluid_gpu_data_gradient;
+              c.bias = 1;
+            }),
+            "a gradient has a bias");
+  EXPECT_EQ(fault([](C& c) { c.map_width -= 1; }), "its maps have another size");
+}
+
+/// Without a driver nothing is computed, and nothing is left behind.
+TEST(Convolutions, SayThatThereIsNoGpu) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess) GTEST_SKIP() << "this machine has a GPU";
+  FluidGpu gpu = {.device = 0, .architecture = 90};
+  const FluidGpuConvolution c = convolution_of(kLayers[2], fluid_gpu_forward, fluid_gpu_f32);
+  std::array<FluidGpuChoice, 4> choices = {};
+  int32_t count = 4;
+  EXPECT_EQ(convolution_choices(&gpu, &c, 0, choices.data(), &count), fluid_gpu_unusable);
+  EXPECT_EQ(count, 0);
+  EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to compute a convolution: cuda"))
+      << last_error();
+  FluidGpuMultiplier* multiplier = nullptr;
+  EXPECT_EQ(convolver_create(&gpu, &c, choices.data(), &multiplier), fluid_gpu_unusable);
+  EXPECT_EQ(multiplier, nullptr);
+  EXPECT_EQ(gpu.dnn, nullptr);
+}
+
+}  // namespace
+}  // namespace fluid::cuda

@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include "executor/cuda/multiplier.h"
+
+namespace fluid::cuda {
+namespace {
+
+struct Nothing : FluidGpuMultiplier {
+  using FluidGpuMultiplier::FluidGpuMultiplier;
+  const char* doing() const override { return "computing nothing"; }
+  FluidGpuResult queue(FluidGpuStream*, const FluidGpuFactors&) override { return fluid_gpu_ok; }
+};
+
+void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+TEST(Multipliers, AreGivenAddressesThatAreThereAndAligned) {
+  Nothing plain(nullptr, false, false);
+  FluidGpuFactors f = {.a = at(64), .b = at(128), .result = at(192)};
+  EXPECT_EQ(fault_of(plain, f), "");
+  plain.workspace = 1;
+  EXPECT_EQ(fault_of(plain, f), "an address is missing");
+  const Nothing biased(nullptr, false, true), adding(nullptr, true, false);
+  EXPECT_EQ(fault_of(biased, f), "an address is missing");
+  f.bias = at(16);
+  EXPECT_EQ(fault_of(biased, f), "an address is not aligned");
+  f.bias = at(256);
+  EXPECT_EQ(fault_of(biased, f), "");
+  EXPECT_EQ(fault_of(adding, f), "an address is missing");
+  f.addend = f.result;
+  EXPECT_EQ(fault_of(adding, f), "");
+}
+
+}  // namespace
+}  // namespace fluid::cuda

@@ -1,0 +1,243 @@
+#include "tests/support/host_gpu_convolutions.h"
+
+#include <array>
+#include <cstring>
+
+#include "tests/support/host_gpu_numbers.h"
+
+namespace fluid::testing {
+namespace {
+
+constexpr uint64_t kMark = 0x636f6e76;  ///< in choices that are the host's
+constexpr int64_t kParts = 4;
+
+using Place = std::array<int64_t, 4>;  ///< of an element, or the extents: [n, c, h, w]
+using Numbers = std::vector<float>;
+
+struct Tensor {
+  Place extents;
+  bool channels_last;
+
+  int64_t count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
+  size_t at(const Place& p) const {
+    const auto [n, c, h, w] = p;
+    const auto [_, cs, hs, ws] = extents;
+    return static_cast<size_t>(channels_last ? ((n * hs + h) * ws + w) * cs + c
+                                             : ((n * cs + c) * hs + h) * ws + w);
+  }
+};
+
+Tensor images_of(const FluidGpuConvolution& c) {
+  return {{c.images, c.channels, c.height, c.width}, c.channels_last != 0};
+}
+Tensor filters_of(const FluidGpuConvolution& c) {
+  return {{c.filters, c.channels / c.groups, c.filter_height, c.filter_width}, false};
+}
+Tensor maps_of(const FluidGpuConvolution& c) {
+  return {{c.images, c.filters, c.map_height, c.map_width}, c.channels_last != 0};
+}
+Tensor a_of(const FluidGpuConvolution& c) {
+  return c.direction == fluid_gpu_data_gradient ? maps_of(c) : images_of(c);
+}
+Tensor b_of(const FluidGpuConvolution& c) {
+  return c.direction == fluid_gpu_filter_gradient ? maps_of(c) : filters_of(c);
+}
+Tensor result_of(const FluidGpuConvolution& c) {
+  if (c.direction == fluid_gpu_filter_gradient) return filters_of(c);
+  return c.direction == fluid_gpu_forward ? maps_of(c) : images_of(c);
+}
+
+Numbers numbers_at(const FluidGpuConvolution& c, const void* data, int64_t count) {
+  Numbers numbers;
+  const bool rounds = c.number == fluid_gpu_f32 && c.tf32 != 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = number_at(data, c.number, i);
+    numbers.push_back(static_cast<float>(rounds ? as_tf32(value) : value));
+  }
+  return numbers;
+}
+
+/// One computation: all pairs of a filter's tap and a pixel that meet in a map.
+class Computation {
+ public:
+  Computation(const FluidGpuConvolution& c, const FluidGpuFactors& f)
+      : c_(c),
+        images_(images_of(c)),
+        filters_(filters_of(c)),
+        maps_(maps_of(c)),
+        a_(numbers_at(c, f.a, a_of(c).count())),
+        b_(numbers_at(c, f.b, b_of(c).count())) {}
+
+  /// What the outer loop of an element's sum runs over.
+  int64_t steps() const {
+    if (c_.direction == fluid_gpu_filter_gradient) return c_.images;
+    return (c_.direction == fluid_gpu_forward ? c_.channels : c_.filters) / c_.groups;
+  }
+
+  double sum(const Place& result, int64_t begin, int64_t end) const {
+    float sum = 0;
+    for (int64_t step = begin; step < end; ++step) {
+      if (c_.direction == fluid_gpu_forward) add_forward(result, step, sum);
+      if (c_.direction == fluid_gpu_data_gradient) add_data_gradient(result, step, sum);
+      if (c_.direction == fluid_gpu_filter_gradient) add_filter_gradient(result, step, sum);
+    }
+    return sum;
+  }
+
+ private:
+  static void add(float& sum, double a, double b) { sum = static_cast<float>(sum + a * b); }
+
+  /// The pixel under a tap of a window; outside the image in the padding.
+  int64_t pixel(int axis, int64_t window, int64_t tap) const {
+    return window * c_.stride[axis] + tap * c_.dilation[axis] - c_.padding[axis];
+  }
+  bool inside(int64_t y, int64_t x) const {
+    return y >= 0 && y < c_.height && x >= 0 && x < c_.width;
+  }
+  int64_t channel(int64_t filter, int64_t own) const {
+    return filter / (c_.filters / c_.groups) * (c_.channels / c_.groups) + own;
+  }
+
+  void add_forward(const Place& map, int64_t own, float& sum) const {
+    const auto [n, filter, y, x] = map;
+    for (int64_t ky = 0; ky < c_.filter_height; ++ky) {
+      for (int64_t kx = 0; kx < c_.filter_width; ++kx) {
+        const int64_t py = pixel(0, y, ky), px = pixel(1, x, kx);
+        if (!inside(py, px)) continue;
+        add(sum, a_[images_.at({n, channel(filter, own), py, px})],
+            b_[filters_.at({filter, own, ky, kx})]);
+      }
+    }
+  }
+
+  void add_data_gradient(const Place& image, int64_t of_group, float& sum) const {
+    const auto [n, c, py, px] = image;
+    const int64_t channels = c_.channels / c_.groups;
+    const int64_t filter = c / channels * (c_.filters / c_.groups) + of_group;
+    for (int64_t ky = 0; ky < c_.filter_height; ++ky) {
+      const int64_t y = (py - pixel(0, 0, ky)) / c_.stride[0];
+      if (y < 0 || y >= c_.map_height || pixel(0, y, ky) != py) continue;
+      for (int64_t kx = 0; kx < c_.filter_width; ++kx) {
+        const int64_t x = (px - pixel(1, 0, kx)) / c_.stride[1];
+        if (x < 0 || x >= c_.map_width || pixel(1, x, kx) != px) continue;
+        add(sum, a_[maps_.at({n, filter, y, x})], b_[filters_.at({filter, c % channels, ky, kx})]);
+      }
+    }
+  }
+
+  void add_filter_gradient(const Place& tap, int64_t n, float& sum) const {
+    const auto [filter, own, ky, kx] = tap;
+    for (int64_t y = 0; y < c_.map_height; ++y) {
+      for (int64_t x = 0; x < c_.map_width; ++x) {
+        const int64_t py = pixel(0, y, ky), px = pixel(1, x, kx);
+        if (!inside(py, px)) continue;
+        add(sum, a_[images_.at({n, channel(filter, own), py, px})],
+            b_[maps_.at({n, filter, y, x})]);
+      }
+    }
+  }
+
+  FluidGpuConvolution c_;
+  Tensor images_, filters_, maps_;
+  Numbers a_, b_;
+};
+
+template <class Visit>
+void for_each_place(const Tensor& tensor, const Visit& visit) {
+  Place p;
+  for (p[0] = 0; p[0] < tensor.extents[0]; ++p[0]) {
+    for (p[1] = 0; p[1] < tensor.extents[1]; ++p[1]) {
+      for (p[2] = 0; p[2] < tensor.extents[2]; ++p[2]) {
+        for (p[3] = 0; p[3] < tensor.extents[3]; ++p[3]) visit(p);
+      }
+    }
+  }
+}
+
+void finish(const FluidGpuConvolution& c, const FluidGpuFactors& f, const Place& p, double value) {
+  const auto at = static_cast<int64_t>(result_of(c).at(p));
+  if (c.adds != 0) value += number_at(f.addend, c.number, at);
+  if (c.bias != 0) value += number_at(f.bias, c.number, p[1]);
+  if (c.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
+  set_number(f.result, c.number, at, value);
+}
+
+int64_t parts_bytes(const FluidGpuConvolution& c) { return kParts * result_of(c).count() * 8; }
+bool in_parts(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
+
+}  // namespace
+
+std::string host_fault(const FluidGpuConvolution& c) {
+  if (c.number < fluid_gpu_f32 || c.number > fluid_gpu_bf16) return "a convolution of no kind";
+  if (c.groups < 1 || c.channels % c.groups != 0 || c.filters % c.groups != 0) {
+    return "a convolution of uneven groups";
+  }
+  for (const Tensor& tensor : {images_of(c), filters_of(c), maps_of(c)}) {
+    if (tensor.count() < 1) return "a convolution of nothing";
+  }
+  const bool plain = c.bias == 0 && c.relu == 0;
+  if (!plain && (c.adds != 0 || c.bias == 0 || c.direction != fluid_gpu_forward)) {
+    return "a bias or a relu where there can be none";
+  }
+  return "";
+}
+
+std::vector<FluidGpuChoice> host_choices(const FluidGpuConvolution& c, int64_t workspace) {
+  std::vector<FluidGpuChoice> choices;
+  if (parts_bytes(c) <= workspace) {
+    choices.push_back({.opaque = {kMark, kParts}, .workspace = parts_bytes(c)});
+  }
+  choices.push_back({.opaque = {kMark, 1}, .workspace = 0});
+  return choices;
+}
+
+bool is_host_choice(const FluidGpuConvolution& c, const FluidGpuChoice& choice) {
+  return choice.opaque[0] == kMark && choice.workspace == (in_parts(choice) ? parts_bytes(c) : 0);
+}
+
+std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpuChoice& choice,
+                                    const FluidGpuFactors& f) {
+  const int64_t bytes = size_of(host_dtype(c.number)), result = bytes * result_of(c).count();
+  std::vector<HostTouched> touched = {
+      {f.a, bytes * a_of(c).count()}, {f.b, bytes * b_of(c).count()}, {f.result, result}};
+  if (c.adds != 0) touched.push_back({f.addend, result});
+  if (c.bias != 0) touched.push_back({f.bias, bytes * c.filters});
+  if (in_parts(choice)) touched.push_back({f.workspace, choice.workspace});
+  return touched;
+}
+
+std::vector<std::function<void()>> host_work(const FluidGpuConvolution& c,
+                                             const FluidGpuChoice& choice,
+                                             const FluidGpuFactors& f) {
+  if (!in_parts(choice)) {
+    return {[=] {
+      const Computation computation(c, f);
+      for_each_place(result_of(c), [&](const Place& p) {
+        finish(c, f, p, computation.sum(p, 0, computation.steps()));
+      });
+    }};
+  }
+  auto* const parts = static_cast<double*>(f.workspace);
+  const auto part_of = [=](const Place& p, int64_t part) {
+    return parts + static_cast<int64_t>(result_of(c).at(p)) * kParts + part;
+  };
+  const auto add_parts = [=] {
+    const Computation computation(c, f);
+    const int64_t steps = computation.steps();
+    for_each_place(result_of(c), [&](const Place& p) {
+      for (int64_t part = 0; part < kParts; ++part) {
+        *part_of(p, part) = computation.sum(p, part * steps / kParts, (part + 1) * steps / kParts);
+      }
+    });
+  };
+  const auto add_up = [=] {
+    for_each_place(result_of(c), [&](const Place& p) {
+      double whole = 0;
+      for (int64_t part = 0; part < kParts; ++part) whole += *part_of(p, part);
+      finish(c, f, p, whole);
+    });
+  };
+  return {add_parts, add_up};
+}
+
+}  // namespace fluid::testing
