@@ -105,13 +105,14 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 /// Of a library's kernel.
 double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
   const double rate = is_half(op.operands[0].dtype()) ? half_rate_ : operation_rate_;
-  double bytes = bytes_of(op), efficiency = kLibraryEfficiency;
+  double bytes = bytes_of(op), efficiency = kLibraryEfficiency, turning = 0;
   if (adds(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {
     efficiency *= lanes_used(*convolution);
-    bytes += turned_bytes(*convolution);
+    const double turned = turned_bytes(*convolution);
+    if (turned > 0) turning = 2 * seconds(0, 1, rate, turned / 2);  // a kernel before, one behind
   }
-  return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes);
+  return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes) + turning;
 }
 
 bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {

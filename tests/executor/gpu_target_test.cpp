@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include "executor/gpu/gpu_convolution.h"
 #include "executor/gpu/gpu_product.h"
 #include "frontend/program.h"
 #include "ops/functions.h"
+#include "ops/nn/conv2d.h"
 #include "ops/operators.h"
+#include "ops/record.h"
+#include "passes/layouts.h"
 
 namespace fluid {
 namespace {
@@ -102,6 +106,144 @@ TEST(GpuTarget, WantsItsWorkspaceAndSaysWhatBecomesOfNan) {
   const Claim sum = Claimed({64, 32}, {32, 16}).then_sum().claims(narrow).at(0);
   EXPECT_EQ(sum.workspace, 1 << 20);
   EXPECT_TRUE(sum.adds_in_place);
+}
+
+/// A convolution or one of its gradients, and the ops after it.
+class Convolved {
+ public:
+  struct Layer {
+    Shape x = {8, 16, 14, 14}, w = {32, 16, 3, 3};
+    DType dtype = f32;
+    bool last = false;  ///< channels of images and maps
+  };
+
+  explicit Convolved(const Layer& layer, Conv2dAttrs attrs = {})
+      : net_("convolved"), last_(layer.last) {
+    const Value x = data("x", layer.x, layer.dtype), w = data("w", layer.w, layer.dtype);
+    laid_out(x);
+    heads_[0] = laid_out(conv2d(x, w, attrs));
+    const Value dy = laid_out(data("dy", heads_[0].shape(), layer.dtype));
+    const auto made = [&](const char* name, const Values& operands, const char* attr, Value like) {
+      Attrs all = conv2d_attrs_of(heads_[0].op()->attrs);
+      all.set(attr, Type{layer.dtype, like.shape(), {}});
+      return record(*x.op()->graph(), name, operands, all, Loc())[0];
+    };
+    heads_[1] = laid_out(made("conv2d_grad_input", {dy, w}, "input", x));
+    heads_[2] = made("conv2d_grad_filter", {x, dy}, "filter", w);
+  }
+
+  Convolved& then_bias() { return then(laid_out(last_of(0) + data("b", bias_shape(), dtype(0)))); }
+  Convolved& then_relu() { return then(laid_out(relu(last_of(0)))); }
+  /// After head `which`.
+  Convolved& then_sum(int which) {
+    const Value c = laid_out(data("c", heads_[which].shape(), dtype(which)));
+    return then(laid_out(last_of(which) + c));
+  }
+
+  std::optional<FluidGpuConvolution> task(int which = 0) const {
+    return gpu_convolution(*heads_[which].op(), chain_, 1);
+  }
+  std::vector<Claim> claims(int which = 0, const GpuTarget& target = GpuTarget(kGpu)) const {
+    return target.claims(*heads_[which].op(), chain_);
+  }
+  double generated(int which = 0) const {
+    return GpuTarget(kGpu).generated_seconds(*heads_[which].op());
+  }
+
+ private:
+  Value data(const char* name, const Shape& shape, DType dtype) {
+    return net_.data(name, shape, dtype);
+  }
+  Shape bias_shape() const { return {heads_[0].shape()[1], 1, 1}; }
+  DType dtype(int which) const { return heads_[which].dtype(); }
+  Value last_of(int which) const {
+    return chain_.empty() ? heads_[which] : Value(const_cast<ir::Op*>(chain_.back()), 0);
+  }
+  Value laid_out(Value v) const {
+    if (last_) v.op()->results[0].type.layout = channels_last();
+    return v;
+  }
+  Convolved& then(Value next) {
+    chain_.push_back(next.op());
+    return *this;
+  }
+
+  Program net_;
+  bool last_;
+  Value heads_[3];
+  Chain chain_;
+};
+
+TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
+  const Convolved made({}, {.stride = {2}, .padding = {1}, .dilation = {2}});
+  constexpr const char* kKernels[] = {"cudnn.conv2d", "cudnn.conv2d_grad_input",
+                                      "cudnn.conv2d_grad_filter"};
+  for (int which = 0; which < 3; ++which) {
+    const FluidGpuConvolution c = *made.task(which);
+    EXPECT_EQ(c.direction, static_cast<FluidGpuDirection>(which));
+    EXPECT_EQ(std::tuple(c.images, c.channels, c.height, c.width), std::tuple(8, 16, 14, 14));
+    EXPECT_EQ(std::tuple(c.filters, c.filter_height, c.filter_width), std::tuple(32, 3, 3));
+    EXPECT_EQ(std::tuple(c.map_height, c.map_width), std::tuple(6, 6));
+    EXPECT_EQ(std::tuple(c.stride[1], c.dilation[1], c.padding[1]), std::tuple(2, 2, 1));
+    EXPECT_FALSE(c.channels_last || c.adds || c.bias || c.relu || c.tf32);
+    ASSERT_EQ(made.claims(which).size(), 1U);
+    EXPECT_EQ(made.claims(which)[0].kernel, kKernels[which]);
+    EXPECT_EQ(made.claims(which)[0].workspace, kGpuWorkspace);
+  }
+  const Convolved grouped({.w = {32, 4, 3, 3}}, {.groups = 4});
+  EXPECT_EQ(grouped.task(2)->groups, 4);
+  EXPECT_FALSE(Convolved({.dtype = f64}).task());
+  EXPECT_FALSE(Convolved({}, {.padding = {1, 1, 0, 0}}).task()) << "other zeros on either side";
+  EXPECT_FALSE(Convolved({.x = {0, 16, 14, 14}}).task()) << "nothing";
+}
+
+TEST(GpuTarget, ClaimsWhatFollowsConvolutions) {
+  EXPECT_TRUE(Convolved({}).then_bias().task()->bias);
+  EXPECT_TRUE(Convolved({}).then_bias().claims()[0].keeps_nan);
+  const Convolved clipped = std::move(Convolved({}).then_bias().then_relu());
+  EXPECT_TRUE(clipped.task()->bias && clipped.task()->relu);
+  EXPECT_FALSE(clipped.claims()[0].keeps_nan);
+  EXPECT_FALSE(Convolved({}).then_relu().task()) << "there is no engine for it but by compiling";
+  for (const int which : {0, 1, 2}) {
+    const Convolved summed = std::move(Convolved({}).then_sum(which));
+    EXPECT_TRUE(summed.task(which)->adds);
+    EXPECT_TRUE(summed.claims(which)[0].adds_in_place);
+  }
+}
+
+/// Filters always lie in order.
+TEST(GpuTarget, ClaimsConvolutionsWithChannelsLast) {
+  for (const int which : {0, 1, 2}) {
+    const Convolved made({.dtype = bf16, .last = true});
+    EXPECT_TRUE(made.task(which)->channels_last);
+    const Claim claim = made.claims(which).at(0);
+    const std::optional<Layout> last = channels_last(), plain;
+    EXPECT_EQ(claim.operands[0], last);
+    EXPECT_EQ(claim.operands[1], which == 2 ? last : plain);
+    EXPECT_EQ(claim.results[0], which == 2 ? plain : last);
+  }
+  EXPECT_TRUE(Convolved({.dtype = bf16, .last = true}).then_bias().task()->bias);
+  const Convolved either({.x = {8, 1, 14, 14}, .w = {1, 1, 3, 3}, .dtype = f16});
+  EXPECT_TRUE(either.task()->channels_last) << "the same bytes";
+}
+
+/// Halves take less time with their channels last, f32 more.
+TEST(GpuTarget, LaysOutHalvesAlone) {
+  const auto seconds = [](DType dtype, bool last) {
+    return Convolved({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}, .dtype = dtype, .last = last})
+        .claims()
+        .at(0)
+        .seconds;
+  };
+  EXPECT_LT(seconds(bf16, true), seconds(bf16, false));
+  EXPECT_LT(seconds(f32, false), seconds(f32, true));
+}
+
+TEST(GpuTarget, LeavesSmallConvolutionsToGeneratedCode) {
+  const Convolved small({.x = {1, 1, 28, 28}, .w = {8, 1, 3, 3}});
+  EXPECT_GT(small.claims()[0].seconds, small.generated());
+  const Convolved large({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}});
+  EXPECT_LT(large.claims()[0].seconds, large.generated());
 }
 
 /// The library's kernel takes a moment longer to begin.

@@ -1,21 +1,8 @@
 #include "tests/support/product_data.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace fluid::testing {
-namespace {
-
-Tensor numbers(DType dtype, int64_t count, int64_t seed) {
-  Tensor values(DType::f64, {count});
-  for (int64_t i = 0; i < count; ++i) {
-    values.as<double>()[static_cast<size_t>(i)] = static_cast<double>((i * 5 + seed) % 7) - 3;
-  }
-  return values.cast(dtype);
-}
-
-}  // namespace
-
 DType dtype_of(FluidGpuNumber number) {
   constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
   return kTypes[number];
@@ -41,10 +28,10 @@ FluidGpuProduct product_of(FluidGpuNumber number, bool transpose_a, bool transpo
 }
 
 ProductData::ProductData(const FluidGpuProduct& p)
-    : a(numbers(dtype_of(p.operands), p.count * p.a_matrix, 1)),
-      b(numbers(dtype_of(p.operands), p.count * p.b_matrix, 2)),
-      addend(numbers(dtype_of(p.result), p.count * p.result_matrix, 3)),
-      bias(numbers(dtype_of(p.result), p.n, 4)) {}
+    : FactorData{small_integers(dtype_of(p.operands), p.count * p.a_matrix, 1),
+                 small_integers(dtype_of(p.operands), p.count * p.b_matrix, 2),
+                 small_integers(dtype_of(p.result), p.count * p.result_matrix, 3),
+                 small_integers(dtype_of(p.result), p.n, 4)} {}
 
 std::vector<double> ProductData::expected(const FluidGpuProduct& p) const {
   Tensor results(DType::f64, {p.count * p.m * p.n});
@@ -62,39 +49,6 @@ std::vector<double> ProductData::expected(const FluidGpuProduct& p) const {
   std::vector<double> all;
   for (int64_t i = 0; i < rounded.numel(); ++i) all.push_back(rounded.at(i));
   return all;
-}
-
-ProductMemory::ProductMemory(const Gpu& gpu, const GpuStream& stream,
-                             const FluidGpuProduct& product, const ProductData& data,
-                             int64_t workspace)
-    : gpu_(gpu), stream_(stream), product_(product) {
-  factors_ = {.a = on_gpu(data.a),
-              .b = on_gpu(data.b),
-              .addend = product.adds != 0 ? on_gpu(data.addend) : nullptr,
-              .bias = product.bias != 0 ? on_gpu(data.bias) : nullptr,
-              .result = on_gpu(Tensor(data.addend.dtype(), data.addend.shape()))};
-  held_.push_back(gpu.allocate(workspace));
-  factors_.workspace = held_.back().data();
-}
-
-void* ProductMemory::on_gpu(const Tensor& tensor) {
-  const GpuMemory host = gpu_.allocate_host(tensor.bytes());
-  std::memcpy(host.data(), tensor.data(), static_cast<size_t>(tensor.bytes()));
-  held_.push_back(gpu_.allocate(tensor.bytes()));
-  gpu_.copy(stream_, held_.back().data(), host.data(), tensor.bytes());
-  gpu_.synchronize(stream_);
-  return held_.back().data();
-}
-
-std::vector<double> ProductMemory::read(const void* address) const {
-  Tensor values(dtype_of(product_.result), {product_.count * product_.result_matrix});
-  const GpuMemory host = gpu_.allocate_host(values.bytes());
-  gpu_.copy(stream_, host.data(), address, values.bytes());
-  gpu_.synchronize(stream_);
-  std::memcpy(values.data(), host.data(), static_cast<size_t>(values.bytes()));
-  std::vector<double> read;
-  for (int64_t i = 0; i < values.numel(); ++i) read.push_back(values.at(i));
-  return read;
 }
 
 }  // namespace fluid::testing

@@ -1,0 +1,167 @@
+// Convolutions by a GPU's library, whichever it is: what the executor counts on.
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/gpu/gpu_test.h"
+#include "tests/support/convolution_data.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::convolution_of;
+using fluid::testing::ConvolutionData;
+using fluid::testing::ConvolutionMemory;
+using fluid::testing::ConvolutionSize;
+
+constexpr int64_t kWorkspace = int64_t{64} << 20;
+constexpr int kMostChoices = 32;
+constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
+                                             fluid_gpu_filter_gradient};
+constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
+
+class GpuLibraryConvolutions : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    gpu_.emplace(usable_gpu(gpu_backend(), 0), 0);
+    stream_ = gpu_->stream();
+  }
+  void TearDown() override {
+    stream_ = {};
+    gpu_.reset();
+  }
+
+  /// By every algorithm that there is, twice with the same bits.
+  void expect_right(const FluidGpuConvolution& c) {
+    const ConvolutionData data(c);
+    const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
+    const std::vector<double> expected = data.expected(c);
+    const std::vector<FluidGpuChoice> choices = gpu_->choices(c, kWorkspace, kMostChoices);
+    EXPECT_FALSE(choices.empty());
+    for (const FluidGpuChoice& choice : choices) {
+      EXPECT_LE(choice.workspace, kWorkspace);
+      const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
+      ASSERT_TRUE(multiplier);
+      std::vector<double> before;
+      for (int time = 0; time < 2; ++time) {
+        gpu_->fill(stream_, memory.factors().result, 0xff, data.addend.bytes());
+        gpu_->multiply(stream_, multiplier, memory.factors());
+        const std::vector<double> found = memory.result();
+        expect_near(found, expected, c, choice);
+        EXPECT_EQ(found, time == 0 ? found : before);
+        before = found;
+      }
+    }
+  }
+
+  /// Sums of small integers are exact, but algorithms may transform what they add up (Winograd,
+  /// FFT), and round that.
+  static void expect_near(const std::vector<double>& found, const std::vector<double>& expected,
+                          const FluidGpuConvolution& c, const FluidGpuChoice& choice) {
+    constexpr double kRounding[] = {0, 1e-4, 1e-2, 4e-2};
+    double largest = 1, worst = 0;
+    for (const double x : expected) largest = std::max(largest, std::abs(x));
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double off = std::abs(found[i] - expected[i]);
+      worst = std::isnan(off) ? INFINITY : std::max(worst, off);
+    }
+    EXPECT_LE(worst, kRounding[c.number] * largest)
+        << "engine " << static_cast<uint32_t>(choice.opaque[0]);
+  }
+
+  std::optional<Gpu> gpu_;
+  GpuStream stream_;
+};
+
+TEST_F(GpuLibraryConvolutions, EveryDirectionNumberAndLayoutIsComputed) {
+  std::vector<ConvolutionSize> sizes = {
+      {},
+      {.channels = 16, .height = 14, .width = 14, .filters = 32},
+      {.channels = 3, .height = 31, .width = 31, .filters = 64, .taps = 5, .stride = 2},
+      {.channels = 16, .filters = 16, .stride = 2, .padding = 2},
+      {.channels = 32, .filters = 24, .taps = 1, .padding = 0},
+      {.channels = 16, .height = 20, .width = 20, .filters = 16, .dilation = 2},
+      {.channels = 32, .filters = 32, .groups = 4},
+      {.channels = 32, .filters = 32, .groups = 32},
+      {.images = 64, .channels = 1, .height = 28, .width = 28, .filters = 20, .taps = 5}};
+  sizes.resize(scaled<size_t>(sizes.size(), 1));
+  for (const FluidGpuDirection direction : kDirections) {
+    for (const FluidGpuNumber number : kNumbers) {
+      for (const bool last : {false, true}) {
+        for (const ConvolutionSize& size : sizes) {
+          SCOPED_TRACE(::testing::Message()
+                       << direction << ' ' << number << (last ? " last " : " plain ")
+                       << size.channels << ' ' << size.filters << ' ' << size.groups);
+          expect_right(convolution_of(direction, number, last, size));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuLibraryConvolutions, WhatFollowsIsApplied) {
+  const ConvolutionSize size = {.channels = 16, .height = 13, .width = 13, .filters = 24};
+  for (const FluidGpuNumber number : kNumbers) {
+    for (const bool last : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << number << (last ? " last" : " plain"));
+      FluidGpuConvolution c = convolution_of(fluid_gpu_forward, number, last, size);
+      c.bias = 1;
+      expect_right(c);
+      c.relu = 1;
+      expect_right(c);
+      for (const FluidGpuDirection direction : kDirections) {
+        c = convolution_of(direction, number, last, size);
+        c.adds = 1;
+        expect_right(c);
+      }
+    }
+  }
+}
+
+TEST_F(GpuLibraryConvolutions, OnlyTf32RoundsFactors) {
+  FluidGpuConvolution c = convolution_of(fluid_gpu_forward, fluid_gpu_f32, false,
+                                         {.channels = 64, .filters = 64, .taps = 1, .padding = 0});
+  ConvolutionData data(c);
+  for (float& x : data.a.as<float>()) x = 1.0001f;
+  for (float& x : data.b.as<float>()) x = 1;
+  const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
+  const double exact = 64 * static_cast<double>(1.0001f);
+  for (const bool tf32 : {false, true}) {
+    c.tf32 = tf32;
+    for (const FluidGpuChoice& choice : gpu_->choices(c, kWorkspace, kMostChoices)) {
+      gpu_->multiply(stream_, gpu_->multiplier(c, choice), memory.factors());
+      EXPECT_NEAR(memory.result().front(), exact, tf32 ? 1e-2 : 1e-3);
+    }
+  }
+}
+
+TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
+  FluidGpuConvolution c = convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f32, false,
+                                         {.channels = 8, .filters = 16});
+  c.adds = 1;
+  const ConvolutionData data(c);
+  for (const FluidGpuChoice& choice : gpu_->choices(c, kWorkspace, kMostChoices)) {
+    const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
+    FluidGpuFactors f = memory.factors();
+    const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
+    gpu_->multiply(stream_, multiplier, f);
+    gpu_->synchronize(stream_);
+    f.result = const_cast<void*>(f.addend);
+    gpu_->begin_capture(stream_);
+    gpu_->multiply(stream_, multiplier, f);
+    const GpuGraph graph = gpu_->end_capture(stream_);
+    std::vector<double> expected = data.expected(c);
+    const std::vector<double> before = memory.read(f.addend);
+    gpu_->launch(graph, stream_);
+    expect_near(memory.read(f.result), expected, c, choice);
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] += expected[i] - before[i];
+    gpu_->launch(graph, stream_);
+    expect_near(memory.read(f.result), expected, c, choice);
+  }
+}
+
+}  // namespace
+}  // namespace fluid

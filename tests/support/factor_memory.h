@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "executor/gpu/gpu.h"
+#include "ir/tensor.h"
+
+namespace fluid::testing {
+
+/// What lies in host memory for a product or a convolution.
+struct FactorData {
+  Tensor a, b, addend, bias;  ///< the addend has the result's type and size
+};
+
+/// Small integers, whose sums f32 holds.
+Tensor small_integers(DType dtype, int64_t count, int64_t seed);
+
+/// A GPU's memory of factors, with a workspace.
+class FactorMemory {
+ public:
+  FactorMemory(const Gpu& gpu, const GpuStream& stream, const FactorData& data, bool adds,
+               int64_t workspace);
+
+  const FluidGpuFactors& factors() const { return factors_; }
+  /// What lies at an address of the GPU's that a result, or an addend, has.
+  std::vector<double> read(const void* address) const;
+  std::vector<double> result() const { return read(factors_.result); }
+
+ private:
+  void* on_gpu(const Tensor& tensor);
+
+  const Gpu& gpu_;
+  const GpuStream& stream_;
+  DType result_;
+  int64_t results_;
+  std::vector<GpuMemory> held_;
+  FluidGpuFactors factors_ = {};
+};
+
+}  // namespace fluid::testing
