@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "executor/gpu/gpu.h"
+#include "tests/support/convolution_data.h"
 #include "tests/support/product_data.h"
 
 namespace fluid::testing {
@@ -82,6 +83,20 @@ class GpuProductConformance : public OnGpuUnderTest {
     return gpu_->choices(p, kWorkspace, 8).at(0);
   }
   void expect_right(const FluidGpuProduct& p);
+};
+
+/// Of convolutions.
+class GpuConvolutionConformance : public OnGpuUnderTest {
+ protected:
+  static constexpr int64_t kWorkspace = 1 << 20;
+
+  ConvolutionMemory memory_of(const FluidGpuConvolution& c, const ConvolutionData& data) const {
+    return {*gpu_, a_, c, data, kWorkspace};
+  }
+  FluidGpuChoice first_choice(const FluidGpuConvolution& c) {
+    return gpu_->choices(c, kWorkspace, 8).at(0);
+  }
+  void expect_right(const FluidGpuConvolution& c);
 };
 
 }  // namespace fluid::testing

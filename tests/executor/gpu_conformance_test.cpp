@@ -28,6 +28,7 @@ const auto kHosts =
                       host_gpu("random_1", HostPace::random, 1));
 INSTANTIATE_TEST_SUITE_P(Host, GpuConformance, kHosts, name_of);
 INSTANTIATE_TEST_SUITE_P(Host, GpuProductConformance, kHosts, name_of);
+INSTANTIATE_TEST_SUITE_P(Host, GpuConvolutionConformance, kHosts, name_of);
 
 class HostGpuFailures : public GpuConformance {};
 class HostGpuProductFailures : public GpuProductConformance {};

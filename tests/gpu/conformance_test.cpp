@@ -17,6 +17,7 @@ const FluidGpuTable* found_gpu() {
 const GpuUnderTest kFound{.name = "found", .prepare = found_gpu};
 INSTANTIATE_TEST_SUITE_P(Gpu, GpuConformance, ::testing::Values(kFound), name_of);
 INSTANTIATE_TEST_SUITE_P(Gpu, GpuProductConformance, ::testing::Values(kFound), name_of);
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuConvolutionConformance, ::testing::Values(kFound), name_of);
 
 }  // namespace
 }  // namespace fluid::testing

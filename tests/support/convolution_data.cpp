@@ -1,7 +1,10 @@
 #include "tests/support/convolution_data.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tests/support/product_data.h"
 
@@ -115,6 +118,19 @@ std::vector<double> ConvolutionData::expected(const FluidGpuConvolution& c) cons
   std::vector<double> all;
   for (int64_t i = 0; i < count; ++i) all.push_back(rounded.at(i));
   return all;
+}
+
+void expect_convolved(const std::vector<double>& found, const std::vector<double>& expected,
+                      FluidGpuNumber number) {
+  constexpr double kRounding[] = {0, 1e-4, 1e-2, 4e-2};
+  double largest = 1, worst = 0;
+  for (const double x : expected) largest = std::max(largest, std::abs(x));
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double off = std::abs(found[i] - expected[i]);
+    worst = std::isnan(off) ? INFINITY : std::max(worst, off);
+  }
+  EXPECT_LE(worst, kRounding[number] * largest);
 }
 
 }  // namespace fluid::testing

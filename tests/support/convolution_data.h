@@ -21,6 +21,11 @@ struct ConvolutionData : FactorData {
   std::vector<double> expected(const FluidGpuConvolution& convolution) const;
 };
 
+/// Expects results to be near enough. Sums of small integers are exact, but algorithms may
+/// transform what they add up (Winograd, FFT), and round that.
+void expect_convolved(const std::vector<double>& found, const std::vector<double>& expected,
+                      FluidGpuNumber number);
+
 struct ConvolutionMemory : FactorMemory {
   ConvolutionMemory(const Gpu& gpu, const GpuStream& stream, const FluidGpuConvolution& convolution,
                     const ConvolutionData& data, int64_t workspace)

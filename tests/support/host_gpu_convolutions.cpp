@@ -175,6 +175,13 @@ std::string host_fault(const FluidGpuConvolution& c) {
   for (const Tensor& tensor : {images_of(c), filters_of(c), maps_of(c)}) {
     if (tensor.count() < 1) return "a convolution of nothing";
   }
+  const auto windows = [&](int axis, int64_t in, int64_t taps) {
+    return (in + 2 * c.padding[axis] - c.dilation[axis] * (taps - 1) - 1) / c.stride[axis] + 1;
+  };
+  if (c.map_height != windows(0, c.height, c.filter_height) ||
+      c.map_width != windows(1, c.width, c.filter_width)) {
+    return "a convolution to maps of another size";
+  }
   const bool plain = c.bias == 0 && c.relu == 0;
   if (!plain && (c.adds != 0 || c.bias == 0 || c.direction != fluid_gpu_forward)) {
     return "a bias or a relu where there can be none";

@@ -1,0 +1,131 @@
+// Convolutions by the library of a GPU.
+
+#include "tests/conformance/gpu_conformance.h"
+#include "tests/support/errors.h"
+
+namespace fluid::testing {
+namespace {
+
+constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
+                                             fluid_gpu_filter_gradient};
+constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
+
+}  // namespace
+
+void GpuConvolutionConformance::expect_right(const FluidGpuConvolution& c) {
+  const ConvolutionData data(c);
+  const ConvolutionMemory memory = memory_of(c, data);
+  const std::vector<FluidGpuChoice> choices = gpu_->choices(c, kWorkspace, 8);
+  ASSERT_FALSE(choices.empty());
+  for (const FluidGpuChoice& choice : choices) {
+    EXPECT_LE(choice.workspace, kWorkspace);
+    const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
+    ASSERT_TRUE(multiplier);
+    gpu_->fill(a_, memory.factors().result, 0xff, data.addend.bytes());
+    gpu_->multiply(a_, multiplier, memory.factors());
+    expect_convolved(memory.result(), data.expected(c), c.number);
+  }
+}
+
+TEST_P(GpuConvolutionConformance, EveryDirectionNumberAndLayoutIsComputed) {
+  constexpr ConvolutionSize kSizes[] = {{},
+                                        {.images = 1, .channels = 3, .taps = 1, .padding = 0},
+                                        {.stride = 2, .padding = 2},
+                                        {.dilation = 2},
+                                        {.groups = 2},
+                                        {.channels = 6, .filters = 6, .groups = 6}};
+  for (const FluidGpuDirection direction : kDirections) {
+    for (const FluidGpuNumber number : kNumbers) {
+      for (const bool last : {false, true}) {
+        for (const ConvolutionSize& size : kSizes) {
+          SCOPED_TRACE(::testing::Message() << direction << ' ' << number << ' ' << last << ' '
+                                            << size.stride << size.dilation << size.groups);
+          expect_right(convolution_of(direction, number, last, size));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GpuConvolutionConformance, WhatFollowsIsApplied) {
+  for (const FluidGpuNumber number : kNumbers) {
+    for (const bool last : {false, true}) {
+      FluidGpuConvolution c = convolution_of(fluid_gpu_forward, number, last);
+      c.bias = 1;
+      expect_right(c);
+      c.relu = 1;
+      expect_right(c);
+      for (const FluidGpuDirection direction : kDirections) {
+        c = convolution_of(direction, number, last);
+        c.adds = 1;
+        expect_right(c);
+      }
+    }
+  }
+}
+
+TEST_P(GpuConvolutionConformance, GraphsAddToWhatIsThere) {
+  FluidGpuConvolution c = convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f32);
+  c.adds = 1;
+  const ConvolutionData data(c);
+  const ConvolutionMemory memory = memory_of(c, data);
+  FluidGpuFactors f = memory.factors();
+  const GpuMultiplier multiplier = gpu_->multiplier(c, gpu_->choices(c, kWorkspace, 1).at(0));
+  gpu_->multiply(a_, multiplier, f);
+  gpu_->synchronize(a_);
+  f.result = const_cast<void*>(f.addend);
+  gpu_->begin_capture(a_);
+  gpu_->multiply(a_, multiplier, f);
+  const GpuGraph graph = gpu_->end_capture(a_);
+  gpu_->launch(graph, a_);
+  expect_convolved(memory.read(f.result), data.expected(c), c.number);
+}
+
+TEST_P(GpuConvolutionConformance, ConvolutionsThatThereCannotBeAreMisused) {
+  const FluidGpuConvolution c = convolution_of(fluid_gpu_forward, fluid_gpu_f32);
+  FluidGpuChoice choice = first_choice(c);
+  const auto expect_misused = [&](auto change) {
+    FluidGpuConvolution wrong = c;
+    change(wrong);
+    EXPECT_THROW(gpu_->choices(wrong, kWorkspace, 8), DeviceError);
+    EXPECT_FALSE(gpu_->multiplier(wrong, choice));
+  };
+  using C = FluidGpuConvolution;
+  expect_misused([](C& w) { w.number = fluid_gpu_f64; });
+  expect_misused([](C& w) { w.groups = 4; });
+  expect_misused([](C& w) { w.images = 0; });
+  expect_misused([](C& w) { w.map_width += 1; });
+  expect_misused([](C& w) { w.relu = 1; });
+  expect_misused([](C& w) { w.bias = w.adds = 1; });
+  expect_misused([](C& w) {
+    w.direction = fluid_gpu_data_gradient;
+    w.bias = 1;
+  });
+  choice.opaque[0] ^= 0x4000;
+  EXPECT_FALSE(gpu_->multiplier(c, choice)) << "of another library";
+}
+
+TEST_P(GpuConvolutionConformance, PreparingDuringACaptureLosesIt) {
+  const FluidGpuConvolution c = convolution_of(fluid_gpu_forward, fluid_gpu_f32);
+  const FluidGpuChoice choice = first_choice(c);
+  gpu_->begin_capture(a_);
+  EXPECT_THROW(gpu_->choices(c, kWorkspace, 8), DeviceError);
+  EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
+  gpu_->begin_capture(a_);
+  EXPECT_FALSE(gpu_->multiplier(c, choice));
+  EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
+}
+
+TEST_P(GpuConvolutionConformance, TheFirstTimeIsNotDuringACapture) {
+  const FluidGpuConvolution c = convolution_of(fluid_gpu_forward, fluid_gpu_f32);
+  const ConvolutionData data(c);
+  const ConvolutionMemory memory = memory_of(c, data);
+  const GpuMultiplier multiplier = gpu_->multiplier(c, first_choice(c));
+  gpu_->begin_capture(a_);
+  EXPECT_THROW(gpu_->multiply(a_, multiplier, memory.factors()), DeviceError);
+  EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
+  gpu_->multiply(a_, multiplier, memory.factors());
+  expect_convolved(memory.result(), data.expected(c), c.number);
+}
+
+}  // namespace fluid::testing
