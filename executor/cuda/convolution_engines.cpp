@@ -82,16 +82,31 @@ ConvolutionPlan prepared(const DnnMachine& machine, const DnnDescriptor& configu
   return made;
 }
 
-/// Engines as cuDNN would configure them, best first.
-std::vector<DnnDescriptor> suggested(const ConvolutionDescription& description,
-                                     const DnnMachine& machine, cudnnBackendHeurMode_t mode) {
+/// What cuDNN has engines for, as it would configure them; the results are the best first.
+DnnDescriptor heuristics_of(const ConvolutionDescription& description, const DnnMachine& machine,
+                            cudnnBackendHeurMode_t mode) {
   DnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, description.graph())
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
   machine.tell(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
   heuristics.finish();
-  return heuristics.all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-                        kMostEngines);
+  return heuristics;
+}
+
+/// A configuration as a choice, where it will do.
+std::optional<FluidGpuChoice> usable(const DnnDescriptor& configuration,
+                                     const FluidGpuConvolution& convolution,
+                                     const DnnMachine& machine, int64_t workspace) {
+  const auto engines =
+      configuration.all(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+  if (engines.empty() || !is_wanted(engines.front(), convolution)) return std::nullopt;
+  const auto engine = engine_of(configuration, engines.front());
+  if (!engine) return std::nullopt;
+  const ConvolutionPlan plan = prepared(machine, configuration);
+  if (!plan.plan.good() || plan.workspace > workspace) return std::nullopt;
+  FluidGpuChoice choice = choice_of(*engine);
+  choice.workspace = plan.workspace;
+  return choice;
 }
 
 }  // namespace
@@ -103,29 +118,23 @@ DnnMachine::DnnMachine(const std::string& properties)
   properties_->finish();
 }
 
-std::vector<FluidGpuChoice> convolution_engines(const FluidGpuConvolution& convolution,
-                                                const DnnMachine& machine, int64_t workspace,
-                                                int room) {
-  std::vector<FluidGpuChoice> choices;
+ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
+                                       const DnnMachine& machine, int64_t workspace, int room) {
+  ConvolutionEngines found = {};
   const ConvolutionDescription description(convolution, machine.handle());
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (std::ssize(choices) >= room) break;
-    for (const DnnDescriptor& configuration : suggested(description, machine, mode)) {
-      if (std::ssize(choices) >= room) break;
-      const auto engines =
-          configuration.all(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-      if (engines.empty() || !is_wanted(engines.front(), convolution)) continue;
-      const auto engine = engine_of(configuration, engines.front());
-      if (!engine) continue;
-      FluidGpuChoice choice = choice_of(*engine);
-      if (is_among(choices, choice)) continue;
-      const ConvolutionPlan plan = prepared(machine, configuration);
-      if (!plan.plan.good() || plan.workspace > workspace) continue;
-      choice.workspace = plan.workspace;
-      choices.push_back(choice);
+    const DnnDescriptor heuristics = heuristics_of(description, machine, mode);
+    const cudnnStatus_t status = heuristics.status();
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) continue;
+    if (status != CUDNN_STATUS_SUCCESS) return {status, {}};
+    for (const DnnDescriptor& configuration : heuristics.all(
+             CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMostEngines)) {
+      if (std::ssize(found.choices) >= room) return found;
+      const auto choice = usable(configuration, convolution, machine, workspace);
+      if (choice && !is_among(found.choices, *choice)) found.choices.push_back(*choice);
     }
   }
-  return choices;
+  return found;
 }
 
 ConvolutionPlan plan_of(const ConvolutionDescription& description, const DnnMachine& machine,

@@ -33,12 +33,16 @@ struct ConvolutionPlan {
   int64_t workspace = 0;
 };
 
+struct ConvolutionEngines {
+  cudnnStatus_t status;  ///< also good where there are none
+  std::vector<FluidGpuChoice> choices;
+};
+
 /// At most `room` ways to compute a convolution that need at most `workspace` bytes and give the
 /// same bits every time, cuDNN's favourites first. None of them rounds factors or sums to fewer
 /// bits than they have, but for f32 to TF32 where that is allowed.
-std::vector<FluidGpuChoice> convolution_engines(const FluidGpuConvolution& convolution,
-                                                const DnnMachine& machine, int64_t workspace,
-                                                int room);
+ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
+                                       const DnnMachine& machine, int64_t workspace, int room);
 
 /// A choice of those above, prepared; its status says when it is none for the convolution.
 ConvolutionPlan plan_of(const ConvolutionDescription& description, const DnnMachine& machine,

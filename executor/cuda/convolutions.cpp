@@ -88,15 +88,17 @@ cudnnStatus_t Convolution::execute(FluidGpuStream* stream, const FluidGpuFactors
 
 FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                    int64_t workspace, FluidGpuChoice* choices, int32_t* count) {
+  const char* doing = "choosing how to compute a convolution";
   const int room = *count;
   *count = 0;
-  const FluidGpuResult ready = prepare(gpu, "choosing how to compute a convolution", *convolution);
-  if (ready != fluid_gpu_ok) return ready;
-  const std::vector<FluidGpuChoice> found =
+  if (const FluidGpuResult ready = prepare(gpu, doing, *convolution); ready != fluid_gpu_ok) {
+    return ready;
+  }
+  const ConvolutionEngines found =
       convolution_engines(*convolution, DnnMachine(gpu->dnn), workspace, room);
-  std::ranges::copy(found, choices);
-  *count = static_cast<int32_t>(found.size());
-  return fluid_gpu_ok;
+  std::ranges::copy(found.choices, choices);
+  *count = static_cast<int32_t>(found.choices.size());
+  return answer_of(gpu, doing, found.status);
 }
 
 FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,

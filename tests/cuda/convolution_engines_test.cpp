@@ -84,6 +84,13 @@ std::string described(int architecture) {
          R"(,"deviceName":")" + gpu.name + R"("})";
 }
 
+std::vector<FluidGpuChoice> found_for(const FluidGpuConvolution& c, const DnnMachine& machine,
+                                      int64_t workspace, int room) {
+  ConvolutionEngines found = convolution_engines(c, machine, workspace, room);
+  EXPECT_EQ(found.status, CUDNN_STATUS_SUCCESS);
+  return std::move(found.choices);
+}
+
 constexpr int kArchitectures[] = {80, 90, 100, 120};
 constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
                                              fluid_gpu_filter_gradient};
@@ -97,7 +104,7 @@ std::string text_of(int architecture, const Layer& layer, const FluidGpuConvolut
          (c.relu != 0 ? ", relu" : "");
 }
 
-class ConvolutionEngines : public ::testing::Test {
+class ConvolutionEnginesTest : public ::testing::Test {
  protected:
   const DnnMachine& machine(int architecture) {
     auto& made = machines_[architecture];
@@ -110,7 +117,7 @@ class ConvolutionEngines : public ::testing::Test {
     ASSERT_EQ(fault_of(c), "") << what;
     const ConvolutionDescription description(c);
     ASSERT_EQ(description.status(), CUDNN_STATUS_SUCCESS) << what;
-    const auto found = convolution_engines(c, machine(architecture), kWorkspace, 1);
+    const auto found = found_for(c, machine(architecture), kWorkspace, 1);
     ASSERT_EQ(found.size(), 1U) << what;
     const ConvolutionPlan plan = plan_of(description, machine(architecture), found[0]);
     EXPECT_EQ(plan.plan.status(), CUDNN_STATUS_SUCCESS) << what;
@@ -122,7 +129,7 @@ class ConvolutionEngines : public ::testing::Test {
   std::map<int, std::unique_ptr<DnnMachine>> machines_;
 };
 
-TEST_F(ConvolutionEngines, ThereAreForWhatTheExamplesCompute) {
+TEST_F(ConvolutionEnginesTest, ThereAreForWhatTheExamplesCompute) {
   for (const int architecture : kArchitectures) {
     for (const Layer& layer : kLayers) {
       for (const FluidGpuDirection direction : kDirections) {
@@ -134,7 +141,7 @@ TEST_F(ConvolutionEngines, ThereAreForWhatTheExamplesCompute) {
   }
 }
 
-TEST_F(ConvolutionEngines, ThereAreWithWhatFollows) {
+TEST_F(ConvolutionEnginesTest, ThereAreWithWhatFollows) {
   for (const int architecture : kArchitectures) {
     for (const Layer& layer : kLayers) {
       for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
@@ -153,7 +160,7 @@ TEST_F(ConvolutionEngines, ThereAreWithWhatFollows) {
   }
 }
 
-TEST_F(ConvolutionEngines, ThereAreForGroupsAndDilation) {
+TEST_F(ConvolutionEnginesTest, ThereAreForGroupsAndDilation) {
   constexpr Layer kLayer = {"64 channels", 16, 64, 28, 64, 3, 1, 2};
   for (const int architecture : kArchitectures) {
     for (const FluidGpuDirection direction : kDirections) {
@@ -191,7 +198,7 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const FluidGpuConvolution& c,
                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
 }
 
-TEST_F(ConvolutionEngines, OnlyHalvesAndTf32RunOnTensorCores) {
+TEST_F(ConvolutionEnginesTest, OnlyHalvesAndTf32RunOnTensorCores) {
   const Layer& layer = kLayers[1];
   for (const int architecture : kArchitectures) {
     for (const FluidGpuDirection direction : kDirections) {
@@ -199,7 +206,7 @@ TEST_F(ConvolutionEngines, OnlyHalvesAndTf32RunOnTensorCores) {
                                          std::pair{fluid_gpu_bf16, 0}}) {
         FluidGpuConvolution c = convolution_of(layer, direction, number);
         c.tf32 = tf32;
-        const auto found = convolution_engines(c, machine(architecture), kWorkspace, 8);
+        const auto found = found_for(c, machine(architecture), kWorkspace, 8);
         ASSERT_GE(found.size(), 2U) << text_of(architecture, layer, c);
         bool any = false;
         for (const FluidGpuChoice& choice : found) {
@@ -216,29 +223,31 @@ TEST_F(ConvolutionEngines, OnlyHalvesAndTf32RunOnTensorCores) {
   }
 }
 
-TEST_F(ConvolutionEngines, FitTheWorkspace) {
+TEST_F(ConvolutionEnginesTest, FitTheWorkspace) {
   const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_data_gradient, fluid_gpu_bf16);
   int64_t widest = 0;
-  for (const FluidGpuChoice& choice : convolution_engines(c, machine(90), kWorkspace, 100)) {
+  for (const FluidGpuChoice& choice : found_for(c, machine(90), kWorkspace, 100)) {
     widest = std::max(widest, choice.workspace);
   }
   ASSERT_GT(widest, 0);
-  const auto narrow = convolution_engines(c, machine(90), widest - 1, 100);
+  const auto narrow = found_for(c, machine(90), widest - 1, 100);
   EXPECT_FALSE(narrow.empty());
   for (const FluidGpuChoice& choice : narrow) EXPECT_LT(choice.workspace, widest);
-  EXPECT_EQ(convolution_engines(c, machine(90), kWorkspace, 3).size(), 3U);
+  EXPECT_EQ(found_for(c, machine(90), kWorkspace, 3).size(), 3U);
 }
 
-TEST_F(ConvolutionEngines, RefuseWhatIsNoneOfTheirs) {
+TEST_F(ConvolutionEnginesTest, RefuseWhatIsNoneOfTheirs) {
   const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_forward, fluid_gpu_f16);
   const ConvolutionDescription description(c);
+  const DnnMachine no_machine("{}");
+  EXPECT_NE(convolution_engines(c, no_machine, kWorkspace, 1).status, CUDNN_STATUS_SUCCESS);
   const FluidGpuChoice no_engine = {.opaque = {9999}};
   const auto category = [&](const FluidGpuChoice& choice) {
     const cudnnStatus_t status = plan_of(description, machine(90), choice).plan.status();
     return CUDNN_STATUS_CATEGORY(status);
   };
   EXPECT_EQ(category(no_engine), CUDNN_STATUS_NOT_SUPPORTED);
-  FluidGpuChoice damaged = convolution_engines(c, machine(90), kWorkspace, 1).at(0);
+  FluidGpuChoice damaged = found_for(c, machine(90), kWorkspace, 1).at(0);
   damaged.opaque[1] = 0x7fff7fff7fff7fff;  // knobs that there are not
   EXPECT_EQ(category(damaged), CUDNN_STATUS_BAD_PARAM);
 }
