@@ -223,6 +223,22 @@ TEST_F(ConvolutionEnginesTest, OnlyHalvesAndTf32RunOnTensorCores) {
   }
 }
 
+/// Among as many as are timed.
+TEST_F(ConvolutionEnginesTest, HalvesHaveTensorCoresInTheExamples) {
+  for (const int architecture : kArchitectures) {
+    for (const Layer& layer : kLayers) {
+      for (const FluidGpuDirection direction : kDirections) {
+        const FluidGpuConvolution c = convolution_of(layer, direction, fluid_gpu_bf16);
+        const auto found = found_for(c, machine(architecture), kWorkspace, 8);
+        EXPECT_TRUE(std::ranges::any_of(found, [&](const FluidGpuChoice& choice) {
+          const auto notes = notes_of(c, machine(architecture), choice);
+          return std::ranges::find(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
+        })) << text_of(architecture, layer, c);
+      }
+    }
+  }
+}
+
 TEST_F(ConvolutionEnginesTest, FitTheWorkspace) {
   const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_data_gradient, fluid_gpu_bf16);
   int64_t widest = 0;

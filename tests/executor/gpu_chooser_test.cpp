@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
+#include "tests/support/convolution_data.h"
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu.h"
 #include "tests/support/temp_dir.h"
@@ -216,7 +218,7 @@ TEST(GpuChooser, SaysThatTheLibraryHasNone) {
             "2.00 KiB: allow it more");
 }
 
-TEST(GpuProductText, SaysAllThatItIs) {
+TEST(GpuTaskText, SaysAllThatAProductIs) {
   FluidGpuProduct p = kProduct;
   p.operands = fluid_gpu_bf16;
   p.count = 3;
@@ -227,6 +229,72 @@ TEST(GpuProductText, SaysAllThatItIs) {
   p.transpose_a = 0;
   p.tf32 = p.bias = p.relu = 1;
   EXPECT_EQ(text_of(p), "f32 4 x 5 of 6, TF32, with bias, with relu");
+}
+
+TEST(GpuTaskText, SaysAllThatAConvolutionIs) {
+  FluidGpuConvolution c = fluid::testing::convolution_of(fluid_gpu_forward, fluid_gpu_f32);
+  EXPECT_EQ(text_of(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3");
+  c.tf32 = c.bias = c.relu = 1;
+  EXPECT_EQ(text_of(c), "f32 2 x 4 x 7 x 9 by 6 x 3 x 3, TF32, with bias, with relu");
+  c = fluid::testing::convolution_of(fluid_gpu_filter_gradient, fluid_gpu_f16, true, {.groups = 2});
+  c.adds = 1;
+  EXPECT_EQ(text_of(c),
+            "filter gradient of f16 2 x 4 x 7 x 9 by 6 x 3 x 3, 2 groups, channels last, added");
+}
+
+/// What is kept of one is not taken for another.
+TEST(GpuTaskText, TellsConvolutionsApart) {
+  using C = FluidGpuConvolution;
+  const C c = fluid::testing::convolution_of(fluid_gpu_forward, fluid_gpu_f32);
+  std::set<std::string> keys = {key_text_of(c)};
+  const auto add = [&](auto change) {
+    C other = c;
+    change(other);
+    EXPECT_TRUE(keys.insert(key_text_of(other)).second) << key_text_of(other);
+  };
+  add([](C& o) { o.direction = fluid_gpu_data_gradient; });
+  add([](C& o) { o.number = fluid_gpu_bf16; });
+  for (const auto part : {&C::tf32, &C::channels_last, &C::adds, &C::bias, &C::relu}) {
+    add([&](C& o) { o.*part = 1; });
+  }
+  add([](C& o) { o.groups = 2; });
+  for (const auto part : {&C::images, &C::channels, &C::height, &C::width, &C::filters,
+                          &C::filter_height, &C::filter_width}) {
+    add([&](C& o) { ++(o.*part); });
+  }
+  for (const auto part : {&C::stride, &C::dilation, &C::padding}) {
+    add([&](C& o) { ++(o.*part)[0]; });
+    add([&](C& o) { ++(o.*part)[1]; });
+  }
+}
+
+/// As a product is.
+TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
+  FluidGpuConvolution c = fluid::testing::convolution_of(
+      fluid_gpu_forward, fluid_gpu_f32, false, {.images = 1, .channels = 1, .filters = 1});
+  const auto chooses_anew = [&](GpuChooser& chooser) {
+    fail_host_gpu("convolution_choices", fluid_gpu_out_of_memory);
+    try {
+      chooser.multiplier(c, factors());
+      return false;
+    } catch (const DeviceError&) {
+      chooser.multiplier(c, factors());
+      return true;
+    }
+  };
+  GpuChooser first = products();
+  EXPECT_TRUE(chooses_anew(first));
+  EXPECT_FALSE(chooses_anew(first)) << "in this process";
+  GpuChooser second = products();
+  EXPECT_FALSE(chooses_anew(second)) << "on disk";
+  c.padding[0] = c.padding[1] = 0;
+  c.map_height -= 2;
+  c.map_width -= 2;
+  EXPECT_TRUE(chooses_anew(second)) << "another one";
+  fluid::testing::change_host_gpu({.most_filters = 0});
+  GpuChooser unable = products({.machine = "another", .workspace = 2048});
+  EXPECT_FALSE(unable.has_way(c));
+  EXPECT_TRUE(unable.record().refuses(c));
 }
 
 }  // namespace
