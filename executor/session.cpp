@@ -282,7 +282,7 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
 Profile Session::profile() const {
   Profile profile{.program = recorded_->name,
                   .rank = options_.passes.rank,
-                  .threads = device_->threads(),
+                  .threads = memory_->is_host() ? device_->threads() : 0,
                   .warm_up = options_.profile ? options_.profile->warm_up : 0,
                   .steps = {}};
   for (const auto& step : steps_) {

@@ -53,12 +53,15 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
                flags.options.warm_up);
     return;
   }
+  // On a CPU it is measured, which ranks that do it together disturb.
+  const bool knows_limits = world.rank == 0 || executor.place() != cpu();
+  const Limits limits = knows_limits ? executor.limits() : Limits();
   if (flags.traced()) {
     const std::string file = file_of(flags.file, world);
-    write_file_atomically(file, profile.trace());
+    write_file_atomically(file, profile.trace(limits));
     if (world.rank == 0) fmt::print(stderr, "saved {}\n", file);
   }
-  if (world.rank == 0) fmt::print("{}", profile.table(executor.limits()));
+  if (world.rank == 0) fmt::print("{}", profile.table(limits));
 }
 
 }  // namespace fluid

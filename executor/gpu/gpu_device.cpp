@@ -77,7 +77,8 @@ class GpuDevice : public Device {
     return chooser_.take(decisions);
   }
   Limits limits() const override {
-    return {.flops_f32 = target_.operation_rate(),
+    return {.flops_f64 = target_.wide_rate(),
+            .flops_f32 = target_.operation_rate(),
             .flops_f16 = target_.half_rate(),
             .flops_bf16 = target_.half_rate(),
             .bytes = target_.memory_rate()};

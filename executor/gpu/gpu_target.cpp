@@ -34,6 +34,13 @@ double operation_rate_of(const FluidGpuDescription& gpu) {
   return 2e3 * lanes * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
 }
 
+/// The same in f64, on units for it or, where there are hardly any, as graphics need it (same
+/// table).
+double wide_rate_of(const FluidGpuDescription& gpu) {
+  const bool for_science = gpu.minor == 0 && gpu.major >= 8 && gpu.major <= 10;
+  return operation_rate_of(gpu) / (for_science ? 2 : 64);
+}
+
 /// Of the tensor cores, for each multiprocessor and clock, added up in f32 (NVIDIA's architecture
 /// white papers).
 double half_rate_of(const FluidGpuDescription& gpu) {
@@ -85,6 +92,7 @@ GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace, Refuses 
     : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
       memory_rate_(memory_rate_of(gpu)),
       operation_rate_(operation_rate_of(gpu)),
+      wide_rate_(wide_rate_of(gpu)),
       half_rate_(half_rate_of(gpu)),
       workspace_(workspace > 0 ? workspace : kGpuWorkspace),
       refuses_(std::move(refuses)),

@@ -35,6 +35,8 @@ class GpuTarget : public Target {
   double memory_rate() const { return memory_rate_; }
   /// Operations a second in f32, which generated kernels compute halves in, too; 0 as above.
   double operation_rate() const { return operation_rate_; }
+  /// The same in f64.
+  double wide_rate() const { return wide_rate_; }
   /// The same in matrix products of halves.
   double half_rate() const { return half_rate_; }
   int64_t workspace() const { return workspace_; }
@@ -46,7 +48,7 @@ class GpuTarget : public Target {
   bool is_refused(const GpuTask& task, std::string_view kernel) const;
 
   std::string arch_;
-  double memory_rate_, operation_rate_, half_rate_;
+  double memory_rate_, operation_rate_, wide_rate_, half_rate_;
   int64_t workspace_;
   Refuses refuses_;
   mutable std::set<std::string> refused_;  ///< lines, of tasks that were asked about

@@ -23,20 +23,22 @@ struct ProfiledStep {
 /// Where the time of steps goes.
 struct Profile {
   std::string program;
-  int64_t rank = 0;  ///< of this process
-  int threads = 1;
+  int64_t rank = 0;                 ///< of this process
+  int threads = 1;                  ///< that compute; 0: a GPU does
   int64_t warm_up = 0;              ///< steps of each kind that are left out
   std::vector<ProfiledStep> steps;  ///< those with times, in the order of their preparation
 
   bool empty() const { return steps.empty(); }
+  std::string where() const;  ///< "on 2 threads"
   /// As text, for each kind of step: where its time goes, call by call, and by layer, kernel and
-  /// role, with what was reached of `limits`. The figures are means over the half of the steps that
-  /// took least.
+  /// role, with what was reached of `limits` (of exchanges, which go by another way, a rate). The
+  /// figures are means over the half of the steps that took least.
   std::string table(const Limits& limits) const;
   /// The text of a Chrome trace (JSON, "X" events, in microseconds), which Perfetto opens: the
   /// process is the rank; what it computes and what it exchanges are two threads. Traces of
-  /// processes of one machine have one clock.
-  std::string trace() const;
+  /// processes of one machine have one clock. Calls have what they reached of those
+  /// `limits` that are not 0, too.
+  std::string trace(const Limits& limits) const;
 };
 
 }  // namespace fluid

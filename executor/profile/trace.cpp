@@ -14,16 +14,21 @@ constexpr int kComputes = 1, kCommunicates = 2;  // threads
 /// Collects the events of one process.
 class Trace {
  public:
-  explicit Trace(const Profile& profile) : rank_(profile.rank) {
+  Trace(const Profile& profile, const Limits& limits) : limits_(limits), rank_(profile.rank) {
     name("process_name", kComputes, fmt::format("rank {}: {}", rank_, profile.program));
-    name("thread_name", kComputes, fmt::format("steps, on {} threads", profile.threads));
+    name("thread_name", kComputes, "steps, " + profile.where());
     for (const ProfiledStep& step : profile.steps) {
       for (size_t i = 0; i < step.times.size(); ++i) add(step, i);
     }
     if (communicates_) name("thread_name", kCommunicates, "communication");
   }
   std::string text() const {
-    const Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
+    Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
+    if (limits_.bytes > 0) {
+      all["otherData"] = {{"at most, GFLOP/s in f32", limits_.flops_f32 / 1e9},
+                          {"at most, GFLOP/s in bf16", limits_.flops_bf16 / 1e9},
+                          {"at most, GB/s of memory", limits_.bytes / 1e9}};
+    }
     return all.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
@@ -62,11 +67,9 @@ class Trace {
     Json args = {{"layer", call.layer}, {"kernel", call.kernel}, {"line", call.line}};
     add("wait for processes", "wait", kComputes, times.wait, args);
     const TimeSpan& work = call.exchange ? times.exchange : times.call;
-    args["bytes"] = call.bytes;
-    args["GB/s"] = call.bytes / static_cast<double>(work.ns());
+    add_rate(args, "bytes", "GB/s", call.bytes, work, call.exchange ? 0 : limits_.bytes);
     if (call.flops > 0) {
-      args["flops"] = call.flops;
-      args["GFLOP/s"] = call.flops / static_cast<double>(work.ns());
+      add_rate(args, "flops", "GFLOP/s", call.flops, work, limits_.flops(call.dtype));
     }
     if (call.predicted_ms >= 0) args["predicted_ms"] = call.predicted_ms;
     const std::string name = call.layer + ": " + call.ops;
@@ -74,6 +77,16 @@ class Trace {
     add(name, role, call.exchange ? kCommunicates : kComputes, work, std::move(args));
   }
 
+  /// `most`: that the machine reaches in a second; 0: unknown.
+  static void add_rate(Json& args, const std::string& what, const std::string& unit, double amount,
+                       const TimeSpan& span, double most) {
+    const double rate = amount / static_cast<double>(span.ns());
+    args[what] = amount;
+    args[unit] = rate;
+    if (most > 0) args["% of " + unit] = 1e11 * rate / most;
+  }
+
+  const Limits& limits_;
   int64_t rank_;
   bool communicates_ = false;
   Json events_ = Json::array();
@@ -81,6 +94,6 @@ class Trace {
 
 }  // namespace
 
-std::string Profile::trace() const { return Trace(*this).text(); }
+std::string Profile::trace(const Limits& limits) const { return Trace(*this, limits).text(); }
 
 }  // namespace fluid

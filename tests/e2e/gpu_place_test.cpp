@@ -1,6 +1,11 @@
 // fluidrun on a GPU that a library of ours stands in for: the same commands, the same results.
 
+#include <map>
+#include <set>
+
+#include "ir/atomic_file.h"
 #include "tests/support/parallel_test.h"
+#include "tests/support/trace_check.h"
 
 namespace fluid {
 namespace {
@@ -52,13 +57,51 @@ TEST_F(GpuPrograms, GoOnFromCheckpointsOfTheOtherPlace) {
 TEST_F(GpuPrograms, TrainANetworkOfTheExamples) {
   const std::string command = "train mnist_fluid --data digits?limit=4 --batch 2 --epochs 1 ";
   succeed(command + "--place cpu --log-json cpu.json");
-  const std::string said =
-      succeed(command + "--place cuda:0 --profile --profile-warmup 0 --log-json gpu.json");
+  const std::string said = succeed(
+      command + "--place cuda:0 --profile=trace.json --profile-warmup 0 --log-json gpu.json");
   const std::vector<double> expected = losses("cpu.json"), seen = losses("gpu.json");
   ASSERT_EQ(seen.size(), 2U);
   for (size_t i = 0; i < seen.size(); ++i) EXPECT_NEAR(seen[i], expected[i], 1e-4);
   EXPECT_NE(said.find("profile of mnist_fluid"), std::string::npos) << said;
   EXPECT_EQ(said.find(" inf "), std::string::npos) << said;
+  EXPECT_NE(said.find("profile of mnist_fluid on a GPU; at most 256 GFLOP/s in f32"),
+            std::string::npos)
+      << said;
+  // The stand-in's clock counts work, so that calls may last longer than their step; a step of
+  // convolutions, which takes it long, ends before the next.
+  const auto trace = testing::checked_trace(read_file(dir_.file("trace.json")), "step");
+  std::set<std::string> layers;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (!event.at("args").contains("GFLOP/s")) continue;
+    layers.insert(event.at("args").at("layer"));
+    for (const char* figure : {"GB/s", "% of GB/s", "% of GFLOP/s"}) {
+      EXPECT_GT(event.at("args").at(figure).get<double>(), 0) << event;
+    }
+  }
+  for (const std::string layer : {"conv0", "conv1", "fc0"}) EXPECT_TRUE(layers.contains(layer));
+}
+
+/// By layers, calls of libraries and exchanges, too.
+TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndExchanges) {
+  write_wide_program();
+  const std::string said =
+      succeed(train("--batch 32 --max-steps 1 --drop-last --exchange-alone --workspace 1MiB "
+                    "--profile=trace.json --profile-warmup 0",
+                    "wide.fir"));
+  EXPECT_NE(said.find("of these: 2 exchanges of 0.07 MB"), std::string::npos) << said;
+  const auto trace = testing::checked_trace(read_file(dir_.file("trace.json")), "step");
+  std::map<std::string, int> kernels;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (!event.at("args").contains("kernel")) continue;
+    const auto& args = event.at("args");
+    ++kernels[args.at("kernel")];
+    EXPECT_GT(args.at("GB/s").get<double>(), 0) << event;
+    EXPECT_EQ(args.contains("% of GB/s"), args.at("kernel") != "all_reduce") << event;
+    EXPECT_EQ(event.at("tid"), args.at("kernel") == "all_reduce" ? 2 : 1) << event;
+  }
+  EXPECT_EQ(kernels["cublaslt.matmul"], 3);
+  EXPECT_EQ(kernels["all_reduce"], 2);
+  EXPECT_GT(kernels["generated"], 0);
 }
 
 TEST_F(GpuPrograms, RunAndAreTimed) {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "executor/executor.h"
 #include "frontend/optimizers.h"
 #include "tests/support/errors.h"
+#include "tests/support/trace_check.h"
 #include "tests/support/training.h"
 
 namespace fluid {
@@ -154,6 +154,8 @@ TEST(Profile, LimitsAreThoseOfAMachine) {
 }
 
 constexpr int64_t kMs = 1'000'000;
+constexpr Limits kLimits = {
+    .flops_f64 = 1e11, .flops_f32 = 2e11, .flops_f16 = 2e11, .flops_bf16 = 4e11, .bytes = 1e10};
 
 /// Two steps of which the faster takes 10 ms, and one exchange of 6 MB beside.
 Profile made_up_profile() {
@@ -196,8 +198,7 @@ Profile made_up_profile() {
 }
 
 TEST(Profile, TableAddsUpToTheStep) {
-  const std::string table = made_up_profile().table(
-      {.flops_f64 = 1e11, .flops_f32 = 2e11, .flops_f16 = 2e11, .flops_bf16 = 4e11, .bytes = 1e10});
+  const std::string table = made_up_profile().table(kLimits);
   const std::string head =
       "profile of net on 2 threads; at most 200 GFLOP/s in f32, 400 in bf16, and 10.0 GB/s of "
       "memory\n\n"
@@ -225,8 +226,34 @@ TEST(Profile, TableAddsUpToTheStep) {
   }
 }
 
+/// Where calls that exchange last as long as it takes.
+TEST(Profile, OnAGpuExchangesAreCalls) {
+  Profile profile = made_up_profile();
+  profile.threads = 0;
+  for (StepTimes& times : profile.steps[0].times) {
+    times.runs[0].calls[1].call = times.runs[0].calls[1].exchange;
+  }
+  const std::string table = profile.table(kLimits);
+  for (const std::string line :
+       {"profile of net on a GPU; at most 200 GFLOP/s",
+        " 30.0 %     3.000      1                   2.0                        comm      "
+        "all_reduce                   conv0            all_reduce\n",
+        "of these: 1 exchanges of 6.00 MB, 3.000 ms, 2.00 GB/s\n"}) {
+    EXPECT_NE(table.find(line), std::string::npos) << line << "\nis not in\n" << table;
+  }
+  EXPECT_NE(profile.trace(kLimits).find("steps, on a GPU"), std::string::npos);
+}
+
+TEST(Profile, ATraceWithoutLimitsHasNone) {
+  const std::string trace = made_up_profile().trace({});
+  testing::checked_trace(trace);
+  EXPECT_EQ(trace.find("at most"), std::string::npos);
+  EXPECT_EQ(trace.find("% of"), std::string::npos);
+}
+
 TEST(Profile, TraceIsOneOfChromes) {
-  const auto trace = nlohmann::json::parse(made_up_profile().trace());
+  const auto trace = testing::checked_trace(made_up_profile().trace(kLimits));
+  EXPECT_EQ(trace.at("otherData").at("at most, GB/s of memory"), 10);
   std::vector<std::string> names;
   for (const auto& event : trace.at("traceEvents")) {
     EXPECT_EQ(event.at("pid"), 3);
@@ -241,6 +268,9 @@ TEST(Profile, TraceIsOneOfChromes) {
     EXPECT_EQ(event.at("ts"), 18'000);
     EXPECT_EQ(event.at("dur"), 4'000);
     EXPECT_EQ(event.at("args").at("GFLOP/s"), 100);
+    EXPECT_EQ(event.at("args").at("% of GFLOP/s"), 50);
+    EXPECT_EQ(event.at("args").at("GB/s"), 0.5);
+    EXPECT_EQ(event.at("args").at("% of GB/s"), 5);
   }
   const std::vector<std::string> expected = {
       "training step of 7 samples", "copy feeds",          "conv0: conv2d",     "conv0: all_reduce",
