@@ -18,7 +18,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 8;
+inline constexpr int kEmitterVersion = 9;
 
 class KernelEmitter {
  public:
@@ -147,6 +147,7 @@ class KernelEmitter {
   llvm::Value* widen(llvm::Value* stored, DType dtype);
   llvm::Value* narrow(llvm::Value* value, DType from, DType to);
   llvm::Type* storage_type(DType dtype);
+  llvm::Value* opaque(llvm::Value* number);
   llvm::Value* address(int64_t buffer, llvm::Value* offset);
   llvm::Value* lane_addresses(int64_t buffer, const Expr& offset);
   llvm::Value* spread(llvm::Value* lanes, int64_t stride);

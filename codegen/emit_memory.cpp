@@ -1,4 +1,5 @@
 #include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/InlineAsm.h>
 
 #include <algorithm>
 #include <bit>
@@ -11,6 +12,7 @@ namespace fluid::emit {
 namespace {
 
 constexpr int64_t kMaxStride = 4;  // wider ones are gathered
+constexpr size_t kHeldAddresses = 16;
 
 llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(size_of(dtype))); }
 
@@ -105,8 +107,23 @@ Access* KernelEmitter::tag(Access* access, int64_t buffer) {
   return access;
 }
 
+/// The same number, of which the optimiser knows nothing.
+llvm::Value* KernelEmitter::opaque(llvm::Value* number) {
+  auto* type = llvm::FunctionType::get(b_.getInt64Ty(), {b_.getInt64Ty()}, false);
+  auto* same = b_.CreateCall(llvm::InlineAsm::get(type, "mov.b64 $0, $1;", "=l,l", false), number);
+  same->setDoesNotAccessMemory();
+  same->setDoesNotThrow();
+  return same;
+}
+
+/// In a sweep over many buffers, each part of which reaches a few, an address is computed where it
+/// is used: held from block to block, as the optimiser would, they fill the registers.
 llvm::Value* KernelEmitter::address(int64_t buffer, llvm::Value* offset) {
   llvm::Type* type = storage_type(buffer_named(buffer).dtype);
+  const bool many = device_ == Device::gpu && kernel_.buffers.size() > kHeldAddresses;
+  if (many && offset->getType()->isIntegerTy(64) && !llvm::isa<llvm::Constant>(offset)) {
+    offset = opaque(offset);
+  }
   return b_.CreateGEP(type, buffers_[static_cast<size_t>(buffer)], offset);
 }
 
@@ -378,7 +395,8 @@ void KernelEmitter::strided_store(const kir::StoreTo& s, int64_t stride, llvm::V
     // LLVM 22 on x86 narrows such a store wrongly when the value is a truncation.
     place = address(s.buffer, b_.CreateAdd(first_lane(s.offset), b_.getInt64(lane)));
     value = b_.CreateExtractElement(value, static_cast<uint64_t>(lane));
-    tag(b_.CreateAlignedStore(value, place, align), s.buffer);
+    const uint64_t away = static_cast<uint64_t>(lane * size_of(dtype));
+    tag(b_.CreateAlignedStore(value, place, llvm::commonAlignment(align, away)), s.buffer);
   } else if (mask && !is_true(mask)) {
     tag(b_.CreateMaskedStore(value, place, align, mask), s.buffer);
   } else {

@@ -36,14 +36,19 @@ void for_each_group(const ir::Program& program,
 
 AmpOptions amp(AmpLevel level, DType dtype) { return {.dtype = dtype, .level = level}; }
 
+void add_kernels(std::vector<kir::Kernel>& kernels, const std::string& example,
+                 const Options& options) {
+  for_each_group(*prepared(example, options), [&](const ir::Graph& body) {
+    for (kir::Kernel& k : schedule_gpu(body, body.name)) kernels.push_back(std::move(k));
+  });
+}
+
 TEST(GpuExamples, EveryKernelAssembles) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   std::vector<kir::Kernel> kernels;
   auto add = [&](const std::string& example, const Options& options) {
-    for_each_group(*prepared(example, options), [&](const ir::Graph& body) {
-      for (kir::Kernel& k : schedule_gpu(body, body.name)) kernels.push_back(std::move(k));
-    });
+    add_kernels(kernels, example, options);
   };
   for (const std::string example : {"linear_regression", "mnist_fluid", "mnist_cnn"}) {
     for (const Mode mode : {Mode::init, Mode::train, Mode::eval, Mode::predict}) {
@@ -55,6 +60,23 @@ TEST(GpuExamples, EveryKernelAssembles) {
     for (const DType dtype : {bf16, f16}) add("mnist_cnn", {.batch = 32, .amp = amp(level, dtype)});
   }
   expect_assembles(assembler, kernels, gpu_architectures());
+}
+
+/// Those over all parameters of a network that has many. What a thread holds does not grow with
+/// them, so that a processor holds as many threads as it can.
+TEST(GpuExamples, SweepsOverManyBuffersAssemble) {
+  const std::string assembler = ptx_assembler();
+  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
+  std::vector<kir::Kernel> kernels;
+  add_kernels(kernels, "resnet18", {.batch = 32});
+  for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
+    for (const DType dtype : {bf16, f16}) {
+      add_kernels(kernels, "resnet18", {.batch = 32, .amp = amp(level, dtype)});
+    }
+  }
+  std::erase_if(kernels, [](const kir::Kernel& k) { return k.buffers.size() <= 40; });
+  EXPECT_FALSE(kernels.empty());
+  expect_assembles(assembler, kernels, gpu_architectures(), 80);
 }
 
 /// Memory for a kernel's buffers: operands at random, the rest zero.

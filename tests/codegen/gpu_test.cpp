@@ -129,6 +129,25 @@ TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
   EXPECT_LT(p.most_samples * 1000, int64_t{1} << 31);
 }
 
+/// Masks that are known let single lanes write, which lie at no multiple of what all lanes are.
+TEST(Gpu, LanesThatAreMaskedOneByOneAreWrittenWhereTheyLie) {
+  const Expr i = Expr::var(0);
+  const auto store_lane = [&](int64_t lane) {
+    return store(1, i, load(0, f32, i), Expr::make(Scalar::eq, boolean, {i, Expr::index(lane)}));
+  };
+  kir::Kernel k = one_block(
+      {input("x", f32, 4), output("y", f32, 4)},
+      {loop(Kind::vector, 0, Expr::index(0), Expr::index(4), {store_lane(1), store_lane(2)})});
+  k.vector_width = 4;
+  k.buffers[0].exclusive = true;
+  Tensor x(f32, {4}), y(f32, {4});
+  for (int64_t n = 0; n < 4; ++n) x.as<float>()[n] = static_cast<float>(n + 1);
+  for (const std::string architecture : {"sm_90", "sm_100"}) {
+    GpuEmulator(architecture).run({&k, 1}, std::vector<void*>{x.data(), y.data()}, 1);
+    for (int64_t n = 0; n < 4; ++n) EXPECT_EQ(y.at(n), n % 3 == 0 ? 0 : n + 1) << architecture;
+  }
+}
+
 /// y[i] = x[n - 1 - i] by way of memory: what a thread reads another one wrote.
 kir::Kernel reversal(int64_t n, int64_t team, int64_t width) {
   const Expr i = Expr::var(0), j = Expr::var(1);
