@@ -35,7 +35,9 @@ kir::Kernel refusal_pass(int64_t count) {
   const Expr set = load(0, DType::i64, Expr::var(kPair) * Expr::index(2));
   add_loop(pass.body, kPair, Expr::index(0), Expr::index(count))
       .push_back({kir::Accumulate{kSum, {}, set, {}}});
-  pass.body.push_back({kir::StoreTo{1, Expr::index(0), read_acc(kSum, DType::i64, {}, false), {}}});
+  const Expr before = load(1, DType::i64, Expr::index(0));
+  const Expr now = read_acc(kSum, DType::i64, {}, false);
+  pass.body.push_back({kir::StoreTo{1, Expr::index(0), before + now, {}}});
   return pass;
 }
 

@@ -11,7 +11,7 @@ namespace fluid {
 kir::Kernel unless_refused(kir::Kernel pass);
 
 /// Sets the word of its second buffer to something other than 0 when one of the `count` pairs of
-/// error words in its first (see codegen/schedule.h) is set.
+/// error words in its first (see codegen/schedule.h) is set. A word that is not 0 stays so.
 kir::Kernel refusal_pass(int64_t count);
 
 /// Copies `bytes` from its first buffer to its second.

@@ -64,7 +64,7 @@ struct Elimination {
 StepCost cost_of(const Program& program, Place place, const ExecutorOptions& options) {
   Executor executor(program, place, options);
   const Batch batch = trial_batch(program, options.batch);
-  const std::vector<double> times = time_steps([&] { executor.run(batch); }, kLongEnough);
+  const std::vector<double> times = time_steps([&] { executor.run(batch).wait(); }, kLongEnough);
   return {median(times), executor.memory().total};
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,11 +49,23 @@ class Executable {
   virtual ~Executable() = default;
   /// May write to the slots of the place and to transient memory.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
-  /// Runs the whole step with the feeds of one slot and the outputs of one. Allocates nothing. A
-  /// DeviceError says whether variables were written by then; the next run starts anew. Where
-  /// `times` is not null, `times->calls` has an entry for each of calls(), which is filled in terms
-  /// of clock_ns() before it returns.
-  virtual Status run(Slots slots, RunTimes* times) = 0;
+  /// Begins the whole step with the feeds of one slot and the outputs of one, after those begun
+  /// before, of any executable on this memory. Returns how it ended; or nothing, and then finish()
+  /// says it: until then the host leaves both slots alone. Allocates nothing. A DeviceError says
+  /// whether variables were written by then; the next step starts anew. Where `times` is not null,
+  /// the step ends here, and `times->calls` has an entry for each of calls(), filled in terms of
+  /// clock_ns().
+  ///
+  /// A step that comes after one that was refused, and was begun before that was known, changes no
+  /// variable either; nor does any other until PlaceMemory::allow_updates().
+  virtual std::optional<Status> start(Slots slots, RunTimes* times) = 0;
+  /// Waits for the step begun last with this slot for outputs, which start() left unfinished.
+  virtual Status finish(int outputs) = 0;
+  /// Both.
+  Status run(Slots slots, RunTimes* times) {
+    const std::optional<Status> ended = start(slots, times);
+    return ended ? *ended : finish(slots.outputs);
+  }
   /// The ops of the list, in the order in which they are called.
   virtual std::vector<const ir::Op*> calls() const = 0;
   /// Who sees the next runs; null: nobody. A run that is seen stays within this process: sums over

@@ -139,6 +139,7 @@ class Executor::Impl {
     }
     check_feeds(batch, step->feeds(), known_feeds_);
     if (together && !started_) start();
+    if (together) session_.settle();  // a step that was refused must not meet those of others
     return session_.run(*step, batch);
   }
 

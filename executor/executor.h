@@ -101,12 +101,6 @@ struct MemoryUse {
   int64_t pinned = 0;  ///< on a GPU: bytes of host memory that it copies from and to
 };
 
-/// Where dynamic loss scaling is after the last step.
-struct LossScaling {
-  double scale = 1;
-  int64_t skipped = 0;  ///< steps whose gradients were not finite, in all
-};
-
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
@@ -149,6 +143,13 @@ class Executor {
   /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of
   /// range): the step is then not applied. Throws DeviceError when a library fails, which says
   /// whether the step was applied in part.
+  ///
+  /// On a GPU it returns once the feeds are copied, which the caller may change then, and the step
+  /// goes on by itself: also with eval() and predict(). Two of them are under way at most. What a
+  /// step is refused for is thrown by the first call that waits for it: of its Outputs or those of
+  /// the step after it, of the second run after it, or of what reads or sets variables, saves or
+  /// prepares. A step begun meanwhile is then not applied either. A step of micro-batches, of
+  /// several processes, with check_finite or that is profiled is over when run() returns.
   Outputs run(const Batch& batch);
   /// All outputs in inference mode (dropout off); changes no variable.
   Outputs eval(const Batch& batch);

@@ -14,6 +14,7 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
 
 HostMemory::HostMemory(const Regions& regions) : PlaceMemory(regions), arena_(regions.total()) {
   memory_ = laid_out(arena_.data(), regions);
+  for (size_t slot = 0; slot < 2; ++slot) memory_.reports[slot] = reports_[slot].bytes.data();
 }
 
 void HostMemory::read(void* to, const std::byte* from, int64_t bytes) const {

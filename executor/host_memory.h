@@ -2,6 +2,7 @@
 
 #include "executor/arena.h"
 #include "executor/place_memory.h"
+#include "executor/step_report.h"
 
 namespace fluid {
 
@@ -13,10 +14,13 @@ class HostMemory : public PlaceMemory {
   bool is_host() const override { return true; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
+  void fetch(int, int64_t, int64_t) const override {}
+  void allow_updates() override {}
   void take(const PlaceMemory& from) override;
 
  private:
   Arena arena_;
+  std::array<StepReport, 2> reports_ = {};
 };
 
 }  // namespace fluid

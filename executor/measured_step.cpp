@@ -117,7 +117,7 @@ class Trial {
 
   void run() {
     const Stopwatch watch;
-    session_.run(step_, input_);
+    session_.run(step_, input_).wait();
     clock_.close_run(watch.ms());
   }
   MeasuredStep result() { return clock_.result(); }

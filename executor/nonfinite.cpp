@@ -135,8 +135,9 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
   for (size_t i = 0; i < program.main().outputs.size(); ++i) {
     const Value v = program.main().outputs[i].value;
     const auto [op, result] = body.source_of(i);
-    Tensor value = Tensor::view(v.dtype(), extents(v.shape(), 1),
-                                memory.host_slots[0] + plan.values.at(v).offset);
+    const int64_t offset = plan.values.at(v).offset;
+    place->fetch(0, offset, v.type().bytes_at(1));
+    Tensor value = Tensor::view(v.dtype(), extents(v.shape(), 1), memory.host_slots[0] + offset);
     if (const auto half = stored_half(*bad.op, *op, result)) value = value.cast(*half);
     if (const auto element = first_bad_element(value.data(), value.dtype(), value.numel())) {
       return BadOp{op, result, *element};

@@ -1,23 +1,38 @@
 #include "executor/outputs.h"
 
+#include <algorithm>
+
+#include "executor/session.h"
 #include "ir/error.h"
 
 namespace fluid {
 
-bool Outputs::has(std::string_view name) const {
-  for (const Output& o : *outputs_) {
-    if (o.name == name) return true;
-  }
-  return false;
-}
+bool Outputs::has(std::string_view name) const { return step_->number_of(name).has_value(); }
+
+size_t Outputs::size() const { return step_->outputs(); }
 
 const Output& Outputs::find(std::string_view name) const {
-  for (const Output& o : *outputs_) {
-    if (o.name == name) return o;
+  if (const auto found = step_->number_of(name)) {
+    session_->fetch(slot_, number_, *found);
+    return arrived()[*found];
   }
-  std::vector<std::string> names;
-  for (const Output& o : *outputs_) names.push_back(o.name);
-  throw UserError("no output '" + std::string(name) + "'" + did_you_mean(name, names));
+  throw UserError("no output '" + std::string(name) + "'" +
+                  did_you_mean(name, step_->output_names()));
+}
+
+const std::vector<Output>& Outputs::arrived() const { return session_->outputs(slot_, number_); }
+
+const std::vector<Output>& Outputs::all() const {
+  for (size_t i = 0; i < size(); ++i) session_->fetch(slot_, number_, i);
+  return arrived();
+}
+
+std::optional<LossScaling> Outputs::loss_scaling() const {
+  return loss_scaling_in(session_->report(slot_, number_), session_->reported_variables());
+}
+
+std::optional<double> Outputs::learning_rate() const {
+  return learning_rate_in(session_->report(slot_, number_), session_->reported_variables());
 }
 
 }  // namespace fluid

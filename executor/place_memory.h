@@ -23,6 +23,11 @@ struct Memory {
   /// Where the host writes feeds and reads outputs, laid out as the slots: these themselves where
   /// the host reaches them.
   std::array<std::byte*, 2> host_slots = {};
+  /// Where a step leaves its report (step_report.h) for the host, by its slot for outputs.
+  std::array<std::byte*, 2> reports = {};
+  /// On a place whose steps end after they were begun: a word that is not 0 while no step may
+  /// change variables, because one was refused.
+  std::byte* refused = nullptr;
 };
 
 /// The regions, in order, from `begin` on.
@@ -42,11 +47,16 @@ class PlaceMemory {
   virtual int64_t touched() const = 0;  ///< bytes used so far, where the system tells
   /// Whether addresses of the place are also the host's.
   virtual bool is_host() const = 0;
-  /// To the host, from state, once the steps that were run are done.
+  /// To the host, from state, once the steps that were begun are done.
   virtual void read(void* to, const std::byte* from, int64_t bytes) const = 0;
   /// To state, before the next step.
   virtual void write(std::byte* to, const void* from, int64_t bytes) = 0;
-  /// Takes over the variables and what the slots hold.
+  /// Makes sure that the host has `bytes` at `offset` of its slot, an output of a step that is
+  /// done: a place may leave large outputs where they are until they are asked for.
+  virtual void fetch(int slot, int64_t offset, int64_t bytes) const = 0;
+  /// After a step that was refused: steps change variables again.
+  virtual void allow_updates() = 0;
+  /// Takes over the variables and what the slots hold, once the steps that were begun are done.
   virtual void take(const PlaceMemory& from) = 0;
 
  protected:

@@ -61,14 +61,18 @@ void PreparedStep::plan_gathering() {
   }
 }
 
-Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
-                          const std::shared_ptr<PlaceMemory>& memory) const {
+PreparedStep::Place PreparedStep::place_of(const ir::Output& output) const {
   const Range& range = runs_.back().part->plan.values.at(output.value);
   check(range.region == Region::slot, "output '" + output.name + "' has no slot");
   const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
-  const int64_t offset = gathered == gathered_.end() ? range.offset : gathered->offset;
+  if (gathered != gathered_.end()) return {.offset = gathered->offset, .here = true};
+  return {.offset = range.offset, .bytes = output.value.type().bytes_at(options_.batch)};
+}
+
+Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
+                          const std::shared_ptr<PlaceMemory>& memory) const {
   return Tensor::view(output.value.dtype(), extents(output.value.shape(), options_.batch),
-                      slot + offset, memory);
+                      slot + place_of(output).offset, memory);
 }
 
 void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
@@ -91,16 +95,47 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
         metrics_[slot].push_back(
             {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
       }
-      if (first) bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
+      if (first) {
+        bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
+        places_[slot].push_back(place_of(*found));
+      }
       bound[number++].value = view(*found, memory->at().host_slots[slot], memory);
     }
   }
 }
 
-void PreparedStep::gather(size_t run, std::byte* slot) const {
-  for (const Gathered& g : gathered_) {
-    std::memcpy(slot + g.to[run], slot + g.from[run], static_cast<size_t>(g.bytes[run]));
+void PreparedStep::begin(size_t slot) {
+  for (size_t i = 0; i < places_[slot].size(); ++i) {
+    Place& place = places_[slot][i];
+    place.here = place.bytes == 0;
   }
+}
+
+void PreparedStep::gather(size_t run, size_t slot, const PlaceMemory& memory) const {
+  std::byte* begin = memory.at().host_slots[slot];
+  for (const Gathered& g : gathered_) {
+    memory.fetch(static_cast<int>(slot), g.from[run], g.bytes[run]);
+    std::memcpy(begin + g.to[run], begin + g.from[run], static_cast<size_t>(g.bytes[run]));
+  }
+}
+
+void PreparedStep::fetch(size_t slot, size_t number, const PlaceMemory& memory) {
+  Place& place = places_[slot].at(number);
+  if (place.here) return;
+  memory.fetch(static_cast<int>(slot), place.offset, place.bytes);
+  place.here = true;
+}
+
+std::optional<size_t> PreparedStep::number_of(std::string_view output) const {
+  const auto found = std::ranges::find(bound_[0], output, &Output::name);
+  if (found == bound_[0].end()) return std::nullopt;
+  return static_cast<size_t>(found - bound_[0].begin());
+}
+
+std::vector<std::string> PreparedStep::output_names() const {
+  std::vector<std::string> names;
+  for (const Output& o : bound_[0]) names.push_back(o.name);
+  return names;
 }
 
 void PreparedStep::record(const ProfileOptions& options) {

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/device.h"
@@ -48,14 +50,21 @@ class PreparedStep {
   /// Bytes of a slot: what every part needs there, and the outputs gathered from the slices.
   int64_t slot_bytes() const { return slot_bytes_; }
   size_t outputs() const { return bound_[0].size(); }  ///< how many there are
+  std::optional<size_t> number_of(std::string_view output) const;
+  std::vector<std::string> output_names() const;
 
   /// Points the outputs at the memory of each slot, in `memory`. In place: a user may hold
   /// them, with the figures of a step that has run.
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
+  /// The slot's outputs are to be computed anew.
+  void begin(size_t slot);
   /// Moves what run number `run` left in a slot to its place among the outputs of the batch.
-  void gather(size_t run, std::byte* slot) const;
-  /// The outputs in a slot after the last run, with the figures of metrics read.
+  void gather(size_t run, size_t slot, const PlaceMemory& memory) const;
+  /// The outputs in a slot after the last run, with the figures of metrics read; those alone have
+  /// their values that were small or fetched.
   const std::vector<Output>& read(size_t slot);
+  /// Makes sure that output `number` of a slot is on the host.
+  void fetch(size_t slot, size_t number, const PlaceMemory& memory);
 
   /// Takes memory for the times of some steps.
   void record(const ProfileOptions& options);
@@ -69,7 +78,13 @@ class PreparedStep {
     std::vector<int64_t> from, to;  ///< of each run's part
     std::vector<int64_t> bytes;
   };
+  /// Where an output lies in its slot.
+  struct Place {
+    int64_t offset = 0, bytes = 0;
+    bool here = false;  ///< the host has it for certain
+  };
   void plan_gathering();
+  Place place_of(const ir::Output& output) const;
   Tensor view(const ir::Output& output, std::byte* slot,
               const std::shared_ptr<PlaceMemory>& memory) const;
 
@@ -79,6 +94,7 @@ class PreparedStep {
   int64_t slot_bytes_ = 0;
   std::vector<Gathered> gathered_;
   std::array<std::vector<Output>, 2> bound_;
+  std::array<std::vector<Place>, 2> places_;  ///< of the outputs
   std::array<std::vector<MetricView>, 2> metrics_;
   std::optional<StepRecorder> recorder_;
 };

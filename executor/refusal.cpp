@@ -16,20 +16,21 @@ Value operand_of(const ir::Op& fused, Value v) {
 }
 
 /// ", in sample 3 of the batch", of the first that holds `value`; "" when none does.
-std::string sample_text(const ir::Op& feed, const Batch& batch, int64_t value) {
-  const Tensor* fed = batch.find(feed.symbol);
+std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t value) {
+  const Tensor* fed = given.feeds.find(feed.symbol);
   const Shape& shape = feed.results.at(0).type.shape;
   if (fed == nullptr || shape.empty() || !shape.front().batch) return "";
   for (int64_t i = 0; i < fed->numel(); ++i) {
     if (fed->at(i) != static_cast<double>(value)) continue;
-    return fmt::format(", in sample {} of the batch", i / (fed->numel() / batch.size));
+    return fmt::format(", in sample {} of the batch",
+                       given.first + i / (fed->numel() / given.feeds.size));
   }
   return "";
 }
 
 }  // namespace
 
-UserError refusal(const Status& status, const Batch& batch) {
+UserError refusal(const Status& status, const RefusedFeeds& given) {
   const ir::Op& fused = *status.op;
   const Value read = fused.operands.at(static_cast<size_t>(status.argument));
   const ir::Op* op = &fused;
@@ -51,17 +52,17 @@ UserError refusal(const Status& status, const Batch& batch) {
     }
     if (!from || !index) continue;
     op = inner.get();
-    range = fmt::format(" [0, {})", from.shape()[dim].at(batch.size));
-    const Value given = operand_of(fused, index);
-    if (!given) continue;
-    const ir::Op* root = root_of(given).op();
+    range = fmt::format(" [0, {})", from.shape()[dim].at(given.feeds.size));
+    const Value fed = operand_of(fused, index);
+    if (!fed) continue;
+    const ir::Op* root = root_of(fed).op();
     if (source_kind(*root) != SourceKind::feed) continue;
     what = fmt::format("value {} of feed '{}'", status.index, root->symbol);
-    sample = sample_text(*root, batch, status.index);
+    sample = sample_text(*root, given, status.index);
   }
-  return UserError(op->loc,
-                   fmt::format("{}: {} is out of range{}{}; the step was not applied",
-                               op->attrs.get_or("part_of", op->name), what, range, sample));
+  return UserError(op->loc, fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
+                                        op->attrs.get_or("part_of", op->name), what, range, sample,
+                                        given.went_on ? ", nor was the one begun after it" : ""));
 }
 
 }  // namespace fluid

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "executor/bytes_text.h"
-#include "executor/refusal.h"
 #include "ir/stopwatch.h"
 #include "ops/source_kind.h"
 #include "passes/half_copies.h"
@@ -16,8 +15,6 @@
 
 namespace fluid {
 namespace {
-
-constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
 
 std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& plan,
                            const ir::Program& recorded) {
@@ -45,6 +42,15 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
       device_(std::move(device)),
       options_(options),
       memory_(device_->memory({})) {}
+
+/// Nobody asks any more what the last steps came to.
+Session::~Session() {
+  try {
+    settle();
+  } catch (const std::exception&) {
+    return;
+  }
+}
 
 Regions Session::regions_with(int64_t state, int64_t slot, int64_t transient) const {
   const Regions& now = memory_->regions();
@@ -108,6 +114,7 @@ PreparedStep* Session::find_predict(const Batch& batch) {
 
 PreparedStep& Session::prepare(const Options& options) {
   if (PreparedStep* known = find(options.mode, options.batch, options.feeds)) return *known;
+  settle();
   // Whatever can fail for want of memory comes first: a session never keeps half a step.
   std::vector<std::unique_ptr<Part>> compiled;
   std::vector<PreparedStep::Run> runs;
@@ -127,6 +134,7 @@ PreparedStep& Session::prepare(const Options& options) {
   check_memory(regions, options.batch);
   std::shared_ptr<PlaceMemory> memory;
   if (regions != memory_->regions()) memory = device_->memory(regions);
+  fetch_outputs();  // what is bound may write to the slots
   std::ranges::move(compiled, std::back_inserter(parts_));
   steps_.push_back(std::move(step));
   const bool grown = variables.all().size() > variables_.all().size();
@@ -176,6 +184,8 @@ std::byte* Session::address_of(std::string_view name) const {
 
 void Session::bind(size_t first_part, size_t first_step) {
   held_ = {};  // what is bound may have written to the slots
+  placed_ = {};
+  reported_ = reported(variables_);
   for (size_t i = first_part; i < parts_.size(); ++i) {
     parts_[i]->executable->bind(memory_->at(), variables_);
   }
@@ -189,6 +199,8 @@ void Session::initialise() {
   options.mode = Mode::init;
   options.batch = 1;
   run(prepare(options), Batch());
+  settle();
+  placed_ = {};
   refresh_halves();
 }
 
@@ -211,72 +223,6 @@ std::vector<Variable> Session::initialised() const {
   if (const Variable* random = variables_.find(kRandomState)) filled.push_back(*random);
   std::ranges::sort(filled, {}, &Variable::name);
   return filled;
-}
-
-/// Copies the samples of a slice into the slot for feeds.
-void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
-                         const Batch& batch) {
-  Held& overwritten = held_[static_cast<size_t>(slots_.outputs)];
-  if (overwritten.step != &step) overwritten = {};
-  const bool may_hold = batch.id != 0 && step.runs().size() == 1;
-  for (const int slot : {0, 1}) {
-    const Held& held = held_[static_cast<size_t>(slot)];
-    if (may_hold && held.step == &step && held.id == batch.id) {
-      slots_.feeds = slot;
-      slots_.new_feeds = false;
-      return;
-    }
-  }
-  // Not the other slot: the step before may have left outputs there that are still to be read.
-  slots_.feeds = slots_.outputs;
-  slots_.new_feeds = true;
-  std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
-  for (const Feed& feed : run.part->feeds) {
-    copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
-              device_->threads());
-  }
-  held_[static_cast<size_t>(slots_.feeds)] = {&step, may_hold ? batch.id : 0};
-}
-
-/// Says where the slice stands in the batch that all share: random numbers are keyed by it.
-void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
-  if (random_ != nullptr) {
-    const int64_t first = batch.first + slice.first;
-    memory_->write(random_ + kFirstSample * sizeof first, &first, sizeof first);
-  }
-  if (weight_ == nullptr) return;
-  const double weight =
-      static_cast<double>(slice.samples) / static_cast<double>(batch.whole_size());
-  memory_->write(weight_, &weight, sizeof weight);
-}
-
-Status Session::run_slice(const PreparedStep& step, size_t number, const Batch& batch,
-                          RunTimes* times) {
-  const PreparedStep::Run& run = step.runs()[number];
-  if (times != nullptr) times->feeds.begin = clock_ns();
-  copy_feeds(step, run, batch);
-  if (times != nullptr) times->feeds.end = clock_ns();
-  place_part(run.slice, batch);
-  return run.part->executable->run(slots_, times);
-}
-
-Outputs Session::run(PreparedStep& step, const Batch& batch) {
-  const auto slot = static_cast<size_t>(slots_.outputs);
-  StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
-  if (times != nullptr) times->step.begin = clock_ns();
-  if (options_.passes.check_finite && step.options().mode == Mode::train) copy_controls(before_);
-  for (size_t i = 0; i < step.runs().size(); ++i) {
-    const Status status = run_slice(step, i, batch, times == nullptr ? nullptr : &times->runs[i]);
-    if (!status.good()) throw refusal(status, batch);
-    step.gather(i, memory_->at().host_slots[slot]);
-  }
-  slots_.outputs ^= 1;
-  const Outputs outputs(&step.read(slot));
-  if (times != nullptr) {
-    times->step.end = clock_ns();
-    step.recorder()->keep();
-  }
-  return outputs;
 }
 
 Profile Session::profile() const {
@@ -303,19 +249,31 @@ Profile Session::profile() const {
 
 void Session::assign(const Variable& variable, const Tensor& value) {
   const Tensor converted = value.cast(variable.type.dtype);
-  memory_->write(memory_->at().state + variable.offset, converted.data(), converted.bytes());
+  write_state(memory_->at().state + variable.offset, converted.data(), converted.bytes());
   refresh_halves(variable.name);
 }
 
+void Session::write_state(std::byte* to, const void* from, int64_t bytes) {
+  settle();
+  placed_ = {};
+  memory_->write(to, from, bytes);
+}
+
 void Session::take(const std::map<std::string, std::string>& decisions) {
-  if (device_->take(decisions)) bind(0, 0);
+  settle();
+  if (!device_->take(decisions)) return;
+  fetch_outputs();
+  bind(0, 0);
 }
 
 void Session::broadcast(const Variable& variable) {
+  settle();
+  placed_ = {};
   device_->broadcast(memory_->at().state + variable.offset, variable.type.bytes_at(1));
 }
 
-Tensor Session::value(const Variable& variable) const {
+Tensor Session::value(const Variable& variable) {
+  settle();
   std::byte* at = memory_->at().state + variable.offset;
   const std::vector<int64_t> shape = extents(variable.type.shape, 1);
   if (memory_->is_host()) return Tensor::view(variable.type.dtype, shape, at);

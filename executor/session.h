@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,10 +30,17 @@ struct SessionOptions {
 
 /// The variables of a program on a device, its compiled steps, and the one stretch of memory they
 /// live in: [variables | slot 0 | slot 1 | transient].
+///
+/// Where the place goes on with a step by itself, two are under way at once, one for each slot.
+/// What a step was refused for is thrown by the first call that waits for it: whatever reads or
+/// writes variables or prepares steps, the second step after it, or who asks for its outputs or
+/// those of the step after it, which is then not applied either.
 class Session {
  public:
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
           const SessionOptions& options);
+  ~Session();
+  Session(const Session&) = delete;
 
   /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables and what the
   /// slots hold. Throws, before any code is generated, when the arena would pass the memory
@@ -47,8 +56,20 @@ class Session {
   /// Fills the variables from the seed, once.
   void initialise();
 
-  /// Runs a prepared step on checked feeds. Throws UserError when a kernel met bad data.
+  /// Runs a prepared step on checked feeds, or begins to. Throws UserError when a kernel met bad
+  /// data.
   Outputs run(PreparedStep& step, const Batch& batch);
+  /// Waits for all steps.
+  void settle();
+
+  /// Of step `number`, which has the slot for its outputs: waits until it is done. Throws UserError
+  /// when a later step has the slot.
+  const std::vector<Output>& outputs(size_t slot, uint64_t number);
+  /// The same, and makes sure that the host has an output.
+  void fetch(size_t slot, uint64_t number, size_t output);
+  std::byte* report(size_t slot, uint64_t number);
+  const std::vector<Reported>& reported_variables() const { return reported_; }
+
   /// Where the training step that was last run met its first number that is not finite; "" when it
   /// met none. Changes no variable. Needs Options::check_finite.
   std::string first_nonfinite(PreparedStep& step, const Batch& batch);
@@ -65,7 +86,7 @@ class Session {
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
   /// A variable's value: of the CPU's a view, until the next step.
-  Tensor value(const Variable& variable) const;
+  Tensor value(const Variable& variable);
   /// Sets a variable to a value of its shape, converted to its dtype, and a parameter's half copy
   /// (passes/half_copies.h) with it.
   void assign(const Variable& variable, const Tensor& value);
@@ -83,6 +104,19 @@ class Session {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
   };
+  /// A step that has a slot for its outputs.
+  struct Begun {
+    PreparedStep* step = nullptr;
+    uint64_t number = 0;  ///< from 1; 0: none
+    Slots slots;
+    bool pending = false;        ///< nobody has waited for its end
+    std::exception_ptr failure;  ///< why it was not applied
+  };
+  /// What place_part() has written.
+  struct PlacedPart {
+    std::optional<int64_t> first;
+    std::optional<double> weight;
+  };
   std::unique_ptr<Part> compile(const Options& options, int64_t batch);
   Part* part_of(const SliceOfBatch& slice, const Options& step,
                 std::vector<std::unique_ptr<Part>>& compiled);
@@ -94,15 +128,24 @@ class Session {
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
   using Controls = std::map<std::string, Tensor>;
-  void copy_controls(Controls& to) const;
+  void copy_controls(Controls& to);
   void restore(const Controls& controls);
-  Status run_slice(const PreparedStep& step, size_t number, const Batch& batch, RunTimes* times);
+  std::optional<Status> start_slice(const PreparedStep& step, size_t number, const Batch& batch,
+                                    RunTimes* times);
+  void start(Begun& begun, const Batch& batch, StepTimes* times);
+  bool runs_alone(const PreparedStep& step, bool timed) const;
+  void finish(size_t slot);
+  Begun& done(size_t slot, uint64_t number);
+  [[noreturn]] void refuse(Begun& begun, size_t run, const Status& status);
+  void abandon(Begun& failed, const std::exception_ptr& why);
+  void fetch_outputs();
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,
                     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);
   std::string bad_source(const PreparedStep& step, const Batch& batch);
   std::string bad_within(const PreparedStep& step, const Batch& batch);
   std::string bad_kernel(const PreparedStep& step, const Batch& batch);
   void place_part(const SliceOfBatch& slice, const Batch& batch);
+  void write_state(std::byte* to, const void* from, int64_t bytes);
 
   std::unique_ptr<ir::Program> recorded_;
   std::unique_ptr<Device> device_;
@@ -112,6 +155,10 @@ class Session {
   std::vector<std::unique_ptr<PreparedStep>> steps_;
   std::shared_ptr<PlaceMemory> memory_;  ///< shared with outputs' views
   std::array<Held, 2> held_;
+  std::array<Begun, 2> begun_;  ///< by their slot for outputs
+  uint64_t steps_begun_ = 0;
+  PlacedPart placed_;
+  std::vector<Reported> reported_;
   Controls before_;              ///< counters and the like, as the last training step found them
   Slots slots_;                  ///< of the next step
   std::byte* random_ = nullptr;  ///< state rng; null: the program draws no number

@@ -45,7 +45,8 @@ std::vector<Tensor> copies_of(const Values& operands, void* const* buffers, int6
 
 /// What a step that is not applied moves on nevertheless, and more: all that is small. The tensors
 /// stay from step to step, so that none is allocated.
-void Session::copy_controls(Controls& to) const {
+void Session::copy_controls(Controls& to) {
+  settle();
   for (const Variable& v : variables_.all()) {
     if (v.kind != VariableKind::control) continue;
     auto kept = to.find(v.name);
@@ -66,6 +67,8 @@ void Session::restore(const Controls& controls) {
 void Session::watch_slices(
     const PreparedStep& step, size_t last, const Batch& batch,
     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see) {
+  settle();
+  begun_[static_cast<size_t>(slots_.outputs)] = {};  // its outputs are written over
   std::vector<std::byte> after(static_cast<size_t>(memory_->regions().state));
   memory_->read(after.data(), memory_->at().state, memory_->regions().state);
   restore(before_);
@@ -75,10 +78,10 @@ void Session::watch_slices(
     executable.watch([&](const ir::Op& op, void* const* buffers, bool done) {
       return goes_on = see(i, op, buffers, done);
     });
-    run_slice(step, i, batch, nullptr);
+    check(start_slice(step, i, batch, nullptr).has_value(), "a step that is watched goes on");
     executable.watch(nullptr);
   }
-  memory_->write(memory_->at().state, after.data(), memory_->regions().state);
+  write_state(memory_->at().state, after.data(), memory_->regions().state);
 }
 
 /// What was not finite before the step.

@@ -143,6 +143,8 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
 }
 
 void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
+  memory_ = memory;
+  reported_ = reported(variables);
   const auto address = [&](const BufferRef& ref, Slots slots) -> void* {
     if (ref.error_word >= 0) return error_words_[static_cast<size_t>(ref.error_word)].data();
     return address_of(ref, memory, variables, slots);
@@ -204,12 +206,26 @@ Status CpuExecutable::run_timed(size_t slots, RunTimes* times) {
   return times == nullptr ? run_steps(slots, NoClock()) : run_steps(slots, CallClock(*times));
 }
 
-Status CpuExecutable::run(Slots chosen, RunTimes* times) {
+std::optional<Status> CpuExecutable::start(Slots slots, RunTimes* times) {
+  const Status status = run_all(index_of(slots), times);
+  std::byte* report = memory_.reports[static_cast<size_t>(slots.outputs)];
+  for (const Reported& r : reported_) {
+    std::memcpy(report + r.cell * StepReport::kCell, memory_.state + r.offset,
+                static_cast<size_t>(r.bytes()));
+  }
+  return status;
+}
+
+Status CpuExecutable::finish(int) {
+  throw InternalError("a step on the CPU is over when it was begun");
+}
+
+Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
   const LibraryThreads guard(threads_);
-  if (exchanges_ == nullptr) return run_timed(index_of(chosen), times);
+  if (exchanges_ == nullptr) return run_timed(slots, times);
   Status status;
   try {
-    status = run_timed(index_of(chosen), times);
+    status = run_timed(slots, times);
     if (times != nullptr) times->last_wait.begin = clock_ns();
     if (status.good()) exchanges_->wait_for_all();
     if (times != nullptr) times->last_wait.end = clock_ns();

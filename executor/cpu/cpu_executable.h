@@ -11,6 +11,7 @@
 #include "executor/exchange_calls.h"
 #include "executor/kernel_memo.h"
 #include "executor/plan_guard.h"
+#include "executor/step_report.h"
 
 namespace fluid {
 
@@ -37,7 +38,8 @@ class CpuExecutable : public Executable {
   CpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 KernelMemo& kernels, Compiler& compiler, int threads, CollectiveQueue* exchanges);
   void bind(const Memory& memory, const Variables& variables) override;
-  Status run(Slots slots, RunTimes* times) override;
+  std::optional<Status> start(Slots slots, RunTimes* times) override;
+  Status finish(int outputs) override;
   std::vector<const ir::Op*> calls() const override;
   void watch(Watch watch) override { watch_ = std::move(watch); }
   /// Lets whoever watches see sums, and what is made of them: nobody else waits for these.
@@ -54,6 +56,7 @@ class CpuExecutable : public Executable {
   template <class Clock>
   Status run_steps(size_t slots, const Clock& clock);
   Status run_timed(size_t slots, RunTimes* times);
+  Status run_all(size_t slots, RunTimes* times);
   void run_step(const Step& step, size_t slots, TimeSpan* exchange);
   static void call_library(const Step& step, size_t slots, bool updated);
   Status error() const;
@@ -67,6 +70,8 @@ class CpuExecutable : public Executable {
   std::vector<std::array<int64_t, 2>> error_words_;
   std::vector<std::pair<const ir::Op*, int>> error_operands_;
   std::optional<PlanGuard> guard_;
+  Memory memory_;
+  std::vector<Reported> reported_;
   Watch watch_;
 };
 

@@ -21,8 +21,8 @@ Divergence::Divergence(Executor& executor, const LossScale& rule, std::string lo
       lr_(lr),
       scaling_(executor.loss_scaling()) {}
 
-bool Divergence::was_skipped(int64_t step) {
-  const std::optional<LossScaling> before = std::exchange(scaling_, executor_.loss_scaling());
+bool Divergence::was_skipped(const Outputs& outputs, int64_t step) {
+  const std::optional<LossScaling> before = std::exchange(scaling_, outputs.loss_scaling());
   const bool skipped = scaling_ && scaling_->skipped > before->skipped;
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
   if (skipped) check_overflow(before->scale, step);

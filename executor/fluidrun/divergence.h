@@ -15,16 +15,17 @@ class Divergence {
   /// `loss`: the output that training minimizes, or empty. `lr`: what messages advise less than.
   Divergence(Executor& executor, const LossScale& rule, std::string loss, double lr);
 
-  /// Whether step `step`, just run, was not applied because its gradients overflowed. Throws when
-  /// the loss scale cannot fall any more; when it never falls, after a hundred such steps in a row.
-  bool was_skipped(int64_t step);
+  /// Whether step `step`, the next to be looked at, was not applied because its gradients
+  /// overflowed. Throws when the loss scale cannot fall any more; when it never falls, after a
+  /// hundred such steps in a row.
+  bool was_skipped(const Outputs& outputs, int64_t step);
   /// Throws when the loss is nan: all parameters are nan then, and stay so.
   void check_loss(const Outputs& outputs, int64_t step) const;
   /// With --check-finite: where a step that was not applied met its first number that is not
   /// finite; "" when it was applied. Throws when it was the loss.
   std::string explain(const Batch& batch, const Outputs& outputs, int64_t step, bool skipped);
 
-  /// After the last step.
+  /// After the step that was looked at last.
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:

@@ -30,7 +30,8 @@ int run(const EvalFlags& flags) {
   executor.prepare({.eval = reader.batch_sizes()});
   load_parameters(executor, flags.params);
   Figures figures;
-  for (const Batch& batch : reader) figures.add(executor.eval(batch), batch.size);
+  for (const Batch& batch : reader) figures.add_late(executor.eval(batch), batch.size);
+  figures.catch_up();
   for (const auto& [name, value] : figures.values()) fmt::print("{} {:.9g}\n", name, value);
   note_initial_parameters(executor, flags.params);
   report_profile(executor, flags.profile);

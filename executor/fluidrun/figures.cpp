@@ -8,14 +8,23 @@
 namespace fluid {
 
 void Figures::add(const Outputs& outputs, int64_t samples) {
-  for (const Output& o : outputs) {
-    if (!o.metric && o.value.numel() != 1) continue;
+  outputs.each_figure([&](const Output& o) {
     auto sum = std::ranges::find(sums_, o.name, &Sum::name);
     if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
     const auto weight = static_cast<double>(samples);
     sum->sum += o.metric ? o.sum : weight * o.value.item();
     sum->weight += o.metric ? o.weight : weight;
-  }
+  });
+}
+
+void Figures::add_late(const Outputs& outputs, int64_t samples) {
+  catch_up();
+  late_.emplace(outputs, samples);
+}
+
+void Figures::catch_up() {
+  if (late_) add(late_->first, late_->second);
+  late_.reset();
 }
 
 void Figures::add_up(Executor& executor, const std::vector<std::string>& names) {
@@ -55,9 +64,7 @@ std::string figure_text(double value) {
 
 std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs) {
   std::vector<std::pair<std::string, double>> values;
-  for (const Output& o : outputs) {
-    if (o.metric || o.value.numel() == 1) values.emplace_back(o.name, o.value.item());
-  }
+  outputs.each_figure([&](const Output& o) { values.emplace_back(o.name, o.value.item()); });
   return values;
 }
 

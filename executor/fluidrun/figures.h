@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,10 @@ class Figures {
   using Sum = TrainingState::Sum;
 
   void add(const Outputs& outputs, int64_t samples);
+  /// The same when the next step was begun, or catch_up() is called: a place that goes on with a
+  /// step by itself is not waited for before it has the next.
+  void add_late(const Outputs& outputs, int64_t samples);
+  void catch_up();
   std::vector<std::pair<std::string, double>> values() const;
   std::string text() const;  ///< "loss 0.1234  accuracy 0.9876"
   void clear() { sums_.clear(); }
@@ -33,6 +38,7 @@ class Figures {
 
  private:
   std::vector<Sum> sums_;
+  std::optional<std::pair<Outputs, int64_t>> late_;
 };
 
 /// "0.1234", or with an exponent where that would say little; "nan" without a sign.

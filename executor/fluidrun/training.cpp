@@ -4,6 +4,7 @@
 
 #include <future>
 #include <optional>
+#include <utility>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/data_flags.h"
@@ -95,7 +96,7 @@ class Training {
     try {
       train();
     } catch (const DeviceError& e) {
-      throw DeviceError(fmt::format("after step {}: {}", steps_, e.what()));
+      throw DeviceError(fmt::format("after step {}: {}", done_, e.what()));
     }
   }
 
@@ -181,7 +182,7 @@ class Training {
 
   void go_on(const TrainingState& from) {
     checkpointing_.restore(executor_, loop_options());
-    steps_ = from.steps;
+    steps_ = done_ = from.steps;
     epochs_ = from.epochs;
     figures_.set_sums(from.figures);
     if (from.options.contains("best") && from.options.at("best") == best_.criterion()) {
@@ -256,30 +257,64 @@ class Training {
     return stop_asked_ || (flags_.max_steps > 0 && steps_ >= flags_.max_steps);
   }
 
+  /// A step that was begun, and what it is to the loop.
+  struct TakenStep {
+    int64_t epoch = 0, number = 0, in_epoch = 0, samples = 0;
+    Outputs outputs;
+    const Batch* batch = nullptr;  ///< for --check-finite: the reader's, until it is asked again
+  };
+
+  /// Whether steps go on by themselves: then what one came to is read when the next was begun.
+  bool reads_late() const {
+    return executor_.place().kind == Place::Kind::cuda && world_.size == 1 && !flags_.check_finite;
+  }
+
+  /// What the step begun before came to, it came to before `next` fails.
+  template <class Next>
+  auto read_first(Progress& progress, Next next) {
+    try {
+      return next();
+    } catch (const UserError&) {
+      read_rest(progress);
+      throw;
+    }
+  }
+
   void take_steps(int64_t epoch, Progress& progress) {
     if (ended(epoch)) return;
     const int64_t before = reader_.position() - epochs_ * reader_.samples();
     int64_t in_epoch = before * reader_.batches() / reader_.samples();
-    for (const Batch& batch : reader_) {
-      const Stopwatch watch;
-      const Outputs outputs = executor_.run(batch);
-      ++steps_;
-      const bool skipped = divergence_->was_skipped(steps_);
-      const double lr = executor_.learning_rate().value_or(lr_);
-      log({epoch, steps_, lr, divergence_->scaling(), skipped, watch.ms()}, outputs);
-      if (flags_.check_finite) explain_overflow(batch, outputs, skipped, progress);
-      if (!skipped) {
-        figures_.add(outputs, batch.whole_size());
-        divergence_->check_loss(outputs, steps_);
-      }
-      progress.step({++in_epoch, batch.whole_size(), lr, divergence_->scaling()},
-                    [&] { return figures_.text(); });
+    while (const Batch* batch = read_first(progress, [&] { return reader_.next(); })) {
+      if (!unread_) since_ = Stopwatch();
+      const Outputs outputs = read_first(progress, [&] { return executor_.run(*batch); });
+      read_rest(progress);
+      unread_ = TakenStep{epoch, ++steps_, ++in_epoch, batch->whole_size(), outputs, batch};
+      if (!reads_late()) read_rest(progress);
       const bool asked = take_asked();
+      const bool due = checkpointing_.due() && !ended(epoch);  // at the end once it is closed
+      if (asked || due || finished()) read_rest(progress);
       if (asked) executor_.lead([&] { save(); });
       if (finished()) return;
-      // At an epoch's end only once it is closed.
-      if (checkpointing_.due() && !ended(epoch)) checkpoint();
+      if (due) checkpoint();
     }
+    read_rest(progress);
+  }
+
+  void read_rest(Progress& progress) {
+    if (!unread_) return;
+    const TakenStep step = *std::exchange(unread_, std::nullopt);
+    const bool skipped = divergence_->was_skipped(step.outputs, step.number);
+    done_ = step.number;
+    const double lr = step.outputs.learning_rate().value_or(lr_);
+    log({step.epoch, step.number, lr, divergence_->scaling(), skipped, since_.ms()}, step.outputs);
+    since_ = Stopwatch();
+    if (flags_.check_finite) explain_overflow(step, skipped, progress);
+    if (!skipped) {
+      figures_.add(step.outputs, step.samples);
+      divergence_->check_loss(step.outputs, step.number);
+    }
+    progress.step({step.in_epoch, step.samples, lr, divergence_->scaling()},
+                  [&] { return figures_.text(); });
   }
 
   /// Whether somebody asked to save, on any rank; to stop, and to write a checkpoint, which all
@@ -312,20 +347,20 @@ class Training {
     }
   }
 
-  void explain_overflow(const Batch& batch, const Outputs& outputs, bool skipped,
-                        Progress& progress) {
-    const std::string where = divergence_->explain(batch, outputs, steps_, skipped);
+  void explain_overflow(const TakenStep& step, bool skipped, Progress& progress) {
+    const std::string where = divergence_->explain(*step.batch, step.outputs, step.number, skipped);
     if (!skipped || !leads()) return;
     progress.clear();
-    fmt::print(stderr, "step {} skipped: {}\n", steps_, where);
+    fmt::print(stderr, "step {} skipped: {}\n", step.number, where);
   }
 
   void validate(std::vector<std::pair<std::string, double>>& to) {
     Figures figures;
     executor_.broadcast_recorded();  // rank 0's running statistics are the ones saved
     for (const Batch& batch : *val_) {
-      if (batch.size > 0) figures.add(executor_.eval(batch), batch.size);
+      if (batch.size > 0) figures.add_late(executor_.eval(batch), batch.size);
     }
+    figures.catch_up();
     if (world_.size > 1) figures.add_up(executor_, output_names());
     for (const auto& [name, value] : figures.values()) to.emplace_back("val_" + name, value);
   }
@@ -362,7 +397,10 @@ class Training {
   Executor executor_;
   Figures figures_;
   std::optional<Divergence> divergence_;
-  int64_t steps_ = 0, epochs_ = 0;  ///< done
+  std::optional<TakenStep> unread_;  ///< whose outputs nobody has looked at
+  Stopwatch since_;                  ///< the last look, or the first step after it
+  int64_t steps_ = 0, epochs_ = 0;   ///< begun, and over
+  int64_t done_ = 0;                 ///< steps that are known to be
   bool stop_asked_ = false;
 };
 

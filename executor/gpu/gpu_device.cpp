@@ -36,7 +36,8 @@ class GpuDevice : public Device {
                    .workspace = target_.workspace(),
                    .tune = tunes(options)},
                   cache_of(options),
-                  options.decisions}) {
+                  options.decisions}),
+        feeds_(std::make_shared<const GpuFeeds>(gpu_)) {
     if (options.peers.control == nullptr) return;
     collectives_ = std::make_shared<GpuCollectives>(gpu_, options.peers);
   }
@@ -53,7 +54,7 @@ class GpuDevice : public Device {
       throw UserError("a plan is verified on the CPU only: leave --place out");
     if (!libraries_compute(final_program, options)) return nullptr;
     return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
-                                           kernels_, chooser_, collectives_);
+                                           kernels_, chooser_, collectives_, feeds_);
   }
 
   void broadcast(std::byte* at, int64_t bytes) override {
@@ -106,6 +107,7 @@ class GpuDevice : public Device {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuKernels kernels_;
   GpuChooser chooser_;
+  std::shared_ptr<const GpuFeeds> feeds_;
   std::shared_ptr<GpuCollectives> collectives_;  ///< null: the GPU works alone
 };
 

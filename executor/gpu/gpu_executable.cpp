@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "codegen/gpu_guard.h"
 #include "ops/table.h"
@@ -16,17 +17,29 @@ bool lowers_to(const ir::Op& op) {
   return std::holds_alternative<T>(*def_of(op).lower);
 }
 
+std::vector<Stretch> feeds_of(const MemoryPlan& plan) {
+  std::vector<Stretch> feeds;
+  for (const auto& [value, range] : plan.values) {
+    if (range.region != Region::slot || range.holds != Holds::feed || range.bytes == 0) continue;
+    feeds.push_back({range.offset, range.bytes});
+  }
+  return joined(std::move(feeds));
+}
+
 }  // namespace
 
 GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, std::shared_ptr<const OpenGpu> gpu,
                              KernelMemo& memo, GpuKernels& kernels, GpuChooser& chooser,
-                             std::shared_ptr<GpuCollectives> collectives)
+                             std::shared_ptr<GpuCollectives> collectives,
+                             std::shared_ptr<const GpuFeeds> feeds)
     : plan_(plan),
       batch_(options.batch),
       gpu_(std::move(gpu)),
       chooser_(chooser),
-      collectives_(std::move(collectives)) {
+      collectives_(std::move(collectives)),
+      feeder_(std::move(feeds)),
+      feeds_(feeds_of(plan)) {
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
     if (lowers_to<Exchange>(*op)) {
@@ -41,11 +54,9 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
     if (lowers_to<Store>(*op)) add_store(*op);
   }
   relate();
-  find_stretches();
   if (!error_operands_.empty()) guard_updates();
   load(kernels);
-  errors_ = gpu_->gpu.allocate(error_bytes() + kErrorBytes);
-  host_errors_ = gpu_->gpu.allocate_host(errors_.bytes());
+  results_.emplace(gpu_, plan, error_operands_);
 }
 
 void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
@@ -103,18 +114,13 @@ void GpuExecutable::relate() {
   if (relate_exchanges(calls) > 0) collectives_->reserve(exchanges_);
 }
 
-void GpuExecutable::find_stretches() {
-  for (const auto& [value, range] : plan_.values) {
-    if (range.region != Region::slot || range.bytes == 0) continue;
-    (range.holds == Holds::feed ? feeds_ : outputs_).push_back({range.offset, range.bytes});
-  }
-}
-
 /// Lets what writes to variables look whether data was refused, once nothing more can refuse it. A
-/// group that may refuse and updates does the latter in its last pass.
+/// group that may refuse and updates does the latter in its last pass. Of a program that writes
+/// none the last call says it, for the steps that follow.
 void GpuExecutable::guard_updates() {
   using Kind = GpuPass::Kind;
-  bool found = false;
+  const auto count = static_cast<int64_t>(error_operands_.size());
+  bool said = false;
   for (GpuCall& call : calls_) {
     if (!call.updates || (call.passes.empty() && call.copy_bytes == 0)) continue;
     if (call.passes.empty()) call.passes.push_back({copy_pass(call.copy_bytes)});
@@ -122,11 +128,13 @@ void GpuExecutable::guard_updates() {
     for (auto pass = first; pass != call.passes.end(); ++pass) {
       *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
     }
-    if (found) continue;
-    found = true;
-    const auto count = static_cast<int64_t>(error_operands_.size());
+    if (said) continue;
+    said = true;
     call.passes.insert(first, {refusal_pass(count), Kind::refusal});
   }
+  if (said) return;
+  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), std::mem_fn(&GpuCall::refuses));
+  last->passes.push_back({refusal_pass(count), Kind::refusal});
 }
 
 /// All at once, so that they are one module.
@@ -144,13 +152,14 @@ void GpuExecutable::load(GpuKernels& kernels) {
 
 void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   memory_ = memory;
+  results_->bind(memory, variables);
   for (const Slots slots : kAllSlots) {
     Buffers& buffers = buffers_[index_of(slots)];
     buffers.clear();
     for (const GpuCall& call : calls_) {
       std::vector<void*>& own = buffers.emplace_back();
       for (const BufferRef& ref : call.refs) {
-        own.push_back(ref.error_word >= 0 ? errors_.data() + ref.error_word * kErrorBytes
+        own.push_back(ref.error_word >= 0 ? results_->errors() + ref.error_word * kErrorBytes
                                           : address_of(ref, memory, variables, slots));
       }
     }
@@ -178,10 +187,10 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
 GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
   const Gpu& gpu = gpu_->gpu;
   gpu.begin_capture(gpu_->stream);
-  gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  results_->clear_errors();
   for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
   if (exchanges_ > 0) collectives_->await(exchanges_);
-  queue_results(slots);
+  results_->send(slots.outputs);
   return gpu.end_capture(gpu_->stream);
 }
 
@@ -202,8 +211,8 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
   }
   for (const GpuPass& pass : call.passes) {
     std::vector<void*> addresses = own;
-    if (pass.kind == GpuPass::Kind::refusal) addresses = {errors_.data()};
-    if (pass.kind != GpuPass::Kind::plain) addresses.push_back(errors_.data() + error_bytes());
+    if (pass.kind == GpuPass::Kind::refusal) addresses = {results_->errors()};
+    if (pass.kind != GpuPass::Kind::plain) addresses.push_back(memory_.refused);
     queue(pass.loaded, addresses);
   }
 }
@@ -216,24 +225,6 @@ void GpuExecutable::queue(const LoadedPass& pass, const std::vector<void*>& addr
   const int64_t groups = pass.launch.groups(batch_);
   if (groups == 0) return;
   gpu_->gpu.launch(gpu_->stream, pass.entry, groups, pass.launch.threads, arguments);
-}
-
-void GpuExecutable::queue_feeds(int slot) const {
-  const auto i = static_cast<size_t>(slot);
-  for (const Stretch& feed : feeds_) {
-    gpu_->gpu.copy(gpu_->stream, memory_.slots[i] + feed.offset,
-                   memory_.host_slots[i] + feed.offset, feed.bytes);
-  }
-}
-
-/// Lets the host have the error words and the outputs.
-void GpuExecutable::queue_results(Slots slots) const {
-  gpu_->gpu.copy(gpu_->stream, host_errors_.data(), errors_.data(), errors_.bytes());
-  const auto i = static_cast<size_t>(slots.outputs);
-  for (const Stretch& output : outputs_) {
-    gpu_->gpu.copy(gpu_->stream, memory_.host_slots[i] + output.offset,
-                   memory_.slots[i] + output.offset, output.bytes);
-  }
 }
 
 /// Waits for what is queued.
@@ -260,25 +251,26 @@ Status GpuExecutable::together(Run run) {
   }
 }
 
-/// Waits for what is queued; says what the kernels so far refused.
-Status GpuExecutable::waited() {
-  wait();
-  const auto* words = reinterpret_cast<const int64_t*>(host_errors_.data());
-  for (size_t i = 0; i < error_operands_.size(); ++i) {
-    if (words[2 * i] == 0) continue;
-    return {error_operands_[i].first, error_operands_[i].second, words[2 * i + 1]};
-  }
-  return {};
+std::optional<Status> GpuExecutable::start(Slots slots, RunTimes* times) {
+  if (slots.new_feeds) feeder_->copy(memory_, slots.feeds, feeds_);
+  if (watch_) return run_watched(slots);
+  if (times != nullptr) return together([&] { return run_timed(slots, *times); });
+  if (exchanges_ > 0) return together([&] { return run_to_end(slots); });
+  gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
+  results_->note_end(slots.outputs);
+  feeder_->note_reader(slots.feeds);
+  return std::nullopt;
 }
 
-Status GpuExecutable::run(Slots slots, RunTimes* times) {
-  if (slots.new_feeds) queue_feeds(slots.feeds);
-  if (watch_) return run_watched(slots);
-  return together([&] {
-    if (times != nullptr) return run_timed(slots, *times);
-    gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
-    return waited();
-  });
+Status GpuExecutable::finish(int outputs) {
+  results_->wait(outputs);
+  return results_->status(outputs);
+}
+
+Status GpuExecutable::run_to_end(Slots slots) {
+  gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
+  wait();
+  return results_->status(slots.outputs);
 }
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {
@@ -315,15 +307,16 @@ Status GpuExecutable::run_watched(Slots slots) {
     for (Tensor& copy : copies) addresses.push_back(copy.data());
     return watch_(*calls_[call].op, addresses.data(), done);
   };
-  gpu_->gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  results_->clear_errors();
   for (size_t call = 0; call < calls_.size(); ++call) {
     if (calls_[call].exchange.of_sums) continue;
     if (!is_watched_on(call, false)) return {};
     queue(buffers, call);
     if (!is_watched_on(call, true)) return {};
   }
-  queue_results(slots);
-  return waited();
+  results_->send(slots.outputs);
+  wait();
+  return results_->status(slots.outputs);
 }
 
 /// The calls one after the other, not as a graph, with the GPU's own times between them. An
@@ -331,7 +324,7 @@ Status GpuExecutable::run_watched(Slots slots) {
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   const Gpu& gpu = gpu_->gpu;
   while (marks_.size() <= calls_.size()) marks_.push_back(gpu.event());
-  gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  results_->clear_errors();
   wait();
   const int64_t begin = clock_ns();
   gpu.record(marks_[0], gpu_->stream);
@@ -340,8 +333,8 @@ Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
     if (calls_[call].exchange.exchanges()) collectives_->await(calls_[call].number + 1);
     gpu.record(marks_[call + 1], gpu_->stream);
   }
-  queue_results(slots);
-  const Status status = waited();
+  results_->send(slots.outputs);
+  wait();
   const auto time_of = [&](size_t mark) {
     return begin + static_cast<int64_t>(1e6 * gpu.milliseconds(marks_[0], marks_[mark]));
   };
@@ -349,7 +342,7 @@ Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
     times.calls[call].call = {time_of(call), time_of(call + 1)};
     if (calls_[call].exchange.exchanges()) times.calls[call].exchange = times.calls[call].call;
   }
-  return status;
+  return results_->status(slots.outputs);
 }
 
 }  // namespace fluid

@@ -7,8 +7,10 @@
 #include "executor/buffer_refs.h"
 #include "executor/gpu/gpu_chooser.h"
 #include "executor/gpu/gpu_collectives.h"
+#include "executor/gpu/gpu_feeds.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu/gpu_library_call.h"
+#include "executor/gpu/gpu_results.h"
 #include "executor/gpu/open_gpu.h"
 #include "executor/kernel_memo.h"
 
@@ -16,8 +18,8 @@ namespace fluid {
 
 /// A pass of a call.
 struct GpuPass {
-  /// What it is given: the call's buffers; these and the word that says that data was refused; or,
-  /// to set that word, the error words and it.
+  /// What it is given: the call's buffers; these and the word that says that data was refused, by
+  /// this step or one before; or, to set that word, the error words and it.
   enum class Kind : uint8_t { plain, guarded, refusal };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
@@ -42,47 +44,40 @@ struct GpuCall {
   bool refuses() const { return !refs.empty() && refs.back().error_word >= 0; }
 };
 
-/// The step list of a program on a GPU, queued as one graph. Where kernels may refuse the data,
-/// what writes to variables looks itself whether they did: it comes after all of them, and then
-/// does nothing. Exchanges run beside it on a stream of their own, in the same graph.
+/// The step list of a program on a GPU, queued as one graph that nobody waits for. Where kernels
+/// may refuse the data, what writes to variables looks itself whether they did: it comes after all
+/// of them, and then does nothing. Exchanges run beside it on a stream of their own, in the same
+/// graph. A step with exchanges, or one that is watched or timed, has ended when it was begun.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
                 std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo, GpuKernels& kernels,
-                GpuChooser& chooser, std::shared_ptr<GpuCollectives> collectives);
+                GpuChooser& chooser, std::shared_ptr<GpuCollectives> collectives,
+                std::shared_ptr<const GpuFeeds> feeds);
   void bind(const Memory& memory, const Variables& variables) override;
-  Status run(Slots slots, RunTimes* times) override;
+  std::optional<Status> start(Slots slots, RunTimes* times) override;
+  Status finish(int outputs) override;
   std::vector<const ir::Op*> calls() const override;
   void watch(Watch watch) override { watch_ = std::move(watch); }
 
  private:
   using Buffers = std::vector<std::vector<void*>>;  ///< of each call
-  /// Bytes of a slot that are copied between GPU and host.
-  struct Stretch {
-    int64_t offset = 0, bytes = 0;
-  };
 
   void add_group(ir::Op& op, KernelMemo& memo);
   void add_library_call(ir::Op& op, bool tf32);
   void add_store(const ir::Op& op);
   void add_exchange(ir::Op& op);
   void relate();
-  void find_stretches();
   void guard_updates();
   void load(GpuKernels& kernels);
-  int64_t error_bytes() const {
-    return static_cast<int64_t>(error_operands_.size() * 2 * sizeof(int64_t));
-  }
   void prepare_library_calls(const Buffers& buffers);
   GpuGraph captured(const Buffers& buffers, Slots slots) const;
   void queue(const Buffers& buffers, size_t call) const;
   void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
-  void queue_feeds(int slot) const;
-  void queue_results(Slots slots) const;
   template <class Run>
   Status together(Run run);
   void wait();
-  Status waited();
+  Status run_to_end(Slots slots);
   Status run_watched(Slots slots);
   Status run_timed(Slots slots, RunTimes& times);
   std::vector<Tensor> host_copies(size_t call, const Buffers& buffers) const;
@@ -95,10 +90,10 @@ class GpuExecutable : public Executable {
   size_t exchanges_ = 0;   ///< that a step has
   bool together_ = false;  ///< all processes run the step
   std::vector<GpuCall> calls_;
-  std::vector<Stretch> feeds_, outputs_;
-  std::vector<std::pair<const ir::Op*, int>> error_operands_;
-  GpuMemory errors_,
-      host_errors_;  ///< {1, index} or zeros, of each of these; then whether any is set
+  std::shared_ptr<const GpuFeeds> feeder_;
+  std::vector<Stretch> feeds_;
+  std::vector<std::pair<const ir::Op*, int>> error_operands_;  ///< while calls are added
+  std::optional<GpuResults> results_;
   Memory memory_;
   std::array<Buffers, 4> buffers_;  ///< by index_of(slots)
   std::array<GpuGraph, 4> graphs_;

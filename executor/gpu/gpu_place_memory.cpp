@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/gpu/gpu_results.h"
+#include "executor/step_report.h"
+
 namespace fluid {
 namespace {
 
@@ -16,11 +19,28 @@ GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions
   // A value without elements has an address too.
   arena_ = gpu_->gpu.allocate(std::max(regions.total(), kCell));
   host_slots_ = gpu_->gpu.allocate_host(std::max(2 * regions.slot, kCell));
+  refused_ = gpu_->gpu.allocate(sizeof(int64_t));
+  reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
   staging_ = gpu_->gpu.allocate_host(kStaging);
   gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions.total());
+  allow_updates();
+  gpu_->gpu.synchronize(gpu_->stream);  // others write to it on streams of their own
   std::memset(host_slots_.data(), 0, static_cast<size_t>(host_slots_.bytes()));
   memory_ = laid_out(arena_.data(), regions);
   memory_.host_slots = {host_slots_.data(), host_slots_.data() + regions.slot};
+  memory_.reports = {reports_.data(), reports_.data() + sizeof(StepReport)};
+  memory_.refused = refused_.data();
+}
+
+void GpuPlaceMemory::fetch(int slot, int64_t offset, int64_t bytes) const {
+  if (bytes <= kSentByStep) return;
+  const auto i = static_cast<size_t>(slot);
+  gpu_->gpu.copy(gpu_->fetches, at().host_slots[i] + offset, at().slots[i] + offset, bytes);
+  gpu_->gpu.synchronize(gpu_->fetches);
+}
+
+void GpuPlaceMemory::allow_updates() {
+  gpu_->gpu.fill(gpu_->stream, refused_.data(), 0, refused_.bytes());
 }
 
 void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const {

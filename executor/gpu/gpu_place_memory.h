@@ -15,6 +15,8 @@ class GpuPlaceMemory : public PlaceMemory {
   bool is_host() const override { return false; }
   void read(void* to, const std::byte* from, int64_t bytes) const override;
   void write(std::byte* to, const void* from, int64_t bytes) override;
+  void fetch(int slot, int64_t offset, int64_t bytes) const override;
+  void allow_updates() override;
   void take(const PlaceMemory& from) override;
 
  private:
@@ -22,7 +24,7 @@ class GpuPlaceMemory : public PlaceMemory {
   std::byte* next_cell();
 
   std::shared_ptr<const OpenGpu> gpu_;
-  GpuMemory arena_, host_slots_, staging_;
+  GpuMemory arena_, refused_, host_slots_, reports_, staging_;
   int64_t cell_ = 0;  ///< the next for a write that nobody waits for
 };
 

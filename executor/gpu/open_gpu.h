@@ -5,14 +5,15 @@
 
 namespace fluid {
 
-/// A GPU and the stream that steps run on. Whoever has memory of it, outputs included, owns it too.
+/// A GPU, the stream that steps run on, and one for what is fetched while they go on. Whoever has
+/// memory of it, outputs included, owns it too.
 struct OpenGpu {
   OpenGpu(const FluidGpuTable& table, int device)
-      : gpu(table, device), ledger(gpu), stream(gpu.stream()) {}
+      : gpu(table, device), ledger(gpu), stream(gpu.stream()), fetches(gpu.stream()) {}
 
   Gpu gpu;
   GpuLedger ledger;
-  GpuStream stream;
+  GpuStream stream, fetches;
 };
 
 }  // namespace fluid

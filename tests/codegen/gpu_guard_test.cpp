@@ -41,17 +41,19 @@ TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRefused) {
   }
 }
 
-TEST(GpuGuard, OneRefusalIsEnough) {
+TEST(GpuGuard, OneRefusalIsEnoughAndStays) {
   for (const int64_t count : {1, 2, 7}) {
     for (int64_t bad = -1; bad < count; ++bad) {
       std::vector<int64_t> errors(static_cast<size_t>(2 * count));
       for (int64_t i = 0; i < count; ++i) errors[static_cast<size_t>(2 * i + 1)] = 1000;
       if (bad >= 0) errors[static_cast<size_t>(2 * bad)] = 1;
-      int64_t word = 77;
-      const kir::Kernel pass = refusal_pass(count);
-      const std::vector<void*> buffers = {errors.data(), &word};
-      GpuEmulator().run({&pass, 1}, buffers, 1);
-      EXPECT_EQ(word != 0, bad >= 0) << bad << " of " << count;
+      for (const int64_t before : {0, 3}) {
+        int64_t word = before;
+        const kir::Kernel pass = refusal_pass(count);
+        const std::vector<void*> buffers = {errors.data(), &word};
+        GpuEmulator().run({&pass, 1}, buffers, 1);
+        EXPECT_EQ(word != 0, bad >= 0 || before != 0) << bad << " of " << count;
+      }
     }
   }
 }

@@ -257,7 +257,7 @@ TEST_F(GpuLibrary, AProductNeverWritesAVariable) {
   const std::vector<std::byte> before = kept();
   Batch bad = batch_of(kBatch64, 1);
   bad.columns[1].second.as<int64_t>()[5] = kClasses;
-  expect_user_error([&] { gpu.run(bad); }, "the step was not applied");
+  expect_user_error([&] { gpu.run(bad).wait(); }, "the step was not applied");
   EXPECT_EQ(kept(), before);
   gpu.run(batch_of(kBatch64, 1));
   EXPECT_NE(kept(), before);

@@ -43,6 +43,64 @@ TEST_F(GpuPrograms, TrainAsOnTheCpu) {
   }
 }
 
+/// Of 7 steps an epoch has each is begun before the one before it is done, and so in validation;
+/// the log has them all, in their order.
+TEST_F(GpuPrograms, BeginAStepWhileTheOneBeforeRuns) {
+  before_ += "export FLUID_STAND_IN_PACE=late FLUID_STAND_IN_OVERLAPS=overlaps; ";
+  const auto overlaps = [&] {
+    int count = 0;
+    std::ifstream(dir_.file("overlaps")) >> count;
+    return count;
+  };
+  const std::string flags = "--epochs 3 --batch 16 --place cuda:0 ";
+  succeed(train(flags + "--log-json log.json --save line.safetensors"));
+  EXPECT_EQ(overlaps(), 3 * 6);
+  EXPECT_EQ(losses("log.json").size(), 21U);
+  succeed(train(flags + "--check-finite"));
+  EXPECT_EQ(overlaps(), 0);
+  succeed(
+      "eval line.fir --data synthetic-linear?limit=103 --batch 16 --params line.safetensors "
+      "--place cuda:0");
+  EXPECT_EQ(overlaps(), 6);
+}
+
+/// What is wrong with the data is said a step later, and is what the CPU says.
+TEST_F(GpuPrograms, RefuseTheSameDataAsTheCpu) {
+  std::ofstream(dir_.file("classes.fir")) << R"(program @classes {
+  %x = data "x" : f32[?, 1]
+  %y = data "y" : i64[?]
+  %w = param "w" {init = "xavier_uniform"} : f32[1, 3]
+  %logits = matmul(%x, %w) : f32[?, 3]
+  %each = softmax_cross_entropy(%logits, %y) : f32[?]
+  %loss = mean(%each) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.1}
+  output "loss" = %loss
+}
+)";
+  std::ofstream csv(dir_.file("classes.csv"));
+  csv << "a,label\n";
+  for (int i = 0; i < 24; ++i) csv << i << "," << (i == 13 ? 7 : i % 3) << "\n";
+  csv.close();
+  const auto refused = [&](const std::string& place) {
+    const Result result =
+        run("train classes.fir --data 'csv:classes.csv?label=label&classes=1' --batch 4 --seed 3 "
+            "--epochs 2 "
+            "--log-json " +
+            place + ".json --place " + place);
+    EXPECT_EQ(result.code, 1) << result.output;
+    const size_t at = result.output.find("value 7 of feed 'y'");
+    EXPECT_NE(at, std::string::npos) << result.output;
+    return at == std::string::npos ? "" : result.output.substr(at);
+  };
+  const std::string expected = refused("cpu");
+  for (const std::string pace : {"early", "late", "random"}) {
+    before_ += "export FLUID_STAND_IN_PACE=" + pace + "; ";
+    const std::string said = refused("cuda");
+    EXPECT_EQ(said.substr(0, said.find(", nor")), expected.substr(0, expected.find('\n')));
+    EXPECT_EQ(losses("cuda.json").size(), losses("cpu.json").size());
+  }
+}
+
 TEST_F(GpuPrograms, GoOnFromCheckpointsOfTheOtherPlace) {
   const std::string flags = "--dtype f64 --batch 16 --checkpoint-dir saved --resume ";
   succeed(train("--dtype f64 --batch 16 --epochs 3 --place cpu --log-json whole.json"));

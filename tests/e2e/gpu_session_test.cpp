@@ -11,6 +11,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "tests/support/errors.h"
+#include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
@@ -18,38 +19,13 @@
 namespace fluid {
 namespace {
 
+using fluid::testing::batch_of;
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
 using fluid::testing::HostPace;
-
-/// Convolution, pooling, normalisation, dropout, a dense layer: small, as every thread is emulated.
-Program small_network(bool dropout = true) {
-  Program net("small");
-  const Value image = net.data("image", {kBatch, 2, 6, 6}, f32);
-  const Value label = net.data("label", {kBatch}, i64);
-  Value h = batch_norm(conv2d(image, {.filters = 4, .kernel = 3, .padding = 1}));
-  h = max_pool2d(relu(h), {.kernel = 2, .stride = 2});
-  if (dropout) h = fluid::dropout(h, {.p = 0.25});
-  const Value logits = linear(flatten(h), {.units = 3});
-  const Value loss = mean(softmax_cross_entropy(logits, label));
-  net.output("loss", loss);
-  net.output("accuracy", accuracy(logits, label));
-  net.output("prob", softmax(logits));
-  minimize(loss, Momentum{.lr = 0.05});
-  return net;
-}
-
-Batch batch_of(int64_t n, int64_t first = 0) {
-  Tensor image(f32, {n, 2, 6, 6}), label(i64, {n});
-  for (int64_t i = 0; i < image.numel(); ++i) {
-    image.as<float>()[static_cast<size_t>(i)] =
-        std::sin(static_cast<float>(i + first * 72) * 0.37f);
-  }
-  for (int64_t i = 0; i < n; ++i) label.as<int64_t>()[static_cast<size_t>(i)] = (i + first) % 3;
-  return {.size = n, .columns = {{"image", image}, {"label", label}}};
-}
-
-std::unique_ptr<Device> stand_in() { return gpu_device(host_gpu_table(), {}); }
+using fluid::testing::small_network;
+using fluid::testing::stand_in;
+using fluid::testing::state_of;
 
 struct Pair {
   Executor cpu, gpu;
@@ -112,16 +88,6 @@ TEST_P(GpuSession, EvaluatesAndPredictsAsTheCpuDoes) {
   for (int64_t i = 0; i < prob.numel(); ++i) EXPECT_NEAR(first.at(i), prob.at(i), 1e-5);
 }
 
-/// All that a step writes; of the random state the seed and the run, not the first sample.
-std::vector<std::byte> state_of(Executor& exe) {
-  std::vector<std::byte> bytes;
-  for (const auto& [name, kind, value] : exe.snapshot().variables) {
-    const auto* data = static_cast<const std::byte*>(value.data());
-    bytes.insert(bytes.end(), data, data + (name == "rng" ? 16 : value.bytes()));
-  }
-  return bytes;
-}
-
 /// Momenta, running statistics, the counters of steps and of random numbers, the loss scale.
 TEST_P(GpuSession, AStepOnBadDataChangesNothing) {
   for (const ExecutorOptions& options :
@@ -134,7 +100,7 @@ TEST_P(GpuSession, AStepOnBadDataChangesNothing) {
     for (const size_t sample : {0, 3}) {
       Batch bad = batch_of(4, 1);
       bad.columns[1].second.as<int64_t>()[sample] = 3;
-      expect_user_error([&] { exe.run(bad); }, "the step was not applied");
+      expect_user_error([&] { exe.run(bad).wait(); }, "the step was not applied");
       EXPECT_EQ(state_of(exe), before);
     }
     exe.run(batch_of(4, 1));

@@ -156,7 +156,7 @@ TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
     exe.run(rows(2));
     const auto before = state_bytes(exe, optimizer, {"update"});
     expect_user_error(
-        [&] { exe.run(rows(3)); },
+        [&] { exe.run(rows(3)).wait(); },
         "softmax_cross_entropy: value 3 of feed 'k' is out of range [0, 3); the step");
     EXPECT_EQ(state_bytes(exe, optimizer, {"update"}), before) << optimizer;
     exe.run(rows(2));

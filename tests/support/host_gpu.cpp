@@ -143,6 +143,7 @@ FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t 
       require(gpu, to, bytes);
       require(gpu, from, bytes);
       std::memmove(to, from, static_cast<size_t>(bytes));
+      host_gpu_state().copied += bytes;
     });
   });
 }

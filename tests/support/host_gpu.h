@@ -52,4 +52,10 @@ std::string host_gpu_text(std::vector<HostKernel> kernels);
 /// Objects that are open: none should be left at the end.
 int host_gpu_objects();
 
+/// Graphs that were launched before the one launched last on their GPU was done.
+int host_gpu_overlaps();
+
+/// Bytes that were copied, whence and where to ever.
+int64_t host_gpu_copied();
+
 }  // namespace fluid::testing

@@ -93,8 +93,12 @@ FluidGpuResult host_capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
 }
 
 FluidGpuResult host_graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream) {
-  return host_gpu_call("graph_launch", stream->gpu,
-                       [&] { stream->gpu->scheduler.launch(graph->work, *stream); });
+  FluidGpu* gpu = stream->gpu;
+  return host_gpu_call("graph_launch", gpu, [&] {
+    if (!HostScheduler::is_done(gpu->graph)) ++host_gpu_state().overlaps;
+    gpu->scheduler.launch(graph->work, *stream);
+    gpu->graph = stream->queued;
+  });
 }
 
 FluidGpuResult host_graph_destroy(FluidGpuGraph* graph) {

@@ -32,6 +32,10 @@ void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls) {
 
 int host_gpu_objects() { return host_gpu_state().objects; }
 
+int host_gpu_overlaps() { return host_gpu_state().overlaps; }
+
+int64_t host_gpu_copied() { return host_gpu_state().copied; }
+
 FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call) {
   try {
     fail_if_told(name, gpu);

@@ -20,6 +20,7 @@ struct FluidGpu {
   fluid::testing::HostScheduler scheduler;
   int device = 0;
   std::vector<fluid::testing::HostStream*> streams;
+  fluid::testing::HostFrontier graph;  ///< the work of the one launched last
   std::string failure;  ///< once it failed
 };
 
@@ -40,6 +41,8 @@ struct HostGpuState {
   std::vector<std::vector<HostKernel>> modules;  ///< of host_gpu_text()
   std::string error;
   int objects = 0;
+  int overlaps = 0;    ///< of graphs
+  int64_t copied = 0;  ///< bytes
 };
 
 HostGpuState& host_gpu_state();

@@ -3,9 +3,11 @@
 // $FLUID_STAND_IN_OBJECT: those of each object; $FLUID_STAND_IN_DEVICES: how many there are;
 // $FLUID_STAND_IN_FAILS: "NAME CALLS", a function of the table that fails after so many calls;
 // $FLUID_STAND_IN_NAME; $FLUID_STAND_IN_ROWS: of the largest product that it can compute;
-// $FLUID_STAND_IN_PARTS: with any value, products are faster in parts.
+// $FLUID_STAND_IN_PARTS: with any value, products are faster in parts; $FLUID_STAND_IN_OVERLAPS: a
+// file that is told at the end how many graphs were launched before the one before them was done.
 
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -25,6 +27,13 @@ HostPace pace() {
   return name == "early" ? HostPace::early : name == "late" ? HostPace::late : HostPace::random;
 }
 
+struct TellsOverlaps {
+  ~TellsOverlaps() {
+    const std::string file = named("FLUID_STAND_IN_OVERLAPS", "");
+    if (!file.empty()) std::ofstream(file) << fluid::testing::host_gpu_overlaps();
+  }
+};
+
 }  // namespace
 
 extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
@@ -36,6 +45,7 @@ extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
        .name = named("FLUID_STAND_IN_NAME", "a host that stands in for a GPU"),
        .most_rows = std::stoll(named("FLUID_STAND_IN_ROWS", "65536")),
        .parts_are_fast = std::getenv("FLUID_STAND_IN_PARTS") != nullptr});
+  static const TellsOverlaps at_the_end;  // what it reads is there by now, so it goes first
   std::istringstream fails(named("FLUID_STAND_IN_FAILS", ""));
   std::string name;
   int calls = 0;

@@ -1,0 +1,75 @@
+#include "executor/gpu/gpu_results.h"
+
+#include <algorithm>
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
+
+std::vector<Stretch> sent_outputs(const MemoryPlan& plan) {
+  std::vector<Stretch> outputs;
+  for (const auto& [value, range] : plan.values) {
+    if (range.region != Region::slot || range.holds == Holds::feed) continue;
+    if (range.bytes > 0 && range.bytes <= kSentByStep) {
+      outputs.push_back({range.offset, range.bytes});
+    }
+  }
+  return joined(std::move(outputs));
+}
+
+}  // namespace
+
+GpuResults::GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
+                       std::vector<std::pair<const ir::Op*, int>> operands)
+    : gpu_(std::move(gpu)),
+      operands_(std::move(operands)),
+      outputs_(sent_outputs(plan)),
+      errors_(gpu_->gpu.allocate(kErrorBytes * std::max<int64_t>(1, this->operands()))),
+      host_errors_(gpu_->gpu.allocate_host(2 * errors_.bytes())) {
+  for (GpuEvent& end : ends_) end = gpu_->gpu.event();
+}
+
+void GpuResults::bind(const Memory& memory, const Variables& variables) {
+  memory_ = memory;
+  reported_ = reported(variables);
+}
+
+void GpuResults::clear_errors() const {
+  if (may_refuse()) gpu_->gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+}
+
+void GpuResults::send(int outputs) const {
+  const Gpu& gpu = gpu_->gpu;
+  const auto slot = static_cast<size_t>(outputs);
+  if (may_refuse()) {
+    gpu.copy(gpu_->stream, host_errors(outputs), errors_.data(), errors_.bytes());
+  }
+  for (const Stretch& output : outputs_) {
+    gpu.copy(gpu_->stream, memory_.host_slots[slot] + output.offset,
+             memory_.slots[slot] + output.offset, output.bytes);
+  }
+  for (const Reported& r : reported_) {
+    gpu.copy(gpu_->stream, memory_.reports[slot] + r.cell * StepReport::kCell,
+             memory_.state + r.offset, r.bytes());
+  }
+}
+
+void GpuResults::note_end(int outputs) const {
+  gpu_->gpu.record(ends_[static_cast<size_t>(outputs)], gpu_->stream);
+}
+
+void GpuResults::wait(int outputs) const {
+  gpu_->gpu.synchronize(ends_[static_cast<size_t>(outputs)]);
+}
+
+Status GpuResults::status(int outputs) const {
+  const auto* words = reinterpret_cast<const int64_t*>(host_errors(outputs));
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (words[2 * i] == 0) continue;
+    return {operands_[i].first, operands_[i].second, words[2 * i + 1]};
+  }
+  return {};
+}
+
+}  // namespace fluid

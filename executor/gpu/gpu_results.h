@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "executor/device.h"
+#include "executor/gpu/gpu_feeds.h"
+#include "executor/gpu/open_gpu.h"
+#include "executor/step_report.h"
+
+namespace fluid {
+
+/// Outputs of up to so many bytes are sent to the host by the step itself; larger ones stay on the
+/// GPU, in their slot, until they are fetched.
+inline constexpr int64_t kSentByStep = int64_t{1} << 20;
+
+/// What the host gets of a program's steps: their outputs, their report, and which data kernels
+/// refused. Those of two steps are under way at once, one for each slot for outputs.
+class GpuResults {
+ public:
+  /// `operands`: those whose data may be refused, each with two error words.
+  GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
+             std::vector<std::pair<const ir::Op*, int>> operands);
+  void bind(const Memory& memory, const Variables& variables);
+
+  bool may_refuse() const { return !operands_.empty(); }
+  int64_t operands() const { return static_cast<int64_t>(operands_.size()); }
+  std::byte* errors() const { return errors_.data(); }  ///< {1, index} or zeros, of each operand
+
+  /// Queues what comes before a step's calls.
+  void clear_errors() const;
+  /// Queues what comes after them.
+  void send(int outputs) const;
+  /// The step queued last ends with all that is queued by now.
+  void note_end(int outputs) const;
+  /// Waits for the end noted last.
+  void wait(int outputs) const;
+  /// What kernels refused, of a step that is done.
+  Status status(int outputs) const;
+
+ private:
+  std::byte* host_errors(int outputs) const {
+    return host_errors_.data() + outputs * errors_.bytes();
+  }
+
+  std::shared_ptr<const OpenGpu> gpu_;
+  std::vector<std::pair<const ir::Op*, int>> operands_;
+  std::vector<Stretch> outputs_;
+  GpuMemory errors_, host_errors_;  ///< the host's twice
+  std::array<GpuEvent, 2> ends_;
+  Memory memory_;
+  std::vector<Reported> reported_;
+};
+
+}  // namespace fluid

@@ -1,0 +1,195 @@
+// The steps of a session: what they are given, and how they end, at once or later.
+
+#include <algorithm>
+
+#include "executor/refusal.h"
+#include "executor/session.h"
+#include "ops/source_kind.h"
+
+namespace fluid {
+namespace {
+
+constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
+
+}  // namespace
+
+/// Copies the samples of a slice into the slot for feeds.
+void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
+                         const Batch& batch) {
+  Held& overwritten = held_[static_cast<size_t>(slots_.outputs)];
+  if (overwritten.step != &step) overwritten = {};
+  const bool may_hold = batch.id != 0 && step.runs().size() == 1;
+  for (const int slot : {0, 1}) {
+    const Held& held = held_[static_cast<size_t>(slot)];
+    if (may_hold && held.step == &step && held.id == batch.id) {
+      slots_.feeds = slot;
+      slots_.new_feeds = false;
+      return;
+    }
+  }
+  // Not the other slot: the step before may have left outputs there that are still to be read.
+  slots_.feeds = slots_.outputs;
+  slots_.new_feeds = true;
+  std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
+  for (const Feed& feed : run.part->feeds) {
+    copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
+              device_->threads());
+  }
+  held_[static_cast<size_t>(slots_.feeds)] = {&step, may_hold ? batch.id : 0};
+}
+
+/// Says where the slice stands in the batch that all share: random numbers are keyed by it.
+void Session::place_part(const SliceOfBatch& slice, const Batch& batch) {
+  const int64_t first = batch.first + slice.first;
+  if (random_ != nullptr && placed_.first != first) {
+    memory_->write(random_ + kFirstSample * sizeof first, &first, sizeof first);
+    placed_.first = first;
+  }
+  const double weight =
+      static_cast<double>(slice.samples) / static_cast<double>(batch.whole_size());
+  if (weight_ != nullptr && placed_.weight != weight) {
+    memory_->write(weight_, &weight, sizeof weight);
+    placed_.weight = weight;
+  }
+}
+
+std::optional<Status> Session::start_slice(const PreparedStep& step, size_t number,
+                                           const Batch& batch, RunTimes* times) {
+  const PreparedStep::Run& run = step.runs()[number];
+  if (times != nullptr) times->feeds.begin = clock_ns();
+  copy_feeds(step, run, batch);
+  if (times != nullptr) times->feeds.end = clock_ns();
+  place_part(run.slice, batch);
+  return run.part->executable->start(slots_, times);
+}
+
+/// Whether no other step may be under way: slices leave gradients to each other, and what a step
+/// with `check_finite` found is read before it.
+bool Session::runs_alone(const PreparedStep& step, bool timed) const {
+  const bool kept = options_.passes.check_finite && step.options().mode == Mode::train;
+  return step.runs().size() > 1 || kept || timed;
+}
+
+Outputs Session::run(PreparedStep& step, const Batch& batch) {
+  const auto slot = static_cast<size_t>(slots_.outputs);
+  StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
+  if (runs_alone(step, times != nullptr)) settle();
+  finish(slot);
+  if (times != nullptr) times->step.begin = clock_ns();
+  if (options_.passes.check_finite && step.options().mode == Mode::train) copy_controls(before_);
+  Begun& begun = begun_[slot];
+  begun = {.step = &step, .number = ++steps_begun_};
+  step.begin(slot);
+  start(begun, batch, times);
+  slots_.outputs ^= 1;
+  if (times != nullptr) {
+    times->step.end = clock_ns();
+    step.recorder()->keep();
+  }
+  return {*this, step, slot, begun.number};
+}
+
+/// Runs the slices of a step, the last of which may go on by itself where it is the only one.
+void Session::start(Begun& begun, const Batch& batch, StepTimes* times) {
+  const PreparedStep& step = *begun.step;
+  for (size_t i = 0; i < step.runs().size(); ++i) {
+    std::optional<Status> status =
+        start_slice(step, i, batch, times == nullptr ? nullptr : &times->runs[i]);
+    begun.slots = slots_;
+    if (!status && step.runs().size() == 1) {
+      begun.pending = true;
+      return;
+    }
+    if (!status) status = step.runs()[i].part->executable->finish(slots_.outputs);
+    if (!status->good()) refuse(begun, i, *status);
+    step.gather(i, static_cast<size_t>(slots_.outputs), *memory_);
+  }
+}
+
+/// Waits for the step that has a slot, after those begun before it.
+void Session::finish(size_t slot) {
+  Begun& begun = begun_[slot];
+  if (!begun.pending) return;
+  const Begun& other = begun_[1 - slot];
+  if (other.pending && other.number < begun.number) finish(1 - slot);
+  begun.pending = false;
+  try {
+    const auto& run = begun.step->runs().front();
+    const Status status = run.part->executable->finish(static_cast<int>(slot));
+    if (!status.good()) refuse(begun, 0, status);
+  } catch (...) {
+    abandon(begun, std::current_exception());
+    throw;
+  }
+}
+
+/// Says which feeds a slice of the step was refused for: the host's slot still has them.
+void Session::refuse(Begun& begun, size_t run, const Status& status) {
+  const auto& [slice, part] = begun.step->runs()[run];
+  const std::byte* slot = memory_->at().host_slots[static_cast<size_t>(begun.slots.feeds)];
+  Batch fed{.size = slice.samples, .columns = {}};
+  for (const Feed& feed : part->feeds) {
+    fed.columns.emplace_back(feed.name,
+                             Tensor::view(feed.type.dtype, extents(feed.type.shape, slice.samples),
+                                          const_cast<std::byte*>(slot) + feed.offset));
+  }
+  const bool went_on = begun_[begun.slots.outputs ^ 1].pending;
+  memory_->allow_updates();
+  throw refusal(status, {.feeds = fed, .first = slice.first, .went_on = went_on});
+}
+
+/// A step failed, so that the one begun after it, if any, was not applied either.
+void Session::abandon(Begun& failed, const std::exception_ptr& why) {
+  failed.failure = why;
+  const int slot = failed.slots.outputs ^ 1;
+  Begun& later = begun_[static_cast<size_t>(slot)];
+  if (!later.pending) return;
+  later.pending = false;
+  later.failure = why;
+  try {
+    later.step->runs().front().part->executable->finish(slot);
+  } catch (const DeviceError&) {
+    return;  // `why` came first
+  }
+}
+
+void Session::settle() {
+  finish(0);
+  finish(1);
+}
+
+Session::Begun& Session::done(size_t slot, uint64_t number) {
+  Begun& begun = begun_[slot];
+  if (begun.number != number) {
+    throw UserError(
+        "outputs are read after the second step that followed theirs, which has their memory now: "
+        "read them before, or keep a copy()");
+  }
+  finish(slot);
+  if (begun.failure) std::rethrow_exception(begun.failure);
+  return begun;
+}
+
+const std::vector<Output>& Session::outputs(size_t slot, uint64_t number) {
+  return done(slot, number).step->read(slot);
+}
+
+void Session::fetch(size_t slot, uint64_t number, size_t output) {
+  done(slot, number).step->fetch(slot, output, *memory_);
+}
+
+std::byte* Session::report(size_t slot, uint64_t number) {
+  done(slot, number);
+  return memory_->at().reports[slot];
+}
+
+/// All that may yet be asked for.
+void Session::fetch_outputs() {
+  for (size_t slot = 0; slot < 2; ++slot) {
+    const Begun& begun = begun_[slot];
+    if (begun.number == 0 || begun.failure) continue;
+    for (size_t i = 0; i < begun.step->outputs(); ++i) begun.step->fetch(slot, i, *memory_);
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,386 @@
+// Steps on a GPU go on by themselves: whenever the work is done, and whenever somebody looks, they
+// come to what they would come to one at a time. On the host that stands in for a GPU.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "ops/functions.h"
+#include "tests/support/errors.h"
+#include "tests/support/gpu_training.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::batch_of;
+using fluid::testing::host_gpu_copied;
+using fluid::testing::host_gpu_objects;
+using fluid::testing::host_gpu_overlaps;
+using fluid::testing::HostPace;
+using fluid::testing::small_network;
+using fluid::testing::stand_in;
+using fluid::testing::state_of;
+
+constexpr int64_t kSamples = 4;
+
+/// Labels of 3 classes, a dense layer, dropout.
+Program classifier() {
+  Program net("classifier");
+  const Value x = net.data("x", {kBatch, 3}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value logits = linear(dropout(linear(x, {.units = 5}), {.p = 0.25}), {.units = 3});
+  const Value loss = mean(softmax_cross_entropy(logits, label));
+  net.output("loss", loss);
+  net.output("accuracy", accuracy(logits, label));
+  minimize(loss, Momentum{.lr = 0.05}, {.schedule = Cosine{.steps = 60, .warmup = 4}});
+  return net;
+}
+
+/// Fills a batch that is used again and again, as by a reader's thread.
+void fill(Batch& batch, int64_t number) {
+  const auto x = batch.columns[0].second.as<float>();
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = std::sin(static_cast<float>(i) + static_cast<float>(number) * 3.7f);
+  }
+  const auto label = batch.columns[1].second.as<int64_t>();
+  for (size_t i = 0; i < label.size(); ++i) label[i] = (static_cast<int64_t>(i) + number) % 3;
+}
+
+Batch samples(int64_t number, int64_t n = kSamples) {
+  Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 3})}, {"label", Tensor(i64, {n})}}};
+  fill(batch, number);
+  return batch;
+}
+
+Batch bad_samples(int64_t number, int64_t sample) {
+  Batch batch = samples(number);
+  batch.columns[1].second.as<int64_t>()[static_cast<size_t>(sample)] = 7;
+  return batch;
+}
+
+/// What a step tells.
+struct Told {
+  double loss = 0, right = 0, rate = 0, scale = 0;
+  int64_t skipped = 0;
+  bool operator==(const Told&) const = default;
+};
+
+Told told(const Outputs& outputs) {
+  const auto scaling = outputs.loss_scaling().value_or(LossScaling());
+  return {.loss = outputs["loss"].item(),
+          .right = outputs.find("accuracy").sum,
+          .rate = outputs.learning_rate().value_or(0),
+          .scale = scaling.scale,
+          .skipped = scaling.skipped};
+}
+
+struct Trained {
+  std::vector<Told> steps;
+  std::vector<std::byte> middle, end;
+  bool operator==(const Trained&) const = default;
+};
+
+/// Trains from one buffer, and reads what a step told when `late` more were begun.
+Trained trained(int steps, int late, const ExecutorOptions& options) {
+  Executor exe(classifier(), stand_in(), options);
+  Trained run;
+  Batch batch = samples(0);
+  std::optional<Outputs> before;
+  for (int step = 0; step < steps; ++step) {
+    fill(batch, step);
+    const Outputs outputs = exe.run(batch);
+    fill(batch, 1000);
+    if (before) run.steps.push_back(told(*before));
+    before.reset();
+    if (late > 0) {
+      before = outputs;
+    } else {
+      run.steps.push_back(told(outputs));
+    }
+    if (step == steps / 2) run.middle = state_of(exe);
+  }
+  if (before) run.steps.push_back(told(*before));
+  run.end = state_of(exe);
+  return run;
+}
+
+struct Kind {
+  const char* name;
+  HostPace pace;
+  uint64_t seed = 0;
+};
+
+class GpuSteps : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override { reset(GetParam()); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+  static void reset(const Kind& kind) {
+    fluid::testing::reset_host_gpu({.pace = kind.pace, .seed = kind.seed});
+  }
+};
+
+TEST_P(GpuSteps, GiveTheBitsOfStepsThatAreWaitedFor) {
+  const ExecutorOptions options{.batch = kSamples};
+  reset({"early", HostPace::early});
+  const Trained expected = trained(50, 0, options);
+  reset(GetParam());
+  EXPECT_EQ(trained(50, 1, options), expected);
+}
+
+/// The loss scale and the count of skipped steps are those of each step, though the next has begun.
+TEST_P(GpuSteps, TellWhichWereSkipped) {
+  const ExecutorOptions options{
+      .batch = kSamples, .amp = AmpOptions{.dtype = f16, .loss_scale = {.initial = 1 << 24}}};
+  reset({"early", HostPace::early});
+  const Trained expected = trained(16, 0, options);
+  EXPECT_GT(expected.steps.back().skipped, 2);
+  EXPECT_LT(expected.steps.front().skipped, expected.steps.back().skipped);
+  reset(GetParam());
+  EXPECT_EQ(trained(16, 1, options), expected);
+}
+
+/// A slot is written for the next step while the step before still reads what it held.
+TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
+  const auto losses = [](bool wait) {
+    Executor exe(classifier(), stand_in(), {.batch = kSamples});
+    std::vector<double> all;
+    std::optional<Outputs> before;
+    for (const int64_t id : {1, 1, 2, 1, 2, 2, 3, 3, 3, 4, 1, 1, 4, 4, 5}) {
+      Batch batch = samples(id);
+      batch.id = static_cast<uint64_t>(id);
+      const Outputs outputs = exe.run(batch);
+      if (wait) outputs.wait();
+      if (before) all.push_back((*before)["loss"].item());
+      before = outputs;
+    }
+    return all;
+  };
+  reset({"early", HostPace::early});
+  const std::vector<double> expected = losses(true);
+  reset(GetParam());
+  EXPECT_EQ(losses(false), expected);
+}
+
+/// Training and evaluation take turns, and other sizes come: the slots are used by all.
+TEST_P(GpuSteps, OfAllModesFollowEachOther) {
+  const auto figures = [](bool wait) {
+    Executor exe(classifier(), stand_in(), {.any_batch = true});
+    std::vector<double> all;
+    std::optional<Outputs> before;
+    for (int step = 0; step < 12; ++step) {
+      const Batch batch = samples(step, step % 4 == 3 ? 3 : kSamples);
+      const Outputs outputs = step % 3 == 1 ? exe.eval(batch) : exe.run(batch);
+      if (wait) outputs.wait();
+      if (before) all.push_back((*before)["loss"].item());
+      before = outputs;
+    }
+    return all;
+  };
+  reset({"early", HostPace::early});
+  const std::vector<double> expected = figures(true);
+  reset(GetParam());
+  EXPECT_EQ(figures(false), expected);
+}
+
+/// How somebody may come to hear that step 2 was refused, when step 3 was begun as well.
+struct Hearing {
+  const char* name;
+  std::function<void(Executor&, const Outputs& refused, const Outputs& next)> by;
+};
+
+std::vector<Hearing> hearings(const std::string& file) {
+  return {
+      {"its outputs", [](Executor&, const Outputs& o, const Outputs&) { o.wait(); }},
+      {"the next one's", [](Executor&, const Outputs&, const Outputs& o) { o["loss"]; }},
+      {"run", [](Executor& e, const Outputs&, const Outputs&) { e.run(samples(9)); }},
+      {"eval", [](Executor& e, const Outputs&, const Outputs&) { e.eval(samples(9)); }},
+      {"parameter", [](Executor& e, const Outputs&, const Outputs&) { e.parameter("fc0.w"); }},
+      {"snapshot", [](Executor& e, const Outputs&, const Outputs&) { e.snapshot(); }},
+      {"save", [file](Executor& e, const Outputs&, const Outputs&) { e.save(file); }},
+      {"prepare", [](Executor& e, const Outputs&, const Outputs&) { e.prepare({.train = {7}}); }}};
+}
+
+TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
+  const TempDir dir;
+  for (const Hearing& hearing : hearings(dir.file("parameters.safetensors"))) {
+    Executor exe(classifier(), stand_in(), {.batch = kSamples});
+    exe.prepare({.eval = {kSamples}});
+    exe.run(samples(0));
+    exe.run(samples(1));
+    const std::vector<std::byte> before = state_of(exe);
+    Batch batch = bad_samples(2, 3);
+    const Outputs refused = exe.run(batch);
+    fill(batch, 3);
+    const Outputs next = exe.run(batch);
+    const std::string why =
+        "value 7 of feed 'label' is out of range [0, 3), in sample 3 of the "
+        "batch; the step was not applied, nor was the one begun after it";
+    expect_user_error([&] { hearing.by(exe, refused, next); }, why);
+    EXPECT_EQ(state_of(exe), before) << hearing.name;
+    expect_user_error([&] { refused.wait(); }, why);
+    expect_user_error([&] { next.wait(); }, why);
+    exe.run(samples(4)).wait();
+    Executor other(classifier(), stand_in(), {.batch = kSamples});
+    for (const int64_t number : {0, 1, 4}) other.run(samples(number));
+    EXPECT_EQ(state_of(exe), state_of(other)) << hearing.name << ": it goes on as if nothing was";
+  }
+}
+
+/// Bad data is met in inference too: training that was begun after it stops there as on a CPU.
+TEST_P(GpuSteps, AnEvaluationThatIsRefusedHoldsTrainingUp) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  exe.prepare({.eval = {kSamples}});
+  exe.run(samples(0));
+  const std::vector<std::byte> before = state_of(exe);
+  const Outputs refused = exe.eval(bad_samples(1, 0));
+  exe.run(samples(2));
+  expect_user_error([&] { refused.wait(); }, "in sample 0 of the batch; the step was not applied");
+  EXPECT_EQ(state_of(exe), before);
+  exe.run(samples(2)).wait();
+  EXPECT_NE(state_of(exe), before);
+}
+
+TEST_P(GpuSteps, TwoThatAreRefusedAreToldOneByOne) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  exe.run(samples(0));
+  const std::vector<std::byte> before = state_of(exe);
+  exe.run(bad_samples(1, 1));
+  exe.run(bad_samples(2, 2));
+  expect_user_error([&] { exe.run(samples(3)); }, "in sample 1 of the batch");
+  EXPECT_EQ(state_of(exe), before);
+  expect_user_error([&] { exe.run(bad_samples(4, 3)).wait(); }, "in sample 3 of the batch");
+  exe.run(samples(5)).wait();
+  EXPECT_NE(state_of(exe), before);
+}
+
+/// A network with running statistics, and slices of a batch.
+TEST_P(GpuSteps, OfSlicesAreRefusedByTheBatchsSample) {
+  Executor exe(small_network(), stand_in(), {.batch = 4, .micro_batches = 2});
+  Batch bad = batch_of(4, 1);
+  bad.columns[1].second.as<int64_t>()[3] = 3;
+  expect_user_error([&] { exe.run(bad); }, "in sample 3 of the batch; the step was not applied");
+}
+
+TEST_P(GpuSteps, MayBeUnderWayWhenTheExecutorGoes) {
+  Tensor kept;
+  {
+    Executor exe(classifier(), stand_in(), {.batch = kSamples});
+    kept = exe.run(samples(0))["loss"];
+    exe.run(samples(1));
+    exe.run(bad_samples(2, 0));
+  }
+  EXPECT_TRUE(std::isfinite(kept.item()));
+}
+
+TEST_P(GpuSteps, AFailureIsToldByWhoWaits) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  const Outputs outputs = exe.run(samples(0));
+  const Outputs next = exe.run(samples(1));
+  fluid::testing::fail_host_gpu("event_synchronize", fluid_gpu_failed);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(error_of<DeviceError>([&] { outputs.wait(); }), "event_synchronize was told to fail");
+  }
+  EXPECT_THROW(next.wait(), DeviceError);
+  EXPECT_THROW(exe.run(samples(2)), DeviceError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pace, GpuSteps,
+                         ::testing::Values(Kind{"early", HostPace::early},
+                                           Kind{"late", HostPace::late},
+                                           Kind{"random", HostPace::random},
+                                           Kind{"random_1", HostPace::random, 1}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class GpuOverlap : public ::testing::Test {
+ protected:
+  void SetUp() override { fluid::testing::reset_host_gpu({.pace = HostPace::late}); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+};
+
+TEST_F(GpuOverlap, RunReturnsBeforeTheStepIsDone) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  exe.run(samples(0)).wait();
+  const int before = host_gpu_overlaps();
+  for (int step = 0; step < 10; ++step) exe.run(samples(step));
+  EXPECT_EQ(host_gpu_overlaps() - before, 9);
+  exe.parameter("fc0.w");
+  const int then = host_gpu_overlaps();
+  for (int step = 0; step < 10; ++step) exe.run(samples(step)).wait();
+  EXPECT_EQ(host_gpu_overlaps(), then);
+}
+
+/// Who reads what the step before told does not hold up the next one.
+TEST_F(GpuOverlap, ReadingOneStepLateDoesNotWait) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  std::optional<Outputs> before = exe.run(samples(0));
+  const int overlaps = host_gpu_overlaps();
+  for (int step = 1; step <= 10; ++step) {
+    const Outputs outputs = exe.run(samples(step));
+    told(*before);
+    before = outputs;
+  }
+  EXPECT_EQ(host_gpu_overlaps() - overlaps, 10);
+}
+
+TEST_F(GpuOverlap, OutputsAreGoneWithTheSecondStepAfterTheirs) {
+  for (const bool on_gpu : {false, true}) {
+    Executor exe = on_gpu ? Executor(classifier(), stand_in(), {.batch = kSamples})
+                          : Executor(classifier(), cpu(), {.batch = kSamples});
+    const Outputs first = exe.run(samples(0));
+    const Outputs second = exe.run(samples(1));
+    EXPECT_NE(first["loss"].item(), second["loss"].item());
+    exe.run(samples(2));
+    EXPECT_TRUE(second.has("loss"));
+    EXPECT_TRUE(std::isfinite(second["loss"].item()));
+    EXPECT_EQ(first.size(), 2U);
+    expect_user_error([&] { first["loss"]; },
+                      "outputs are read after the second step that followed theirs, which has "
+                      "their memory now: read them before, or keep a copy()");
+  }
+}
+
+constexpr int64_t kRows = 512;  // of 513 f32: more than 1 MiB
+
+Program large() {
+  Program net("large");
+  const Value x = net.data("x", {kBatch, 513}, f32);
+  net.output("sum", sum(x));
+  net.output("twice", add(x, x));
+  return net;
+}
+
+Batch constant(float value) {
+  Tensor x(f32, {kRows, 513});
+  std::ranges::fill(x.as<float>(), value);
+  return {.size = kRows, .columns = {{"x", x}}};
+}
+
+TEST_F(GpuOverlap, WhatIsLargeIsCopiedWhenItIsAskedFor) {
+  constexpr int64_t kBytes = kRows * 513 * 4;
+  Executor exe(large(), stand_in(), {});
+  exe.prepare({.predict = {kRows}});
+  const int64_t begin = host_gpu_copied();
+  const Outputs first = exe.predict(constant(1)), second = exe.predict(constant(2));
+  double seen = 0;
+  first.each_figure([&](const Output& o) { seen += o.value.item(); });
+  EXPECT_EQ(seen, kRows * 513);
+  second.wait();
+  const int64_t fed = host_gpu_copied() - begin;
+  EXPECT_GE(fed, 2 * kBytes);
+  EXPECT_LT(fed, 2 * kBytes + 4096) << "the feeds, and nothing large besides";
+  for (int again = 0; again < 2; ++again) EXPECT_EQ(first["twice"].at(kBytes / 4 - 1), 2);
+  EXPECT_EQ(host_gpu_copied() - begin - fed, kBytes);
+  exe.prepare({.predict = {3}});  // may write where outputs are
+  for (const Output& o : second) {
+    EXPECT_EQ(o.value.at(0), o.name == "twice" ? 4 : 2 * kRows * 513);
+  }
+  EXPECT_EQ(first["twice"].at(0), 2);
+}
+
+}  // namespace
+}  // namespace fluid

@@ -1,0 +1,98 @@
+// Feeds on their way to a GPU's slots, beside steps.
+
+#include "executor/gpu/gpu_feeds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/gpu/gpu_place_memory.h"
+#include "tests/support/host_gpu.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::host_gpu_table;
+using fluid::testing::HostPace;
+
+TEST(Stretches, JoinAcrossPaddingAlone) {
+  const auto text = [](std::vector<Stretch> stretches) {
+    std::string all;
+    for (const Stretch& s : joined(std::move(stretches))) {
+      all += std::to_string(s.offset) + "+" + std::to_string(s.bytes) + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(text({}), "");
+  EXPECT_EQ(text({{64, 4}, {0, 4}}), "0+68 ");
+  EXPECT_EQ(text({{128, 4}, {0, 4}}), "0+4 128+4 ");
+  EXPECT_EQ(text({{192, 8}, {0, 64}, {64, 65}}), "0+200 ");
+}
+
+/// What the step sees of both slots while the next step's feeds go to one of them.
+struct Seen {
+  static inline std::byte* slots = nullptr;
+  static inline int64_t slot_bytes = 0;
+  static inline std::vector<int> of[2];
+  static void look(const FluidGpuLaunch&) {
+    for (int slot : {0, 1}) {
+      of[slot].push_back(static_cast<int>(slots[slot * slot_bytes]));
+    }
+  }
+};
+
+constexpr Stretch kFeed{0, 64};
+
+/// Steps that read slot `reads[i]`, whose feeds come to slot `fed[i]` where it is not negative. As
+/// in a session the step before the last is done by then.
+void run_steps(uint64_t seed, std::vector<int> fed, std::vector<int> reads) {
+  fluid::testing::reset_host_gpu({.pace = HostPace::late, .seed = seed});
+  const auto open = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
+  const GpuModule module = open->gpu.module(fluid::testing::host_gpu_text({{"look", Seen::look}}));
+  FluidGpuKernel* look = open->gpu.kernel(module, "look");
+  GpuPlaceMemory memory(open, {.slot = 64});
+  Seen::slots = memory.at().slots[0];
+  Seen::slot_bytes = memory.at().slots[1] - memory.at().slots[0];
+  const GpuFeeds feeds(open);
+  std::vector<GpuEvent> ends;
+  int value = 0;
+  for (size_t step = 0; step < reads.size(); ++step) {
+    if (step > 1) open->gpu.synchronize(ends[step - 2]);
+    if (fed[step] >= 0) {
+      std::memset(memory.at().host_slots[static_cast<size_t>(fed[step])], ++value, 64);
+      feeds.copy(memory.at(), fed[step], {&kFeed, 1});
+    }
+    open->gpu.launch(open->stream, look, 1, 1, {});
+    feeds.note_reader(reads[step]);
+    ends.push_back(open->gpu.event());
+    open->gpu.record(ends.back(), open->stream);
+  }
+  open->gpu.synchronize(open->stream);
+}
+
+/// The first step never waits for the second one's feeds, nor these for it; a step whose slot they
+/// go to is waited for.
+TEST(GpuFeeds, GoBesideTheStepsThatDoNotReadTheirSlot) {
+  std::vector<int> beside;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (auto& seen : Seen::of) seen.clear();
+    run_steps(seed, {0, 1}, {0, 1});
+    ASSERT_EQ(Seen::of[0], (std::vector{1, 1}));
+    ASSERT_EQ(Seen::of[1][1], 2);
+    beside.push_back(Seen::of[1][0]);
+  }
+  EXPECT_NE(std::ranges::find(beside, 0), beside.end()) << "after the first step";
+  EXPECT_NE(std::ranges::find(beside, 2), beside.end()) << "before it";
+}
+
+TEST(GpuFeeds, WaitForTheStepThatReadsTheirSlot) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    for (auto& seen : Seen::of) seen.clear();
+    run_steps(seed, {0, -1, 0}, {0, 0, 0});
+    EXPECT_EQ(Seen::of[0], (std::vector{1, 1, 2}));
+  }
+}
+
+}  // namespace
+}  // namespace fluid
