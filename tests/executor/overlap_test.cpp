@@ -116,7 +116,7 @@ class ParallelStep {
                          .whole = 2 * kSamples});
   }
   /// The variables' first elements.
-  std::vector<float> firsts() const {
+  std::vector<float> firsts() {
     std::vector<float> all;
     for (const Variable& v : session_.variables().all()) {
       if (v.type.dtype == f32) all.push_back(session_.value(v).as<float>()[0]);
