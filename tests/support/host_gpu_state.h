@@ -21,7 +21,7 @@ struct FluidGpu {
   int device = 0;
   std::vector<fluid::testing::HostStream*> streams;
   fluid::testing::HostFrontier graph;  ///< the work of the one launched last
-  std::string failure;  ///< once it failed
+  std::string failure;                 ///< once it failed
 };
 
 struct FluidGpuStream : fluid::testing::HostStream {
