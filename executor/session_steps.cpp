@@ -30,6 +30,8 @@ void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
   // Not the other slot: the step before may have left outputs there that are still to be read.
   slots_.feeds = slots_.outputs;
   slots_.new_feeds = true;
+  const auto before = static_cast<size_t>(slots_.outputs ^ 1);
+  if (begun_[before].slots.feeds == slots_.feeds) finish(before);  // it may be refused for them
   std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
   for (const Feed& feed : run.part->feeds) {
     copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,

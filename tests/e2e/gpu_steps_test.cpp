@@ -258,6 +258,19 @@ TEST_P(GpuSteps, TwoThatAreRefusedAreToldOneByOne) {
   EXPECT_NE(state_of(exe), before);
 }
 
+/// The step that was refused read feeds that another had left: they stay until it is done.
+TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
+  Executor exe(classifier(), stand_in(), {});
+  exe.prepare({.eval = {kSamples}});
+  Batch bad = bad_samples(0, 3), other = bad_samples(1, 0);
+  bad.id = 1;
+  other.id = 2;
+  expect_user_error([&] { exe.eval(bad).wait(); }, "in sample 3 of the batch");
+  const Outputs again = exe.eval(bad);
+  expect_user_error([&] { exe.eval(other); }, "in sample 3 of the batch; the step was not applied");
+  expect_user_error([&] { again.wait(); }, "in sample 3 of the batch; the step was not applied");
+}
+
 /// A network with running statistics, and slices of a batch.
 TEST_P(GpuSteps, OfSlicesAreRefusedByTheBatchsSample) {
   Executor exe(small_network(), stand_in(), {.batch = 4, .micro_batches = 2});
@@ -375,11 +388,30 @@ TEST_F(GpuOverlap, WhatIsLargeIsCopiedWhenItIsAskedFor) {
   EXPECT_LT(fed, 2 * kBytes + 4096) << "the feeds, and nothing large besides";
   for (int again = 0; again < 2; ++again) EXPECT_EQ(first["twice"].at(kBytes / 4 - 1), 2);
   EXPECT_EQ(host_gpu_copied() - begin - fed, kBytes);
-  exe.prepare({.predict = {3}});  // may write where outputs are
   for (const Output& o : second) {
     EXPECT_EQ(o.value.at(0), o.name == "twice" ? 4 : 2 * kRows * 513);
   }
-  EXPECT_EQ(first["twice"].at(0), 2);
+}
+
+/// Where another size is prepared, its products are timed where results will be.
+TEST_F(GpuOverlap, WhatIsLargeOutlivesThePreparationOfAnotherSize) {
+  const TempDir dir;
+  Program net("product");
+  const Value x = net.data("x", {kBatch, 64}, f32);
+  net.output("y", linear(x, {.units = 640}));
+  Executor exe(net, gpu_device(fluid::testing::host_gpu_table(), {.cache_dir = dir.path()}));
+  const auto rows = [](int64_t n, float value) {
+    Tensor x(f32, {n, 64});
+    std::ranges::fill(x.as<float>(), value);
+    return Batch{.size = n, .columns = {{"x", x}}};
+  };
+  exe.prepare({.predict = {kRows}});
+  const Outputs first = exe.predict(rows(kRows, 1)), second = exe.predict(rows(kRows, 2));
+  exe.prepare({.predict = {kRows + 1}});
+  const double of_1 = first["y"].at(700), of_2 = second["y"].at(700);
+  EXPECT_EQ(exe.predict(rows(kRows, 1))["y"].at(700), of_1);
+  EXPECT_EQ(exe.predict(rows(kRows, 2))["y"].at(700), of_2);
+  EXPECT_NE(of_1, of_2);
 }
 
 }  // namespace
