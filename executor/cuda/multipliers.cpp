@@ -28,16 +28,22 @@ void hand_over(std::unique_ptr<FluidGpuMultiplier> made, FluidGpuMultiplier** mu
 }
 
 std::string fault_of(const FluidGpuMultiplier& multiplier, const FluidGpuFactors& f) {
-  const std::pair<const void*, bool> addresses[] = {{f.a, true},
-                                                    {f.b, true},
-                                                    {f.addend, multiplier.adds},
-                                                    {f.bias, multiplier.bias},
-                                                    {f.result, true},
-                                                    {f.workspace, multiplier.workspace > 0}};
-  for (const auto& [address, needed] : addresses) {
-    if (!needed) continue;
-    if (address == nullptr) return "an address is missing";
-    if (reinterpret_cast<uintptr_t>(address) % FLUID_GPU_PRODUCT_ALIGNMENT != 0) {
+  struct Address {
+    const void* at;
+    bool needed;
+    uintptr_t alignment = FLUID_GPU_PRODUCT_ALIGNMENT;
+  };
+  const Address addresses[] = {
+      {f.a, true},
+      {f.b, true},
+      {f.addend, multiplier.adds},
+      {f.bias, multiplier.bias},
+      {f.result, true},
+      {f.workspace, multiplier.workspace > 0, FLUID_GPU_WORKSPACE_ALIGNMENT}};
+  for (const Address& address : addresses) {
+    if (!address.needed) continue;
+    if (address.at == nullptr) return "an address is missing";
+    if (reinterpret_cast<uintptr_t>(address.at) % address.alignment != 0) {
       return "an address is not aligned";
     }
   }

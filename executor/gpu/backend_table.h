@@ -126,7 +126,8 @@ typedef struct FluidGpuChoice {
 /// A product, or a convolution, with a way to compute it.
 typedef struct FluidGpuMultiplier FluidGpuMultiplier;
 
-/// Addresses of the GPU's, multiples of FLUID_GPU_PRODUCT_ALIGNMENT; null where there is none.
+/// Addresses of the GPU's, multiples of FLUID_GPU_PRODUCT_ALIGNMENT, the workspace's of
+/// FLUID_GPU_WORKSPACE_ALIGNMENT; null where there is none.
 typedef struct FluidGpuFactors {
   const void* a;
   const void* b;
@@ -137,6 +138,7 @@ typedef struct FluidGpuFactors {
 } FluidGpuFactors;
 
 #define FLUID_GPU_PRODUCT_ALIGNMENT 64
+#define FLUID_GPU_WORKSPACE_ALIGNMENT 256  ///< cuBLAS Library: cublasLtMatmul, `workspace`
 
 /// Tells a GPU from all others, on whatever machine.
 typedef struct FluidGpuIdentity {

@@ -15,6 +15,14 @@ GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
   return *convolution;
 }
 
+/// The GPU's addresses are numbers here.
+void* aligned_workspace(void* planned) {
+  const auto address = reinterpret_cast<uintptr_t>(planned);
+  const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;
+  const auto padding = beyond == 0 ? 0 : FLUID_GPU_WORKSPACE_ALIGNMENT - beyond;
+  return static_cast<std::byte*>(planned) + padding;
+}
+
 }  // namespace
 
 GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32) {
@@ -31,15 +39,14 @@ GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32) {
   buffers.push_back(fused.operands.size());
 }
 
-FluidGpuFactors GpuLibraryCall::factors(const std::vector<void*>& addresses,
-                                        void* workspace) const {
+FluidGpuFactors GpuLibraryCall::factors(const std::vector<void*>& addresses, void* planned) const {
   const auto at = [&](size_t i) { return addresses[buffers[i]]; };
   return {.a = at(0),
           .b = at(1),
           .addend = adds ? at(2) : nullptr,
           .bias = bias ? at(2) : nullptr,
           .result = at(buffers.size() - 1),
-          .workspace = workspace};
+          .workspace = aligned_workspace(planned)};
 }
 
 }  // namespace fluid

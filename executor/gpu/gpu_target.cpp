@@ -8,6 +8,7 @@
 #include "executor/bytes_text.h"
 #include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_convolution.h"
+#include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_product.h"
 #include "executor/op_cost.h"
 #include "ops/table.h"
@@ -143,7 +144,7 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   return {{.kernel = std::string(kernel),
            .seconds = seconds(op, *task),
-           .workspace = workspace_,
+           .workspace = planned_workspace(workspace_),
            .keeps_nan = !clips(*task),
            .adds_in_place = adds(*task),
            .operands = {op.operands[0].type().layout, op.operands[1].type().layout},

@@ -165,6 +165,12 @@ TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
   EXPECT_THROW(gpu_->multiply(a_, multiplier, wrong), DeviceError);
   wrong.bias = static_cast<const std::byte*>(good.bias) + 4;
   EXPECT_THROW(gpu_->multiply(a_, multiplier, wrong), DeviceError);
+  for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
+    if (choice.workspace == 0) continue;
+    wrong = good;
+    wrong.workspace = static_cast<std::byte*>(good.workspace) + FLUID_GPU_PRODUCT_ALIGNMENT;
+    EXPECT_THROW(gpu_->multiply(a_, gpu_->multiplier(p, choice), wrong), DeviceError);
+  }
   gpu_->multiply(a_, multiplier, good);
   EXPECT_EQ(memory.read(good.result), data.expected(p));
 }

@@ -19,6 +19,10 @@ TEST(Multipliers, AreGivenAddressesThatAreThereAndAligned) {
   EXPECT_EQ(fault_of(plain, f), "");
   plain.workspace = 1;
   EXPECT_EQ(fault_of(plain, f), "an address is missing");
+  f.workspace = at(192);
+  EXPECT_EQ(fault_of(plain, f), "an address is not aligned");
+  f.workspace = at(512);
+  EXPECT_EQ(fault_of(plain, f), "");
   const Nothing biased(nullptr, false, true), adding(nullptr, true, false);
   EXPECT_EQ(fault_of(biased, f), "an address is missing");
   f.bias = at(16);

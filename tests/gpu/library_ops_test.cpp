@@ -4,6 +4,7 @@
 
 #include "executor/gpu/gpu.h"
 #include "executor/gpu/gpu_convolution.h"
+#include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_product.h"
 #include "executor/gpu/gpu_target.h"
 #include "ops/operators.h"
@@ -123,7 +124,7 @@ class GpuLibraryOps : public GpuTest {
     return {[=, this](void* const* buffers, void*) {
               return [=, this] { compute(task, bytes, buffers); };
             },
-            kWorkspace};
+            planned_workspace(kWorkspace)};
   }
 
   void compute(const GpuTask& task, const std::vector<int64_t>& bytes, void* const* buffers) {

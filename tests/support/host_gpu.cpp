@@ -253,6 +253,10 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
       if (address != 0 && address % FLUID_GPU_PRODUCT_ALIGNMENT == 0) continue;
       throw misused_by(stream, "an address of a product is missing or not aligned");
     }
+    const auto workspace = reinterpret_cast<uintptr_t>(factors->workspace);
+    if (multiplier->choice.workspace > 0 && workspace % FLUID_GPU_WORKSPACE_ALIGNMENT != 0) {
+      throw misused_by(stream, "a product's workspace is not aligned");
+    }
     for (auto& work : of_task([](const auto&... all) { return host_work(all...); })) {
       queue(stream, [gpu, touched, work = std::move(work)] {
         for (const HostTouched& t : touched) require(gpu, t.address, t.bytes);
