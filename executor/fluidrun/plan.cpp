@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
@@ -30,7 +31,7 @@ constexpr int64_t kMostBatch = int64_t{1} << 24;
 struct PlanFlags {
   std::string program, target, memory, mode = "train";
   int64_t batch = 1, micro_batches = 1;
-  bool kernels = false;
+  bool kernels = false, json = false;
   PlanWorldFlags world;
   PlaceFlags place;
 };
@@ -137,6 +138,39 @@ Planned planned(const PlanFlags& flags, int64_t workspace) {
   return {place, std::move(target), name, known};
 }
 
+/// In bytes, as `--json` prints it.
+std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Program& program,
+                    const std::string& target, int64_t fitting) {
+  const PlannedPart& peak = step.largest();
+  nlohmann::ordered_json at_peak = {{"op", peak.memory.peak}};
+  for (const auto& [holds, bytes] : peak.memory.at_peak) at_peak[name_of(holds)] = bytes;
+  nlohmann::ordered_json json = {{"program", program.ir().name},
+                                 {"pipeline", flags.mode},
+                                 {"target", target},
+                                 {"batch", flags.batch},
+                                 {"arena_bytes", step.total()},
+                                 {"state_bytes", step.variables.bytes()},
+                                 {"slot_bytes", step.slot},
+                                 {"transient_bytes", step.transient()},
+                                 {"at_peak", at_peak}};
+  if (fitting > 0) json["largest_batch"] = fitting;
+  return json.dump(1);
+}
+
+void print_memory(const PlannedStep& step) {
+  const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  const auto line = [&](const auto& what, int64_t bytes, const std::string& more = "") {
+    fmt::print("  {:<12} {:>12}{}\n", what, text(bytes), more);
+  };
+  const PlannedPart& peak = step.largest();
+  line("arena", step.total());
+  line("state", step.variables.bytes());
+  line("slots", 2 * step.slot, fmt::format("  (two of {})", text(step.slot)));
+  line("transient", step.transient());
+  fmt::print("in use at the peak, at {}\n", peak.memory.peak);
+  for (const auto& [holds, bytes] : peak.memory.at_peak) line(name_of(holds), bytes);
+}
+
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
@@ -151,32 +185,26 @@ int run(const PlanFlags& flags) {
   const StepPlanner planner(program, *target, options, trains ? flags.micro_batches : 1);
   const PlannedStep step = planner.at(flags.batch);
   const std::vector<std::string> refused = target->refused();
-  const PlannedPart& peak = step.largest();
   const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
   if (limit > 0 && fitting == 0) throw UserError("not even a batch of 1 fits " + flags.memory);
+  if (flags.json) {
+    fmt::print("{}\n", json_of(step, flags, program, name, fitting));
+    return 0;
+  }
   fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode, name,
              flags.batch);
   if (!libraries_speak_for_it) {
     fmt::print(
         "  planned without library kernels: the target's instruction set is not this one's\n");
   }
-  fmt::print("  {:<12} {:>12}\n", "arena", bytes_text(static_cast<double>(step.total())));
-  fmt::print("  {:<12} {:>12}\n", "state", bytes_text(static_cast<double>(step.variables.bytes())));
-  fmt::print("  {:<12} {:>12}  (two of {})\n", "slots",
-             bytes_text(2 * static_cast<double>(step.slot)),
-             bytes_text(static_cast<double>(step.slot)));
-  fmt::print("  {:<12} {:>12}\n", "transient",
-             bytes_text(static_cast<double>(peak.memory.transient)));
-  fmt::print("in use at the peak, at {}\n", peak.memory.peak);
-  for (const auto& [holds, bytes] : peak.memory.at_peak) {
-    fmt::print("  {:<12} {:>12}\n", name_of(holds), bytes_text(static_cast<double>(bytes)));
-  }
+  print_memory(step);
   if (options.amp && trains) {
     fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }
   if (choice && trains) fmt::print("--amp auto takes {}\n", choice->text());
   const bool here = place.kind == Place::Kind::cuda && flags.target.empty();
-  print_kernels(peak, here ? std::optional(place) : std::nullopt, how, refused, flags.kernels);
+  print_kernels(step.largest(), here ? std::optional(place) : std::nullopt, how, refused,
+                flags.kernels);
   print_world(flags.world, program, how, step);
   if (fitting > 0) fmt::print("largest batch within {}: {}\n", flags.memory, fitting);
   return 0;
@@ -198,8 +226,11 @@ void add_plan(CLI::App& app, Action& action) {
       "--target", flags->target,
       "a machine described by `devices --json`: its CPU, or its GPU that --place names");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
-  command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");
+  CLI::Option* const kernels =
+      command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");
   add_plan_world_flags(*command, flags->world);
+  command->add_flag("--json", flags->json, "the memory alone, as JSON, in bytes")
+      ->excludes(kernels, command->get_option("--bandwidth"));
   add_place_flags(*command, flags->place);
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

@@ -16,6 +16,10 @@ const PlannedPart& PlannedStep::largest() const {
   return *std::ranges::max_element(parts, {}, [](const auto& p) { return p.memory.transient; });
 }
 
+int64_t PlannedStep::transient() const {
+  return aligned(std::max(initial, largest().memory.transient));
+}
+
 PlannedStep StepPlanner::at(int64_t batch) const {
   PlannedStep step;
   Options whole = options_;
@@ -27,6 +31,12 @@ PlannedStep StepPlanner::at(int64_t batch) const {
     step.slot = std::max(step.slot, aligned(step.parts.back().memory.slot));
     add_variables(*step.parts.back().program, program_.ir(), whole.rank, step.variables);
   }
+  Options first = whole;
+  first.mode = Mode::init;
+  first.batch = 1;
+  const PlannedPart initial = plan(first);
+  step.initial = initial.memory.transient;
+  add_variables(*initial.program, program_.ir(), whole.rank, step.variables);
   if (step.parts.size() > 1) step.slot += gathered_bytes(*step.parts.front().program, batch);
   return step;
 }

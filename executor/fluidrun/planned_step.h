@@ -21,12 +21,15 @@ struct PlannedPart {
 
 struct PlannedStep {
   std::vector<PlannedPart> parts;
-  Variables variables;  ///< of all parts
+  Variables variables;  ///< of all parts, and of what initialises them
   int64_t slot = 0;     ///< bytes
+  int64_t initial = 0;  ///< transient bytes of giving the variables their first values
 
   /// The one that needs most.
   const PlannedPart& largest() const;
-  int64_t total() const { return variables.bytes() + 2 * slot + largest().memory.transient; }
+  int64_t transient() const;
+  /// What a session that runs this step, and no other, allocates.
+  int64_t total() const { return variables.bytes() + 2 * slot + transient(); }
 };
 
 /// Plans steps whose samples go through in `slices`.

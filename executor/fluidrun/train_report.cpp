@@ -14,6 +14,10 @@ namespace {
 
 std::string text_of(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
+std::string text_of_arena(const MemoryUse& use) {
+  return fmt::format("arena {} ({} bytes)", text_of(use.total), use.total);
+}
+
 /// Those that take 1 MiB and more.
 std::string text_of(const Owners& owners) {
   std::vector<std::string> texts;
@@ -25,8 +29,8 @@ std::string text_of(const Owners& owners) {
 
 /// Of a place that has memory of its own, and of the host beside it.
 void describe_memories(const PreparedTraining& t, const MemoryUse& there) {
-  fmt::print(stderr, "memory of {}: arena {}; outside it {}\n", t.executor.place().str(),
-             text_of(there.total), text_of(there.outside));
+  fmt::print(stderr, "memory of {}: {}; outside it {}\n", t.executor.place().str(),
+             text_of_arena(there), text_of(there.outside));
   if (t.before.total == 0) return;
   const MemoryUse here{.total = there.pinned, .touched = there.pinned};
   Owners owners = owners_outside(here, t.before, t.opened, t.readers);
@@ -38,9 +42,9 @@ void describe_memories(const PreparedTraining& t, const MemoryUse& there) {
 void describe_memory(const PreparedTraining& t) {
   const MemoryUse arena = t.executor.memory();
   if (t.executor.place() != cpu()) return describe_memories(t, arena);
-  if (t.before.total == 0) return fmt::print(stderr, "memory: arena {}\n", text_of(arena.total));
-  fmt::print(stderr, "memory: at the start {}; arena {}; outside it {}\n", text_of(t.before.total),
-             text_of(arena.total), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
+  if (t.before.total == 0) return fmt::print(stderr, "memory: {}\n", text_of_arena(arena));
+  fmt::print(stderr, "memory: at the start {}; {}; outside it {}\n", text_of(t.before.total),
+             text_of_arena(arena), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
 }
 
 /// Kept in half besides f32, parameters may take more than smaller activations save.

@@ -1,6 +1,7 @@
 // fluidrun on a GPU that a library of ours stands in for: the same commands, the same results.
 
 #include <map>
+#include <regex>
 #include <set>
 
 #include "ir/atomic_file.h"
@@ -254,6 +255,22 @@ TEST_F(GpuPrograms, SayWhatTakesMemoryOutsideTheArena) {
   before_ += "export FLUID_STAND_IN_OBJECT=0; ";
   const std::string nothing = succeed(train("--batch 32 --max-steps 1", "wide.fir"));
   EXPECT_NE(nothing.find("outside it nothing of 1 MiB\n"), std::string::npos) << nothing;
+}
+
+/// The arena, to the byte, on both places and with a GPU that is only described.
+TEST_F(GpuPrograms, TakeWhatWasPlanned) {
+  succeed("devices --json > gpu.json");
+  for (const std::string flags :
+       {"--place cpu", "--place cuda:0", "--place cpu --micro-batches 2 --amp o2",
+        "--place cuda:0 --dtype f64", "--place cuda:0 --target gpu.json"}) {
+    const std::string plan = succeed("plan line.fir --json --batch 32 " + flags);
+    std::smatch planned;
+    ASSERT_TRUE(std::regex_search(plan, planned, std::regex("\"arena_bytes\": ([0-9]+)"))) << plan;
+    const std::string here = flags.substr(0, flags.find(" --target"));
+    const std::string said =
+        succeed("train line.fir --data synthetic-linear?limit=64 --batch 32 " + here);
+    EXPECT_NE(said.find("(" + planned[1].str() + " bytes)"), std::string::npos) << plan << said;
+  }
 }
 
 TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {
