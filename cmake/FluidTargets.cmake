@@ -69,15 +69,20 @@ function(fluid_flatbuffers target schema)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
+# The program finds its libraries in `lib` beside it, where scripts/bundle puts them.
+function(fluid_takes_libraries_along name)
+  set_target_properties(${name} PROPERTIES BUILD_RPATH "\$ORIGIN/lib")
+  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)  # the path is the libraries' too
+endfunction()
+
 function(fluid_program name folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   add_executable(${name} ${ARG_SOURCES} ${sources})
   target_link_libraries(${name} PRIVATE fluid_executor ${ARG_LINKS})
   target_precompile_headers(${name} PRIVATE ${FLUID_PCH})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
-                                            BUILD_RPATH "\$ORIGIN/lib")
-  target_link_options(${name} PRIVATE -Wl,--disable-new-dtags)  # the path is the libraries' too
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  fluid_takes_libraries_along(${name})
 endfunction()
 
 # Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and

@@ -1,8 +1,10 @@
 // One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]. Same protocol
 // and same steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number.
-// On a GPU the batch stays there.
+// On a GPU the batch is fed twice, into each of the two slots, and stays there; every step is one
+// graph, whose outputs are copied to the host, which waits for them.
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <random>
@@ -127,12 +129,14 @@ Work resnet18_work(int64_t batch) {
       fl::Momentum{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4});
 }
 
-/// A product whose result is there to be fetched, of which one element is.
+/// A product of which a column can be fetched, and one element is: the whole would take longer to
+/// the host than to compute.
 Work matmul() {
   Work w{fl::Program("matmul"), {}, 50, true};
   auto a = w.program.data("a", {fl::kBatch, 200}, fl::f32);
   auto b = w.program.data("b", {200, 10'000}, fl::f32);
-  w.program.output("result", fl::matmul(a, b));
+  const auto column = fl::slice(fl::matmul(a, b), {.starts = {0}, .stops = {1}, .axes = {1}});
+  w.program.output("result", column);
   w.batch = {.size = 10'000,
              .columns = {{"a", uniform({10'000, 200}, 0, 1)}, {"b", uniform({200, 10'000}, 0, 1)}}};
   return w;
@@ -172,14 +176,42 @@ fl::ExecutorOptions options_of(std::string& name) {
   return options;
 }
 
+/// What the place does at least for a step: milliseconds of its arithmetic and of its memory, at
+/// their limits. From a step that was profiled.
+struct Least {
+  double arithmetic_ms = 0, memory_ms = 0;
+};
+
+Least least(const fl::Executor& exe, bool tf32) {
+  fl::Limits limits = exe.limits();
+  if (tf32) limits.flops_f32 = limits.flops_bf16 / 2;  // as tensor cores have them
+  Least least;
+  const fl::Profile profile = exe.profile();
+  for (const auto& run : profile.steps.at(0).runs) {
+    for (const fl::CallInfo& call : run) {
+      if (call.flops > 0) least.arithmetic_ms += 1e3 * call.flops / limits.flops(call.dtype);
+      least.memory_ms += 1e3 * call.bytes / limits.bytes;
+    }
+  }
+  return least;
+}
+
+void print_ready(const std::string& name, double first_s, const fl::Executor& exe) {
+  std::printf("{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld",
+              name.c_str(), first_s, exe.compile_report().compile_ms,
+              static_cast<long long>(exe.memory().total));
+}
+
 void serve(std::string name, const std::string& cache_dir, fl::Place place,
            Clock::time_point start) {
   fl::ExecutorOptions options = options_of(name);
   options.cache_dir = cache_dir;
   Work w = work_named(name);
-  if (place != fl::cpu()) {
+  const bool on_gpu = place != fl::cpu();
+  if (on_gpu) {
     w.batch.id = 1;
     w.steps = std::max(w.steps, 50);
+    options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
   }
   fl::Executor exe(w.program, place, options);
   if (w.infer) {
@@ -195,10 +227,16 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   step();
   const double first = seconds_since(start);
   for (int i = 0; i < std::min(10, w.steps); ++i) step();
-  std::printf(
-      "{\"ready\": \"%s\", \"first_s\": %.4f, \"compile_ms\": %.1f, \"arena_bytes\": %lld}\n",
-      name.c_str(), first, exe.compile_report().compile_ms,
-      static_cast<long long>(exe.memory().total));
+  print_ready(name, first, exe);
+  if (on_gpu) {
+    const Least needs = least(exe, options.tf32);
+    for (const auto& [what, ms] :
+         {std::pair("arithmetic_ms", needs.arithmetic_ms), {"memory_ms", needs.memory_ms}}) {
+      // The driver may not tell its clocks.
+      if (std::isfinite(ms)) std::printf(", \"%s\": %.5f", what, ms);
+    }
+  }
+  std::printf("}\n");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
     const auto begin = Clock::now();

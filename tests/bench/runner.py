@@ -6,6 +6,7 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 
 
 def arguments(known):
@@ -32,39 +33,71 @@ def exit_code(missed):
 
 
 class Runner:
-    """A process that is ready once it has said so, and measures when told, printing one line of JSON."""
+    """A process that is ready once it has said so, and measures when told, printing one line of JSON;
+    other lines go to stderr. One that takes `limit` seconds for an answer is killed."""
 
-    def __init__(self, name, command, environment=()):
-        self.name, self.times = name, []
+    def __init__(self, name, command, environment=(), limit=None):
+        self.name, self.times, self.limit = name, [], limit
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | dict(environment))
+                                        errors="replace", env=os.environ | dict(environment))
         self.ready = self.read()
 
     def read(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self.name} ended with {self.process.wait()}")
-        return json.loads(line)
+        killer = threading.Timer(self.limit, self.process.kill) if self.limit else None
+        if killer:
+            killer.start()
+        try:
+            for line in self.process.stdout:
+                if line.startswith("{"):
+                    return json.loads(line)
+                print(line, end="", file=sys.stderr)
+        finally:
+            late = killer is not None and not killer.is_alive()
+            if killer:
+                killer.cancel()
+        reason = f"took more than {self.limit:g} s" if late else f"ended with {self.process.wait()}"
+        raise RuntimeError(f"{self.name} {reason}")
 
     def measure(self):
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # read() says how it ended
         self.times.append(self.read()["ms"])
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
 
     def row(self):
         return {"ms": statistics.median(self.times), "ms_min": min(self.times), "ms_max": max(self.times),
                 **self.ready}
 
 
-def measure_in_turns(runners, rounds):
-    """What each measured, by name."""
-    for _ in range(rounds):
+def measure_in_turns(runners, rounds, failures=None):
+    """What each measured, by name. Of one that fails `failures` says why, and the others go on; without
+    that list it is raised. All are closed then."""
+    going = list(runners)
+    try:
+        for _ in range(rounds):
+            for runner in list(going):
+                try:
+                    runner.measure()
+                except RuntimeError as failure:
+                    if failures is None:
+                        raise
+                    failures.append(str(failure))
+                    going.remove(runner)
+    finally:
         for runner in runners:
-            runner.measure()
-    for runner in runners:
-        runner.close()
-    return {runner.name: runner.row() for runner in runners}
+            runner.close()
+    return {runner.name: runner.row() for runner in going}

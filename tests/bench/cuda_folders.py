@@ -1,0 +1,20 @@
+"""Where pip puts the libraries of CUDA."""
+
+import glob
+import os
+import site
+import sys
+
+
+def cuda_folders():
+    """Of this Python's packages, those of CUDA 13 first: nvidia-cublas and nvidia-nvjitlink lie in
+    nvidia/cu13/lib, nvidia-cudnn-cu13 and nvidia-nccl-cu13 in nvidia/{cudnn,nccl}/lib."""
+    packages = dict.fromkeys([*sys.path, *site.getsitepackages(), site.getusersitepackages()])
+    folders = [folder for p in packages if p for folder in glob.glob(os.path.join(p, "nvidia", "*", "lib"))]
+    return sorted(folders, key=lambda folder: "/cu13/" not in folder)
+
+
+def with_cuda(environment):
+    """`environment` for a program that loads libfluid_cuda.so. PyTorch finds the libraries by itself."""
+    known = environment.get("LD_LIBRARY_PATH", "").split(":")
+    return {"LD_LIBRARY_PATH": ":".join(filter(None, [*cuda_folders(), *known]))}

@@ -1,0 +1,77 @@
+"""Test programs of GoogleTest, run suite by suite in processes of their own.
+
+After some failures nothing more works in a process: an illegal address stays an error of its GPU
+context, and a crash ends it. So what failed for no reason of its own is run again in a fresh process.
+"""
+
+import os
+import re
+
+from processes import OutOfTime
+
+MOST_PROCESSES = 6  # for a suite; each settles one more test at least
+QUIET_SECONDS = 240  # of a test
+SUITE_SECONDS = 1800
+BEGUN, ENDED = re.compile(r"\[ RUN      \] (\S+)"), re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,|$| \()")
+RESULTS = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}
+
+
+def listed(text):
+    """The tests by suite, from --gtest_list_tests."""
+    suites = {}
+    for line in text.splitlines():
+        name = line.split("#")[0].strip()
+        if line.startswith("  ") and suites:
+            suites[next(reversed(suites))].append(name)
+        elif name.endswith(".") and " " not in name:
+            suites[name] = []
+    return {suite: [suite + test for test in tests] for suite, tests in suites.items()}
+
+
+def results_of(lines):
+    """What became of each test that began, in their order; "ended" of one that the process died in."""
+    results = {}
+    for line in lines:
+        if begun := BEGUN.match(line):
+            results[begun.group(1)] = "ended"
+        elif (ended := ENDED.match(line)) and results.get(ended.group(2)) == "ended":
+            results[ended.group(2)] = RESULTS[ended.group(1)]
+    return results
+
+
+def settled(results):
+    """The results that say something of their test: all but the failures that follow the first one
+    with nothing good between or after them, which may be that one's."""
+    failures = [test for test, result in results.items() if result in ("failed", "ended")]
+    names = list(results)
+    last_good = max((i for i, test in enumerate(names) if results[test] == "ok"), default=-1)
+    doubtful = [test for test in failures[1:] if names.index(test) > last_good]
+    return {test: result for test, result in results.items() if test not in doubtful}
+
+
+def with_reason(results, finished):
+    """Says of the test that a process died in how that was."""
+    reason = finished.why or f"the process ended with {finished.code}"
+    return {test: reason if result == "ended" else result for test, result in results.items()}
+
+
+def run_suite(processes, program, suite, tests, done, out, environment=()):
+    """Puts into `done` what became of each of `tests`, after every process; of some alone when the
+    deadline comes."""
+    for number in range(MOST_PROCESSES):
+        pending = [test for test in tests if test not in done]
+        if not pending:
+            return
+        figures = os.path.join(out, f"{suite.strip('.').replace('/', '_')}.{number}.json")
+        command = [program, f"--gtest_filter={':'.join(pending)}", f"--gtest_output=json:{figures}"]
+        try:
+            finished = processes.run("gpu_tests", command, SUITE_SECONDS, QUIET_SECONDS, environment)
+        except OutOfTime as late:
+            done.update({test: result for test, result in results_of(late.output).items() if result != "ended"})
+            raise
+        results = results_of(finished.output)
+        if not results:
+            done.update({test: "not run: " + finished.last_line for test in pending})
+        is_last = number + 1 == MOST_PROCESSES
+        done.update(with_reason(results if is_last else settled(results), finished))
+    done.update({test: "not run: the processes of its suite failed" for test in tests if test not in done})

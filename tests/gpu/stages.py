@@ -1,0 +1,173 @@
+"""The stages of check.py: what each runs, and what it expects."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+
+import gtest_runs
+import trajectories
+from cuda_folders import with_cuda
+from processes import OutOfTime
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = {  # flags of a few steps; the batch divides the samples, so that one size is all there is
+    "linear_regression": ["--data", "synthetic-linear?n=100000", "--batch", "10000"],
+    "mnist_fluid": ["--data", "digits?limit=2000", "--batch", "100"],
+    "mnist_cnn": ["--data", "digits?limit=1280", "--batch", "128"],
+}
+STEPS_SECONDS = 600  # of one process that trains
+SANITIZED = "Group/GpuOps.*/0:Group/GpuOps.*/1:*RepeatsBitForBit/linear_regression:GpuLibraryProducts.*"
+ARENA_OF_TRAINING = re.compile(r"arena [^;]*\((\d+) bytes\)")
+
+
+class Stages:
+    def __init__(self, args, processes, report):
+        self.args, self.processes, self.report = args, processes, report
+        self.cuda = with_cuda(os.environ)
+
+    def program(self, name):
+        return os.path.join(self.args.build, name)
+
+    def file(self, name):
+        return os.path.join(self.args.out, name)
+
+    def fluidrun(self, stage, *command, limit=STEPS_SECONDS, **settings):
+        return self.processes.run(stage, [self.program("fluidrun"), *command], limit, environment=self.cuda | settings)
+
+    def write(self, value, name):
+        with open(self.file(name) + ".temporary", "w", encoding="utf-8") as f:
+            json.dump(value, f, indent=1)
+        os.replace(self.file(name) + ".temporary", self.file(name))
+
+    def each(self, stage, items, work):
+        """work(item) for all of them, and when the deadline comes the names of those that are left."""
+        items = list(items)
+        for i, item in enumerate(items):
+            try:
+                work(item)
+            except OutOfTime:
+                for left in items[i:]:
+                    self.report.leave(f"{stage} {left}")
+                return
+
+    def devices(self):
+        listed = self.fluidrun("devices", "devices", limit=120)
+        self.report.say("a GPU is listed", listed.good and "cuda:0" in listed.stdout,
+                        listed.text.strip() if listed.code is not None else listed.why)
+        described = self.fluidrun("devices", "devices", "--json", limit=120)
+        with open(self.file("devices.json"), "w", encoding="utf-8") as f:
+            f.write(described.stdout)
+
+    def losses(self, stage, name, program, place, flags):
+        """Of each step, in the file NAME.json too; None, and why, where that failed."""
+        log = self.file(name.replace(" ", "_").replace(":", "") + ".json")
+        if os.path.exists(log):
+            os.remove(log)
+        done = self.fluidrun(stage, "train", program, *flags, "--place", place, "--log-json", log)
+        return (trajectories.losses(log), done.text) if done.good else (None, done.last_line)
+
+    def programs(self):
+        self.each("programs", self.args.programs, self.check_program)
+
+    def check_program(self, program):
+        flags = [*PROGRAMS[program], "--max-steps", "10", "--dtype", "f64"]
+        gpu, said = self.losses("programs", f"{program} cuda:0", program, "cuda:0", flags)
+        cpu, why = self.losses("programs", f"{program} cpu", program, "cpu", flags)
+        if gpu is None or cpu is None:
+            return self.report.say(f"{program} trains in f64 as on the CPU", False, said if gpu is None else why)
+        part, step = max((abs(a - b) / abs(b), i) for i, (a, b) in enumerate(zip(gpu, cpu)))
+        self.report.say(f"{program} trains in f64 as on the CPU", len(gpu) == len(cpu) and part <= 1e-9,
+                        f"{part:.1e} apart at step {step}")
+        return self.check_plan(program, flags[flags.index("--batch") + 1], said)
+
+    def check_plan(self, program, batch, training):
+        """What training took beside the plan of a machine that does not see the GPU, to the byte."""
+        taken = ARENA_OF_TRAINING.search(training)
+        plan = self.fluidrun("programs", "plan", program, "--batch", batch, "--dtype", "f64", "--place", "cuda:0",
+                             "--target", self.file("devices.json"), "--json", limit=120, FLUID_GPU_LIBRARY="/nowhere")
+        planned = json.loads(plan.stdout)["arena_bytes"] if plan.good else plan.last_line
+        self.report.say(f"{program} takes what was planned without the GPU",
+                        bool(taken) and planned == int(taken.group(1)),
+                        f"{taken.group(1) if taken else 'no'} bytes taken, planned {planned}")
+
+    def gpu_tests(self):
+        program, chosen = self.program("test_gpu"), self.args.filter or "*"
+        listing = self.processes.run("gpu_tests", [program, "--gtest_list_tests", f"--gtest_filter={chosen}"], 120,
+                                     environment=self.cuda)
+        suites = gtest_runs.listed(listing.stdout)
+        if not listing.good or not suites:
+            return self.report.say("test_gpu lists its tests", False, listing.last_line)
+        results, figures = {}, self.file("gtest")
+        os.makedirs(figures, exist_ok=True)
+
+        def run(suite):
+            done = results[suite] = {}
+            try:
+                gtest_runs.run_suite(self.processes, program, suite, suites[suite], done, figures, self.cuda)
+            finally:
+                self.write(results, "gpu_tests.json")
+                self.say_suite(suite, suites[suite], done)
+
+        return self.each("gpu_tests", suites, run)
+
+    def say_suite(self, suite, tests, done):
+        failed = [f"{test.removeprefix(suite)} ({result})" for test, result in done.items()
+                  if result not in ("ok", "skipped")]
+        counts = [f"{list(done.values()).count(result)} {result}" for result in ("ok", "skipped") if result in done.values()]
+        left = len(tests) - len(done)
+        detail = [*counts, *([f"{left} not done"] if left else []), *failed]
+        if done:
+            self.report.say(suite.strip("."), not failed, ", ".join(detail))
+
+    def trajectories(self):
+        data = self.file("cifar10")
+        trajectories.write_cifar10(data)
+        exact = {}
+
+        def run(item):
+            program, mode = item.split(" ", 1)
+            flags = [flag.format(data) for flag in trajectories.PROGRAMS[program]]
+            if program not in exact:
+                exact[program] = self.losses("trajectories", f"{program} f64 cpu", program, "cpu", [*flags, "--dtype", "f64"])
+            precision, rounds_to = trajectories.MODES[mode]
+            runs = [exact[program]] + [self.losses("trajectories", f"{item} {place}", program, place, [*flags, *precision])
+                                       for place in ("cpu", "cuda:0")]
+            for found, why in runs:
+                if found is None:
+                    return self.report.say(item, False, why)
+            (true, _), (expected, _), (found, _) = runs
+            part, step = trajectories.farthest(found, expected, true, trajectories.LEAST[rounds_to])
+            return self.report.say(item, part <= 1, f"{part:.2f} of what is allowed, at step {step}")
+
+        self.each("trajectories", [f"{p} {m}" for p in trajectories.PROGRAMS for m in trajectories.MODES], run)
+
+    def sanitizer(self):
+        tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        if not os.path.exists(tool):
+            return self.report.say("compute-sanitizer", False, "it is not installed")
+
+        def run(check):
+            done = self.processes.run("sanitizer", [tool, "--tool", check, "--error-exitcode", "9", self.program("test_gpu"),
+                                                    f"--gtest_filter={self.args.filter or SANITIZED}"], 1800,
+                                      environment=self.cuda)
+            summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY.*", done.text)
+            self.report.say(check, done.good and summary, "; ".join(summary) or done.last_line)
+
+        return self.each("sanitizer", ("memcheck", "racecheck"), run)
+
+    def bench(self):
+        if importlib.util.find_spec("torch") is None:
+            return self.report.say("bench", False, "PyTorch is not installed")
+        script = next(p for p in (os.path.join(HERE, "gpu_bench.py"), os.path.join(HERE, "../bench/gpu_bench.py"))
+                      if os.path.exists(p))
+        works = ["--only", self.args.works] if self.args.works else []
+        done = self.processes.run("bench", [sys.executable, script, self.args.build, sys.executable, *works,
+                                            "--out", self.file("bench.json")], 7200)
+        return self.report.say("bench", done.good, "\n" + done.stdout if done.stdout else done.last_line)
+
+
+STAGES = {name: getattr(Stages, name)
+          for name in ("devices", "programs", "gpu_tests", "trajectories", "bench", "sanitizer")}
