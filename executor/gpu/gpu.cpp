@@ -154,6 +154,18 @@ GpuGraph Gpu::end_capture(const GpuStream& stream) const {
       table_, [&](FluidGpuGraph** graph) { return table_.capture_end(stream.get(), graph); });
 }
 
+GpuGraph Gpu::captured(const GpuStream& stream, const std::function<void()>& queue) const {
+  begin_capture(stream);
+  try {
+    queue();
+  } catch (...) {
+    FluidGpuGraph* lost = nullptr;
+    if (table_.capture_end(stream.get(), &lost) == fluid_gpu_ok) table_.graph_destroy(lost);
+    throw;
+  }
+  return end_capture(stream);
+}
+
 void Gpu::launch(const GpuGraph& graph, const GpuStream& stream) const {
   check(table_.graph_launch(graph.get(), stream.get()));
 }

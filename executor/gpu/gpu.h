@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -122,6 +123,8 @@ class Gpu {
 
   void begin_capture(const GpuStream& stream) const;
   GpuGraph end_capture(const GpuStream& stream) const;
+  /// Both, around `queue`. When that throws, what it queued is given up with the capture.
+  GpuGraph captured(const GpuStream& stream, const std::function<void()>& queue) const;
   void launch(const GpuGraph& graph, const GpuStream& stream) const;
 
   /// At most `most` ways to compute a task, the library's favourite first.

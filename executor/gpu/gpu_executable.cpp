@@ -185,13 +185,12 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
 }
 
 GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
-  const Gpu& gpu = gpu_->gpu;
-  gpu.begin_capture(gpu_->stream);
-  results_->clear_errors();
-  for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
-  if (exchanges_ > 0) collectives_->await(exchanges_);
-  results_->send(slots.outputs);
-  return gpu.end_capture(gpu_->stream);
+  return gpu_->gpu.captured(gpu_->stream, [&] {
+    results_->clear_errors();
+    for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
+    if (exchanges_ > 0) collectives_->await(exchanges_);
+    results_->send(slots.outputs);
+  });
 }
 
 void GpuExecutable::queue(const Buffers& buffers, size_t number) const {

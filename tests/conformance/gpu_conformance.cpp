@@ -239,6 +239,18 @@ TEST_P(GpuConformance, ACaptureWithLooseEndsIsMisused) {
   EXPECT_EQ(read(x), all(7));
 }
 
+TEST_P(GpuConformance, ACaptureThatIsGivenUpLeavesNothing) {
+  const GpuMemory x = zeros();
+  const auto queue = [&] {
+    mix_in(a_, x, 1);
+    throw InternalError("as asked");
+  };
+  EXPECT_THROW(gpu_->captured(a_, queue), InternalError);
+  mix_in(a_, x, 7);
+  EXPECT_EQ(read(x), all(7));
+  EXPECT_NE(gpu_->allocate(64).data(), nullptr);
+}
+
 TEST_P(GpuConformance, WaitingDuringACaptureLosesIt) {
   const GpuMemory x = zeros();
   gpu_->begin_capture(a_);
