@@ -5,6 +5,7 @@ Programs of a few lines stand for Fluid's.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -112,6 +113,18 @@ class Check(unittest.TestCase):
         self.assertEqual(self.check("--stages", "devices").returncode, 0)
         self.assertEqual(json.loads(self.read("devices.json")), {"cpu": 1})
         self.assertIn("a driver's warning", self.read("devices.log"))
+
+    def test_a_bundle_says_what_glibc_it_needs(self):
+        for name in ("check", "gtest_runs", "processes", "stages", "trajectories", "../bench/cuda_folders"):
+            shutil.copy(os.path.join(HERE, name + ".py"), self.build)
+        self.program("fluidrun", FLUIDRUN)
+        for version, code in (("2.5", 0), ("9.36", 1)):
+            with open(os.path.join(self.build, "glibc_version"), "w", encoding="utf-8") as f:
+                f.write(version)
+            done = subprocess.run([sys.executable, os.path.join(self.build, "check.py"), "--stages", "devices",
+                                   "--out", self.out], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertIn("FAIL glibc: the programs need glibc 9.36 or newer, and this machine has glibc ", done.stdout)
 
     def test_output_that_is_no_text_is_kept(self):
         self.program("fluidrun", "#!/bin/sh\nprintf 'cuda:0 \\377\\n'\n")
