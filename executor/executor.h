@@ -64,8 +64,8 @@ struct ExecutorOptions {
   bool check_finite = false;
   bool fuse = true;
   bool libraries = true;  ///< let library kernels take the ops they are better at
-  /// On a GPU: matrix products in f32 may round their operands to TF32, which has 10 bits, as
-  /// PyTorch's do where allow_tf32 is set.
+  /// On a GPU: products and convolutions in f32 may round their operands to TF32, which has 10
+  /// bits, as PyTorch's do where allow_tf32 is set.
   bool tf32 = false;
   int64_t workspace = 0;  ///< bytes that a GPU's library kernels may have; 0: 64 MiB
   /// On a GPU: choose among a library's algorithms by timing them, once: what was chosen is kept in

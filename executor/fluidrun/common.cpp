@@ -84,8 +84,8 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
   add_amp_flags(command, flags.amp);
   command.add_flag("--tf32", flags.tf32,
-                   "on a GPU: f32 products may round their operands to TF32, 10 bits; off unless "
-                   "given");
+                   "on a GPU: f32 products and convolutions may round their operands to TF32, 10 "
+                   "bits; off unless given");
   command.add_option("--workspace", flags.workspace,
                      "on a GPU: memory for libraries, a part of the arena: 64MiB unless given");
   command.add_flag("--no-tune", flags.no_tune,

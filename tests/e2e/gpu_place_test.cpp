@@ -4,9 +4,11 @@
 #include <regex>
 #include <set>
 
+#include "frontend/optimizers.h"
 #include "ir/atomic_file.h"
 #include "tests/support/parallel_test.h"
 #include "tests/support/trace_check.h"
+#include "tests/support/training.h"
 
 namespace fluid {
 namespace {
@@ -169,6 +171,28 @@ TEST_F(GpuPrograms, RunAndAreTimed) {
   const std::string bench = succeed(
       "bench line.fir --data synthetic-linear?limit=64 --batch 8 --steps 2 --warmup 1 --repeat 1");
   EXPECT_NE(bench.find(" ms/step"), std::string::npos) << bench;
+}
+
+TEST_F(GpuPrograms, LetALibraryConvolveWhatIsLargeEnough) {
+  Program net = mnist_fluid_program();
+  minimize(net.ir().main().outputs[0].value, SGD{.lr = 0.01});
+  net.save(dir_.file("images.fluid"));
+  const std::string flags =
+      "train images.fluid --data digits?limit=8 --batch 4 --max-steps 2 --log-json ";
+  succeed(flags + "cpu.json --place cpu");
+  succeed(flags + "f32.json --place cuda:0");
+  succeed(flags + "half.json --place cuda:0 --amp o1");
+  const std::vector<double> cpu = losses("cpu.json");
+  EXPECT_NEAR(losses("f32.json").at(1), cpu.at(1), 1e-5 * cpu.at(1));
+  EXPECT_NEAR(losses("half.json").at(1), cpu.at(1), 2e-2 * cpu.at(1));
+  const std::string planned = "plan images.fluid --batch 4 --place cuda:0 --kernels";
+  for (const std::string kernel : {"conv2d", "conv2d_grad_input", "conv2d_grad_filter"}) {
+    EXPECT_NE(succeed(planned).find("cudnn." + kernel + ": " + kernel), std::string::npos);
+  }
+  EXPECT_NE(succeed(planned).find(" ms, with "), std::string::npos) << succeed(planned);
+  EXPECT_NE(succeed(planned + " --amp o1").find("cudnn.conv2d: conv2d, add, nhwc"),
+            std::string::npos)
+      << succeed(planned + " --amp o1");
 }
 
 TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
