@@ -32,9 +32,10 @@ TEST_F(Parallel, TrainsAsOneProcess) {
 }
 
 TEST_F(Parallel, TakesTheMemoryThatIsPlanned) {
-  const auto arena_of = [](const std::string& said) {
-    const size_t at = said.find_first_not_of(' ', said.find("arena") + 5);
-    return said.substr(at, said.find_first_of(";\n", at) - at);
+  const auto number_after = [](const std::string& said, const std::string& before) {
+    const size_t at = said.find(before, said.find("arena"));
+    return at == std::string::npos ? "none"
+                                   : std::to_string(std::stoll(said.substr(at + before.size())));
   };
   for (const std::string slices : {"", " --micro-batches 3"}) {
     // As many samples in every step, so that no smaller one has a plan of its own.
@@ -43,8 +44,10 @@ TEST_F(Parallel, TakesTheMemoryThatIsPlanned) {
             "--data synthetic-linear?limit=64" +
             slices);
     ASSERT_EQ(trained.code, 0) << trained.output;
-    const std::string planned = "plan line.fir --batch 32 --world 2" + slices;
-    EXPECT_EQ(arena_of(trained.output), arena_of(run(planned).output)) << trained.output;
+    const std::string plan = run("plan line.fir --json --batch 32 --world 2" + slices).output;
+    EXPECT_NE(number_after(plan, "_bytes\": "), "none") << plan;
+    EXPECT_EQ(number_after(trained.output, " ("), number_after(plan, "_bytes\": "))
+        << trained.output << plan;
   }
 }
 
