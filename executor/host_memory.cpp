@@ -30,6 +30,7 @@ void HostMemory::take(const PlaceMemory& from) {
   for (size_t slot = 0; slot < 2; ++slot) {
     copy_bytes(at().slots[slot], from.at().slots[slot],
                std::min(regions().slot, from.regions().slot));
+    copy_bytes(at().reports[slot], from.at().reports[slot], sizeof(StepReport));
   }
 }
 

@@ -113,6 +113,7 @@ PreparedStep* Session::find_predict(const Batch& batch) {
 }
 
 PreparedStep& Session::prepare(const Options& options) {
+  if (broken_) std::rethrow_exception(broken_);
   if (PreparedStep* known = find(options.mode, options.batch, options.feeds)) return *known;
   settle();
   // Whatever can fail for want of memory comes first: a session never keeps half a step.
@@ -139,10 +140,15 @@ PreparedStep& Session::prepare(const Options& options) {
   steps_.push_back(std::move(step));
   const bool grown = variables.all().size() > variables_.all().size();
   variables_ = std::move(variables);
-  if (memory) {
-    move_to(std::move(memory));
-  } else {
-    bind(parts_.size() - compiled.size(), steps_.size() - 1);
+  try {
+    if (memory) {
+      move_to(std::move(memory));
+    } else {
+      bind(parts_.size() - compiled.size(), steps_.size() - 1);
+    }
+  } catch (...) {
+    broken_ = std::current_exception();
+    throw;
   }
   if (initialised_ && grown) refresh_halves();
   return *steps_.back();

@@ -45,7 +45,8 @@ class Session {
   /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables and what the
   /// slots hold. Throws, before any code is generated, when the arena would pass the memory
   /// limit: UserError, or DeviceError when that is all there is or not as much is free; the session
-  /// is then as before.
+  /// is then as before. What fails later, as steps are bound to the memory, is thrown by all that
+  /// would run or prepare one from then on; variables are still there to be read.
   PreparedStep& prepare(const Options& options);
   /// The step for these, or null.
   PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
@@ -157,6 +158,7 @@ class Session {
   std::array<Held, 2> held_;
   std::array<Begun, 2> begun_;  ///< by their slot for outputs
   uint64_t steps_begun_ = 0;
+  std::exception_ptr broken_;  ///< why steps may not be bound to the memory any more
   PlacedPart placed_;
   std::vector<Reported> reported_;
   Controls before_;              ///< counters and the like, as the last training step found them

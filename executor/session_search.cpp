@@ -81,6 +81,7 @@ void Session::watch_slices(
     check(start_slice(step, i, batch, nullptr).has_value(), "a step that is watched goes on");
     executable.watch(nullptr);
   }
+  memory_->allow_updates();  // whatever was refused was seen already, or is no step's
   write_state(memory_->at().state, after.data(), memory_->regions().state);
 }
 

@@ -73,6 +73,7 @@ bool Session::runs_alone(const PreparedStep& step, bool timed) const {
 }
 
 Outputs Session::run(PreparedStep& step, const Batch& batch) {
+  if (broken_) std::rethrow_exception(broken_);
   const auto slot = static_cast<size_t>(slots_.outputs);
   StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
   if (runs_alone(step, times != nullptr)) settle();

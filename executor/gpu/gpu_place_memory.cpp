@@ -86,6 +86,7 @@ void GpuPlaceMemory::take(const PlaceMemory& from) {
   for (size_t i = 0; i < 2; ++i) {
     copy(at().slots[i], from.at().slots[i], slot);
     std::memcpy(at().host_slots[i], from.at().host_slots[i], static_cast<size_t>(slot));
+    std::memcpy(at().reports[i], from.at().reports[i], sizeof(StepReport));
   }
   gpu_->gpu.synchronize(gpu_->stream);  // `from` may be gone soon
 }

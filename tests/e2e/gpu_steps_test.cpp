@@ -170,19 +170,19 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
 TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   const auto figures = [](bool wait) {
     Executor exe(classifier(), stand_in(), {.any_batch = true});
-    std::vector<double> all;
+    std::vector<Told> all;
     std::optional<Outputs> before;
     for (int step = 0; step < 12; ++step) {
       const Batch batch = samples(step, step % 4 == 3 ? 3 : kSamples);
       const Outputs outputs = step % 3 == 1 ? exe.eval(batch) : exe.run(batch);
       if (wait) outputs.wait();
-      if (before) all.push_back((*before)["loss"].item());
+      if (before) all.push_back(told(*before));
       before = outputs;
     }
     return all;
   };
   reset({"early", HostPace::early});
-  const std::vector<double> expected = figures(true);
+  const std::vector<Told> expected = figures(true);
   reset(GetParam());
   EXPECT_EQ(figures(false), expected);
 }
@@ -242,6 +242,17 @@ TEST_P(GpuSteps, AnEvaluationThatIsRefusedHoldsTrainingUp) {
   expect_user_error([&] { refused.wait(); }, "in sample 0 of the batch; the step was not applied");
   EXPECT_EQ(state_of(exe), before);
   exe.run(samples(2)).wait();
+  EXPECT_NE(state_of(exe), before);
+}
+
+/// Nobody waits for a step that is only looked at.
+TEST_P(GpuSteps, ASearchOnBadDataHoldsNothingUp) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .check_finite = true});
+  exe.run(samples(0));
+  const std::vector<std::byte> before = state_of(exe);
+  exe.first_nonfinite(bad_samples(0, 1));
+  EXPECT_EQ(state_of(exe), before);
+  exe.run(samples(1)).wait();
   EXPECT_NE(state_of(exe), before);
 }
 
