@@ -362,7 +362,7 @@ TEST_F(Fluidrun, LooksAtPrograms) {
 /// What follows "arena" in what a command says: "5.33 MiB".
 std::string arena_of(const std::string& said) {
   const size_t at = said.find_first_not_of(' ', said.find("arena") + 5);
-  return said.substr(at, said.find_first_of(";\n", at) - at);
+  return said.substr(at, said.find('B', at) + 1 - at);
 }
 
 TEST_F(Fluidrun, PlansTheMemoryOfMicroBatchesAsTheyTakeIt) {
