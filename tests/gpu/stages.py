@@ -19,7 +19,7 @@ PROGRAMS = {  # flags of a few steps; the batch divides the samples, so that one
     "mnist_cnn": ["--data", "digits?limit=1280", "--batch", "128"],
 }
 STEPS_SECONDS = 600  # of one process that trains
-SANITIZED = "Group/GpuOps.*/0:Group/GpuOps.*/1:*RepeatsBitForBit/linear_regression:GpuLibraryProducts.*"
+SANITIZED = "Group/GpuOps.*/0:Group/GpuOps.*/1:*RepeatsBitForBit/linear_regression:GpuLibraryProducts.*:GpuLibraryConvolutions.WhatFollowsIsApplied:GpuLibraryOps.*"
 ARENA_OF_TRAINING = re.compile(r"arena [^;]*\((\d+) bytes\)")
 
 
