@@ -74,7 +74,7 @@ bool is_among(const std::vector<FluidGpuChoice>& choices, const FluidGpuChoice& 
 }
 
 ConvolutionPlan prepared(const DnnMachine& machine, const DnnDescriptor& configuration) {
-  ConvolutionPlan made{DnnDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
+  ConvolutionPlan made{.parts = {}, .plan = DnnDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
   made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   machine.tell(made.plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   made.plan.finish();
@@ -164,7 +164,11 @@ ConvolutionPlan plan_of(const ConvolutionDescription& description, const DnnMach
                       std::span<const cudnnBackendDescriptor_t>(all));
   }
   configuration.finish();
-  return prepared(machine, configuration);
+  ConvolutionPlan made = prepared(machine, configuration);
+  made.parts = std::move(knobs);
+  made.parts.push_back(std::move(engine));
+  made.parts.push_back(std::move(configuration));
+  return made;
 }
 
 }  // namespace fluid::cuda

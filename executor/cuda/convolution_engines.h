@@ -29,6 +29,7 @@ class DnnMachine {
 
 /// A convolution that is ready to run, and the bytes of workspace that it needs.
 struct ConvolutionPlan {
+  std::vector<DnnDescriptor> parts;  ///< what the plan was made of, which may be asked as it runs
   DnnDescriptor plan;
   int64_t workspace = 0;
 };

@@ -16,12 +16,12 @@ constexpr int kRounds = 5;  ///< of which the fastest counts
 
 }  // namespace
 
-bool GpuChooser::has_way(const GpuTask& task) {
+bool GpuChooser::has_way(const GpuTask& task, int64_t workspace) {
   if (record_.refuses(task)) return false;
   std::vector<FluidGpuChoice> ways;
-  if (const auto known = record_.find(task)) ways.push_back(known->choice);
+  if (const auto kept = known(task, workspace)) ways.push_back(kept->choice);
   if (ways.empty() || !gpu_->gpu.multiplier(task, ways.front())) {
-    ways = gpu_->gpu.choices(task, workspace(), kMostChoices);
+    ways = gpu_->gpu.choices(task, workspace, kMostChoices);
   }
   const bool found = std::ranges::any_of(
       ways, [&](const FluidGpuChoice& way) { return bool(gpu_->gpu.multiplier(task, way)); });
@@ -35,46 +35,55 @@ bool GpuChooser::take(const ChoiceRecord::Decisions& decisions) {
   return changed;
 }
 
-GpuMultiplier GpuChooser::multiplier(const GpuTask& task, const FluidGpuFactors& factors) {
-  GpuMultiplier found = kept(task, factors);
+GpuMultiplier GpuChooser::multiplier(const GpuTask& task, const FluidGpuFactors& factors,
+                                     int64_t workspace) {
+  GpuMultiplier found = kept(task, factors, workspace);
   if (!found) {
-    found = record_.terms().tune ? fastest(task, factors) : favourite(task, factors);
+    found = record_.terms().tune ? fastest(task, factors, workspace)
+                                 : favourite(task, factors, workspace);
   }
   if (found) return found;
   throw DeviceError(
       fmt::format("the GPU's library cannot compute {} with a workspace of {}: allow it more",
-                  text_of(task), bytes_text(static_cast<double>(workspace()))));
+                  text_of(task), bytes_text(static_cast<double>(workspace))));
+}
+
+/// What the record has, if there is memory for it: what says how much may have been another Fluid.
+std::optional<KeptChoice> GpuChooser::known(const GpuTask& task, int64_t workspace) const {
+  std::optional<KeptChoice> found = record_.find(task);
+  if (found && found->choice.workspace > workspace) found.reset();
+  return found;
 }
 
 /// As it was chosen before; empty where it was not, or the library takes the choice no more.
-GpuMultiplier GpuChooser::kept(const GpuTask& task, const FluidGpuFactors& factors) {
-  const std::optional<KeptChoice> known = record_.find(task);
+GpuMultiplier GpuChooser::kept(const GpuTask& task, const FluidGpuFactors& factors,
+                               int64_t workspace) {
+  const std::optional<KeptChoice> known = this->known(task, workspace);
   if (!known) return {};
   GpuMultiplier multiplier = gpu_->gpu.multiplier(task, known->choice);
-  if (!multiplier) return {};
-  compute(multiplier, factors);
+  if (!multiplier || !compute(multiplier, factors)) return {};
   record_.decide(task, *known);
   return multiplier;
 }
 
-GpuMultiplier GpuChooser::favourite(const GpuTask& task, const FluidGpuFactors& factors) {
-  for (const FluidGpuChoice& choice : gpu_->gpu.choices(task, workspace(), kMostChoices)) {
+GpuMultiplier GpuChooser::favourite(const GpuTask& task, const FluidGpuFactors& factors,
+                                    int64_t workspace) {
+  for (const FluidGpuChoice& choice : gpu_->gpu.choices(task, workspace, kMostChoices)) {
     GpuMultiplier multiplier = gpu_->gpu.multiplier(task, choice);
-    if (!multiplier) continue;
-    compute(multiplier, factors);
+    if (!multiplier || !compute(multiplier, factors)) continue;
     record_.keep(task, {.choice = choice});
     return multiplier;
   }
   return {};
 }
 
-GpuMultiplier GpuChooser::fastest(const GpuTask& task, const FluidGpuFactors& factors) {
+GpuMultiplier GpuChooser::fastest(const GpuTask& task, const FluidGpuFactors& factors,
+                                  int64_t workspace) {
   GpuMultiplier best;
   KeptChoice chosen{.ms = std::numeric_limits<float>::infinity()};
-  for (const FluidGpuChoice& choice : gpu_->gpu.choices(task, workspace(), kMostChoices)) {
+  for (const FluidGpuChoice& choice : gpu_->gpu.choices(task, workspace, kMostChoices)) {
     GpuMultiplier tried = gpu_->gpu.multiplier(task, choice);
-    if (!tried) continue;
-    compute(tried, factors);
+    if (!tried || !compute(tried, factors)) continue;
     const float ms = milliseconds(tried, factors);
     if (ms >= chosen.ms) continue;
     best = std::move(tried);
@@ -84,10 +93,17 @@ GpuMultiplier GpuChooser::fastest(const GpuTask& task, const FluidGpuFactors& fa
   return best;
 }
 
-/// Once, which loads its code.
-void GpuChooser::compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const {
-  gpu_->gpu.multiply(gpu_->stream, multiplier, factors);
+/// Once, which loads its code; false where the library then finds that it cannot. That the GPU
+/// itself failed is thrown.
+bool GpuChooser::compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const {
+  bool queued = true;
+  try {
+    gpu_->gpu.multiply(gpu_->stream, multiplier, factors);
+  } catch (const DeviceError&) {
+    queued = false;
+  }
   gpu_->gpu.synchronize(gpu_->stream);
+  return queued;
 }
 
 float GpuChooser::milliseconds(const GpuMultiplier& multiplier,

@@ -14,15 +14,13 @@ class GpuChooser {
   GpuChooser(std::shared_ptr<const OpenGpu> gpu, ChoiceRecord record)
       : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
-  /// Whether the library has a way to compute a task. Where it has none, that is remembered: the
-  /// record refuses it.
-  bool has_way(const GpuTask& task);
+  /// Whether the library has a way to compute a task within so many bytes of workspace. Where it
+  /// has none, that is remembered: the record refuses it.
+  bool has_way(const GpuTask& task, int64_t workspace);
   /// A task that captures may have. It is computed on `factors` for that, several times where it
   /// is timed: what their result and workspace held is lost. Throws DeviceError when the library
-  /// has no way to compute it.
-  GpuMultiplier multiplier(const GpuTask& task, const FluidGpuFactors& factors);
-  /// Bytes that a task may have.
-  int64_t workspace() const { return record_.terms().workspace; }
+  /// has no way to compute it, or none that does not fail.
+  GpuMultiplier multiplier(const GpuTask& task, const FluidGpuFactors& factors, int64_t workspace);
   const ChoiceRecord& record() const { return record_; }
   /// ChoiceRecord::take(): multipliers made before may be others than it says then.
   bool take(const ChoiceRecord::Decisions& decisions);
@@ -30,10 +28,11 @@ class GpuChooser {
   int revision() const { return revision_; }
 
  private:
-  GpuMultiplier kept(const GpuTask& task, const FluidGpuFactors& factors);
-  GpuMultiplier favourite(const GpuTask& task, const FluidGpuFactors& factors);
-  GpuMultiplier fastest(const GpuTask& task, const FluidGpuFactors& factors);
-  void compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
+  std::optional<KeptChoice> known(const GpuTask& task, int64_t workspace) const;
+  GpuMultiplier kept(const GpuTask& task, const FluidGpuFactors& factors, int64_t workspace);
+  GpuMultiplier favourite(const GpuTask& task, const FluidGpuFactors& factors, int64_t workspace);
+  GpuMultiplier fastest(const GpuTask& task, const FluidGpuFactors& factors, int64_t workspace);
+  bool compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
   float milliseconds(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const;
 
   std::shared_ptr<const OpenGpu> gpu_;

@@ -92,7 +92,8 @@ class GpuDevice : public Device {
       bool all = true;
       for (const auto& op : program.main().ops) {
         if (!op->attrs.has("kernel")) continue;
-        all &= chooser_.has_way(GpuLibraryCall(*op, options.batch, options.tf32).task);
+        const GpuLibraryCall call(*op, options.batch, options.tf32);
+        all &= chooser_.has_way(call.task, call.workspace);
       }
       return all;
     });

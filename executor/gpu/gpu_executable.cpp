@@ -84,7 +84,7 @@ void GpuExecutable::add_library_call(ir::Op& op, bool tf32) {
   GpuCall call{.op = &op, .refs = buffers_of(plan_, op)};
   check(!updates_variables(op, call.refs), "a library kernel would write to a variable");
   call.library.emplace(op, batch_, tf32);
-  call.refs.push_back({.offset = workspace_of(plan_, op, planned_workspace(chooser_.workspace()))});
+  call.refs.push_back({.offset = workspace_of(plan_, op, planned_workspace(op))});
   calls_.push_back(std::move(call));
 }
 
@@ -180,7 +180,8 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
     if (call.multiplier && call.revision == chooser_.revision()) continue;
     call.revision = chooser_.revision();
     call.multiplier = chooser_.multiplier(call.library->task,
-                                          call.library->factors(buffers[i], buffers[i].back()));
+                                          call.library->factors(buffers[i], buffers[i].back()),
+                                          call.library->workspace);
   }
 }
 

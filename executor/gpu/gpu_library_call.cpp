@@ -25,7 +25,12 @@ void* aligned_workspace(void* planned) {
 
 }  // namespace
 
-GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32) {
+int64_t planned_workspace(const ir::Op& fused) {
+  return fused.attrs.get<int64_t>("workspace_bytes");
+}
+
+GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32)
+    : workspace(planned_workspace(fused) - planned_workspace(0)) {
   const LibraryBody body(fused);
   task = task_of(body, fused, batch);
   std::visit(

@@ -21,6 +21,8 @@ constexpr double kLibrarySeconds = 2e-6;      ///< what a library's kernel takes
 constexpr double kLibraryEfficiency = 0.7;    ///< of the peak, in what is large
 constexpr double kGeneratedEfficiency = 0.2;  ///< the same of generated code
 constexpr int64_t kLanes = 8;                 ///< halves of which tensor cores take a multiple
+constexpr double kLeastWorkspace = 4 << 20;   ///< bytes, if there are so many
+constexpr double kWorkspaceShare = 2;         ///< of all that an op reads and writes
 constexpr double kUnknownRate = 1e13;  ///< operations a second where the driver does not tell
 
 /// Of a bus that moves data twice a clock.
@@ -124,6 +126,13 @@ double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
   return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes) + turning;
 }
 
+/// Small tasks gain nothing by a large one, which would be most of their arena.
+int64_t GpuTarget::workspace_for(const ir::Op& op) const {
+  const double allowed = static_cast<double>(workspace_) / kGpuWorkspace;
+  const double bytes = allowed * std::max(kLeastWorkspace, kWorkspaceShare * bytes_of(op));
+  return bytes < static_cast<double>(workspace_) ? static_cast<int64_t>(bytes) : workspace_;
+}
+
 bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {
   if (!refuses_ || !refuses_(task)) return false;
   refused_.insert(fmt::format("{} cannot compute {} with a workspace of {}: code is generated",
@@ -144,7 +153,7 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   return {{.kernel = std::string(kernel),
            .seconds = seconds(op, *task),
-           .workspace = planned_workspace(workspace_),
+           .workspace = planned_workspace(workspace_for(op)),
            .keeps_nan = !clips(*task),
            .adds_in_place = adds(*task),
            .operands = {op.operands[0].type().layout, op.operands[1].type().layout},

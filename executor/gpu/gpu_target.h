@@ -45,6 +45,7 @@ class GpuTarget : public Target {
  private:
   double seconds(double flops, double part, double rate, double bytes) const;
   double seconds(const ir::Op& op, const GpuTask& task) const;
+  int64_t workspace_for(const ir::Op& op) const;
   bool is_refused(const GpuTask& task, std::string_view kernel) const;
 
   std::string arch_;

@@ -32,6 +32,7 @@ constexpr FluidGpuProduct kProduct = {.operands = fluid_gpu_f32,
                                       .a_matrix = 24,
                                       .b_matrix = 30,
                                       .result_matrix = 20};
+constexpr int64_t kWorkspace = 2048;
 constexpr int64_t kPartsBytes = 4 * 4 * 5 * 8;  ///< workspace of the host's favourite
 
 class GpuChooserTest : public ::testing::Test {
@@ -61,7 +62,7 @@ class GpuChooserTest : public ::testing::Test {
     for (int calls = 0;; ++calls) {
       fail_host_gpu(name, fluid_gpu_out_of_memory, calls);
       try {
-        products.multiplier(kProduct, factors());
+        products.multiplier(kProduct, factors(), kWorkspace);
         return calls;
       } catch (const DeviceError&) {
         if (calls == 100) return calls;
@@ -70,8 +71,8 @@ class GpuChooserTest : public ::testing::Test {
   }
   bool chooses_anew(GpuChooser& products) const { return calls_of("matmul_choices", products) > 0; }
   /// The bytes of workspace without which the choice could not run.
-  int64_t workspace_of(GpuChooser& products) const {
-    const GpuMultiplier multiplier = products.multiplier(kProduct, factors());
+  int64_t workspace_of(GpuChooser& products, int64_t allowed = kWorkspace) const {
+    const GpuMultiplier multiplier = products.multiplier(kProduct, factors(), allowed);
     FluidGpuFactors f = factors();
     f.workspace = nullptr;
     try {
@@ -95,8 +96,18 @@ TEST_F(GpuChooserTest, TheFastestIsChosenNotTheFavourite) {
 }
 
 TEST_F(GpuChooserTest, OnlyWhatFitsTheWorkspaceIsTried) {
-  GpuChooser narrow = products({.machine = "this", .workspace = kPartsBytes - 1, .tune = false});
-  EXPECT_EQ(workspace_of(narrow), 0);
+  GpuChooser chooser = products({.machine = "this", .workspace = 2048, .tune = false});
+  EXPECT_EQ(workspace_of(chooser, kPartsBytes - 1), 0);
+  GpuChooser wide = products({.machine = "that", .workspace = 2048, .tune = false});
+  EXPECT_EQ(workspace_of(wide), kPartsBytes);
+  EXPECT_EQ(workspace_of(wide, kPartsBytes - 1), 0) << "though more was kept";
+}
+
+/// What an engine only finds out as it runs.
+TEST_F(GpuChooserTest, AWayThatFailsIsPassedOver) {
+  GpuChooser chooser = products({.machine = "this", .workspace = 2048, .tune = false});
+  fail_host_gpu("multiply", fluid_gpu_misused);
+  EXPECT_EQ(workspace_of(chooser), 0) << "not the favourite, which failed";
 }
 
 TEST_F(GpuChooserTest, AChoiceIsMadeOnceAndKept) {
@@ -114,18 +125,18 @@ TEST_F(GpuChooserTest, AChoiceIsMadeOnceAndKept) {
 /// As a checkpoint keeps it.
 TEST_F(GpuChooserTest, WhatAnEarlierRunDecidedHolds) {
   GpuChooser untuned = products({.machine = "this", .workspace = 2048, .tune = false});
-  untuned.multiplier(kProduct, factors());
+  untuned.multiplier(kProduct, factors(), kWorkspace);
   const ChoiceRecord::Decisions decided = untuned.record().decided();
   ASSERT_EQ(decided.size(), 1U);
   GpuChooser timed = products();
-  timed.multiplier(kProduct, factors());
+  timed.multiplier(kProduct, factors(), kWorkspace);
   const auto [key, fast] = *timed.record().decided().begin();
   const ChoiceRecord::Decisions slow = {{key, decided.begin()->second}};
   GpuChooser later(gpu_, {timed.record().terms(), {dir_.path(), 1 << 20}, slow});
   EXPECT_EQ(workspace_of(later), kPartsBytes) << "though another is on disk";
   EXPECT_EQ(later.record().decided(), slow);
   GpuChooser kept = products();
-  kept.multiplier(kProduct, factors());
+  kept.multiplier(kProduct, factors(), kWorkspace);
   EXPECT_EQ(kept.record().decided(), timed.record().decided());
 }
 
@@ -133,7 +144,7 @@ TEST_F(GpuChooserTest, WhatAnEarlierRunDecidedHolds) {
 TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
   for (const std::string text : {"", "1 0 1 2", "1 0 1 1 0 0 0 0 0 0", "1 9999 1 4 0 0 0 0 0 0"}) {
     GpuChooser first = products();
-    first.multiplier(kProduct, factors());
+    first.multiplier(kProduct, factors(), kWorkspace);
     const ObjectCache cache(dir_.path(), 1 << 20);
     for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
       cache.put(entry.path().stem().string(), text);
@@ -144,8 +155,8 @@ TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
 }
 
 TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
-  products().multiplier(kProduct, factors());
-  const GpuMultiplier kept = products().multiplier(kProduct, factors());
+  products().multiplier(kProduct, factors(), kWorkspace);
+  const GpuMultiplier kept = products().multiplier(kProduct, factors(), kWorkspace);
   gpu_->gpu.begin_capture(gpu_->stream);
   gpu_->gpu.multiply(gpu_->stream, kept, factors());
   const GpuGraph graph = gpu_->gpu.end_capture(gpu_->stream);
@@ -156,7 +167,7 @@ TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
 /// As where several processes take those of the first.
 TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
   GpuChooser timed = products();
-  timed.multiplier(kProduct, factors());
+  timed.multiplier(kProduct, factors(), kWorkspace);
   const auto [key, fast] = *timed.record().decided().begin();
   fluid::testing::change_host_gpu({.parts_are_fast = true});
   std::filesystem::remove_all(dir_.path());
@@ -175,11 +186,11 @@ TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
 
 TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
   GpuChooser able = products();
-  EXPECT_TRUE(able.has_way(kProduct));
+  EXPECT_TRUE(able.has_way(kProduct, kWorkspace));
   EXPECT_FALSE(able.record().refuses(kProduct));
   fluid::testing::change_host_gpu({.most_rows = kProduct.m - 1});
   GpuChooser unable = products();
-  EXPECT_FALSE(unable.has_way(kProduct));
+  EXPECT_FALSE(unable.has_way(kProduct, kWorkspace));
   EXPECT_TRUE(unable.record().refuses(kProduct));
   FluidGpuProduct rounded = kProduct;
   rounded.tf32 = 1;
@@ -188,7 +199,7 @@ TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
   other.bias = 1;
   EXPECT_FALSE(unable.record().refuses(other));
   fluid::testing::change_host_gpu({});
-  EXPECT_FALSE(products().has_way(kProduct)) << "on disk";
+  EXPECT_FALSE(products().has_way(kProduct, kWorkspace)) << "on disk";
   const ChoiceRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
                              unable.record().decided());
   EXPECT_TRUE(resumed.refuses(kProduct)) << "in checkpoints";
@@ -198,22 +209,22 @@ TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
 
 /// A way that was kept counts only where the library still takes it.
 TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
-  products().multiplier(kProduct, factors());
+  products().multiplier(kProduct, factors(), kWorkspace);
   GpuChooser again = products();
   FluidGpuTable strict = host_gpu_table();
   strict.multiplier_create = [](FluidGpu*, const FluidGpuProduct*, const FluidGpuChoice*,
                                 FluidGpuMultiplier**) { return fluid_gpu_misused; };
   const auto gpu = std::make_shared<const OpenGpu>(strict, 0);
   GpuChooser none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
-  EXPECT_TRUE(again.has_way(kProduct));
-  EXPECT_FALSE(none.has_way(kProduct));
+  EXPECT_TRUE(again.has_way(kProduct, kWorkspace));
+  EXPECT_FALSE(none.has_way(kProduct, kWorkspace));
 }
 
 TEST(GpuChooser, SaysThatTheLibraryHasNone) {
   fluid::testing::reset_host_gpu({.most_rows = 0});
   const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
   GpuChooser none(gpu, {{.machine = "this", .workspace = 2048}, {"", 0}});
-  EXPECT_EQ(error_of<DeviceError>([&] { none.multiplier(kProduct, {}); }),
+  EXPECT_EQ(error_of<DeviceError>([&] { none.multiplier(kProduct, {}, kWorkspace); }),
             "the GPU's library cannot compute f32 4 x 5 of 6, transposed a with a workspace of "
             "2.00 KiB: allow it more");
 }
@@ -275,10 +286,10 @@ TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
   const auto chooses_anew = [&](GpuChooser& chooser) {
     fail_host_gpu("convolution_choices", fluid_gpu_out_of_memory);
     try {
-      chooser.multiplier(c, factors());
+      chooser.multiplier(c, factors(), kWorkspace);
       return false;
     } catch (const DeviceError&) {
-      chooser.multiplier(c, factors());
+      chooser.multiplier(c, factors(), kWorkspace);
       return true;
     }
   };
@@ -293,7 +304,7 @@ TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
   EXPECT_TRUE(chooses_anew(second)) << "another one";
   fluid::testing::change_host_gpu({.most_filters = 0});
   GpuChooser unable = products({.machine = "another", .workspace = 2048});
-  EXPECT_FALSE(unable.has_way(c));
+  EXPECT_FALSE(unable.has_way(c, kWorkspace));
   EXPECT_TRUE(unable.record().refuses(c));
 }
 

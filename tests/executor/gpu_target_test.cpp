@@ -100,12 +100,14 @@ TEST(GpuTarget, ClaimsEveryFloat) {
 
 TEST(GpuTarget, WantsItsWorkspaceAndSaysWhatBecomesOfNan) {
   const Claim bias = Claimed({64, 32}, {32, 16}).then_bias().claims().at(0);
-  EXPECT_EQ(bias.workspace, planned_workspace(kGpuWorkspace));
+  EXPECT_EQ(bias.workspace, planned_workspace(4 << 20)) << "of a small product";
   EXPECT_TRUE(bias.keeps_nan && !bias.adds_in_place && !bias.mixes_samples);
   EXPECT_FALSE(Claimed({64, 32}, {32, 16}).then_relu().claims().at(0).keeps_nan);
   const GpuTarget narrow(kGpu, 1 << 20);
   const Claim sum = Claimed({64, 32}, {32, 16}).then_sum().claims(narrow).at(0);
-  EXPECT_EQ(sum.workspace, planned_workspace(1 << 20));
+  EXPECT_EQ(sum.workspace, planned_workspace(1 << 16)) << "in proportion";
+  const Claim large = Claimed({8192, 8192}, {8192, 8192}).claims().at(0);
+  EXPECT_EQ(large.workspace, planned_workspace(kGpuWorkspace));
   EXPECT_TRUE(sum.adds_in_place);
 }
 
@@ -189,7 +191,7 @@ TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
     EXPECT_FALSE(c.channels_last || c.adds || c.bias || c.relu || c.tf32);
     ASSERT_EQ(made.claims(which).size(), 1U);
     EXPECT_EQ(made.claims(which)[0].kernel, kKernels[which]);
-    EXPECT_EQ(made.claims(which)[0].workspace, planned_workspace(kGpuWorkspace));
+    EXPECT_EQ(made.claims(which)[0].workspace, planned_workspace(4 << 20));
   }
   const Convolved grouped({.w = {32, 4, 3, 3}}, {.groups = 4});
   EXPECT_EQ(grouped.task(2)->groups, 4);

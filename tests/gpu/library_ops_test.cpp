@@ -4,7 +4,6 @@
 
 #include "executor/gpu/gpu.h"
 #include "executor/gpu/gpu_convolution.h"
-#include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_product.h"
 #include "executor/gpu/gpu_target.h"
 #include "ops/operators.h"
@@ -64,7 +63,7 @@ class GpuLibraryOps : public GpuTest {
     if (claim.adds_in_place) claim.operands.push_back(claim.results[0]);
     const auto make = [&](std::string_view, const ir::Op&, const Chain&, int64_t) {
       lay_out(layout);
-      return routine(p);
+      return routine(p, claim.workspace);
     };
     testing::expect_near(testing::run_claim(p, make, claim), expected,
                          testing::library_tolerance(p.dtype));
@@ -114,7 +113,7 @@ class GpuLibraryOps : public GpuTest {
   }
 
   /// Brings the factors to the GPU and the result back.
-  LibraryRoutine routine(const LibraryProgram& p) {
+  LibraryRoutine routine(const LibraryProgram& p, int64_t planned) {
     const auto product = gpu_product(*p.chain[0], p.epilogue(), 1);
     const auto convolution = gpu_convolution(*p.chain[0], p.epilogue(), 1);
     const GpuTask task = product ? GpuTask(*product) : GpuTask(convolution.value());
@@ -124,7 +123,7 @@ class GpuLibraryOps : public GpuTest {
     return {[=, this](void* const* buffers, void*) {
               return [=, this] { compute(task, bytes, buffers); };
             },
-            planned_workspace(kWorkspace)};
+            planned};
   }
 
   void compute(const GpuTask& task, const std::vector<int64_t>& bytes, void* const* buffers) {
