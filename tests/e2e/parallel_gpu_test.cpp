@@ -131,8 +131,7 @@ TEST_F(GpuParallel, GoesOnFromCheckpointsOfTheCpuAndBack) {
 TEST_F(GpuParallel, AllRanksMultiplyAsTheFirstDoes) {
   write_wide_program();
   before_ += "export FLUID_STAND_IN_PACE=early; ";
-  const std::string flags =
-      "--batch 32 --epochs 2 --drop-last --workspace 1MiB --threads 1 --cache-dir ";
+  const std::string flags = "--batch 32 --epochs 2 --drop-last --threads 1 --cache-dir ";
   const auto trained = [&](const std::string& name, const std::string& second) {
     const std::string save = " --log-json " + name + ".json --save " + name + ".safetensors";
     const std::string as_second = train(flags + name + "1" + save, "wide.fir");
@@ -146,7 +145,7 @@ TEST_F(GpuParallel, AllRanksMultiplyAsTheFirstDoes) {
   const auto plan_of_second = [&](const std::string& name, const std::string& more = "") {
     const std::string before = std::exchange(before_, before_ + more);
     const std::string plan = succeed(
-        "plan wide.fir --batch 32 --world 2 --place cuda:0 --kernels --workspace 1MiB "
+        "plan wide.fir --batch 32 --world 2 --place cuda:0 --kernels "
         "--cache-dir " +
         name + "1");
     before_ = before;
