@@ -79,11 +79,10 @@ bool ChoiceRecord::take(const Decisions& decisions) {
   bool changed = false;
   for (const auto& [key, text] : decisions) {
     const auto [known, is_new] = decided_.insert({key, text});
-    if (is_new) cache_.put(key, text);
-    if (is_new || known->second == text) continue;
+    if (!is_new && known->second == text) continue;
     known->second = text;
     cache_.put(key, text);
-    changed = true;
+    changed |= !is_new;
   }
   return changed;
 }

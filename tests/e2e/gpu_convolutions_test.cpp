@@ -12,6 +12,7 @@
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
 #include "tests/support/errors.h"
+#include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu.h"
 #include "tests/support/temp_dir.h"
 
@@ -21,6 +22,7 @@ namespace {
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
 using fluid::testing::HostPace;
+using fluid::testing::worst_difference;
 
 constexpr int64_t kSize = 8, kChannels = 16, kFilters = 32, kClasses = 8, kBatch8 = 8;
 constexpr int64_t kWorkspace = 1 << 20;
@@ -55,8 +57,7 @@ Batch batch_of(int64_t n, int64_t first = 0) {
 }
 
 std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = true) {
-  return gpu_device(host_gpu_table(),
-                    {.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
+  return testing::stand_in({.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
 }
 
 int64_t count_of(std::string_view text, std::string_view part) {
@@ -67,27 +68,14 @@ int64_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-double worst_difference(const Tensor& a, const Tensor& b) {
-  double worst = 0;
-  for (int64_t i = 0; i < a.numel(); ++i) worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  return worst;
-}
-
 /// How far parameters and losses are from the CPU's after some steps.
 double worst_after_training(ExecutorOptions options, int steps = 2) {
   Executor gpu(residual_network(), stand_in(), options);
   options.libraries = false;
   Executor cpu(residual_network(), fluid::cpu(), options);
-  double worst = 0;
-  for (int step = 0; step < steps; ++step) {
-    const Batch samples = batch_of(kBatch8, step);
-    const double expected = cpu.run(samples)["loss"].item();
-    worst = std::max(worst, std::abs(gpu.run(samples)["loss"].item() - expected));
-  }
-  for (const std::string& name : cpu.parameters()) {
-    worst = std::max(worst, worst_difference(cpu.parameter(name), gpu.parameter(name)));
-  }
-  return worst;
+  std::vector<Batch> batches;
+  for (int step = 0; step < steps; ++step) batches.push_back(batch_of(kBatch8, step));
+  return worst_difference(cpu, gpu, batches);
 }
 
 class GpuConvolutions : public ::testing::Test {

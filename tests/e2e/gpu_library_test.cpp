@@ -16,6 +16,7 @@
 #include "passes/memory_plan.h"
 #include "passes/pass.h"
 #include "tests/support/errors.h"
+#include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
@@ -26,6 +27,7 @@ namespace {
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
 using fluid::testing::HostPace;
+using fluid::testing::worst_difference;
 
 constexpr int64_t kIn = 96, kHidden = 128, kClasses = 64;
 constexpr int64_t kBatch64 = 64;
@@ -60,8 +62,7 @@ Batch batch_of(int64_t n, int64_t first = 0) {
 }
 
 std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = true) {
-  return gpu_device(host_gpu_table(),
-                    {.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
+  return testing::stand_in({.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
 }
 
 int64_t count_of(std::string_view text, std::string_view part) {
@@ -72,30 +73,15 @@ int64_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-double worst_difference(Executor& a, Executor& b) {
-  double worst = 0;
-  for (const std::string& name : a.parameters()) {
-    const Tensor expected = a.parameter(name), found = b.parameter(name);
-    for (int64_t i = 0; i < expected.numel(); ++i) {
-      worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
-    }
-  }
-  return worst;
-}
-
 /// How far parameters and losses are from the CPU's after some steps.
 double worst_after_training(ExecutorOptions options, int steps = 2) {
   Executor gpu(wide_network(), stand_in(), options);
   EXPECT_GT(count_of(gpu.text(Mode::train, kBatch64), kKernel), 5);
   options.libraries = false;
   Executor cpu(wide_network(), fluid::cpu(), options);
-  double worst = 0;
-  for (int step = 0; step < steps; ++step) {
-    const Batch samples = batch_of(kBatch64, step);
-    const double expected = cpu.run(samples)["loss"].item();
-    worst = std::max(worst, std::abs(gpu.run(samples)["loss"].item() - expected));
-  }
-  return std::max(worst, worst_difference(cpu, gpu));
+  std::vector<Batch> batches;
+  for (int step = 0; step < steps; ++step) batches.push_back(batch_of(kBatch64, step));
+  return worst_difference(cpu, gpu, batches);
 }
 
 class GpuLibrary : public ::testing::Test {

@@ -1,6 +1,6 @@
 // Convolutions of many sizes by a GPU's library, by every algorithm that it offers.
 
-#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/library_test.h"
 #include "tests/support/convolution_data.h"
 
 namespace fluid {
@@ -18,19 +18,8 @@ constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_g
                                              fluid_gpu_filter_gradient};
 constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
 
-class GpuLibraryConvolutions : public GpuTest {
+class GpuLibraryConvolutions : public GpuLibraryTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    gpu_.emplace(usable_gpu(gpu_backend(), 0), 0);
-    stream_ = gpu_->stream();
-  }
-  void TearDown() override {
-    stream_ = {};
-    gpu_.reset();
-  }
-
   /// By every algorithm that there is, twice with the same bits.
   void expect_right(const FluidGpuConvolution& c) {
     const ConvolutionData data(c);
@@ -54,9 +43,6 @@ class GpuLibraryConvolutions : public GpuTest {
       }
     }
   }
-
-  std::optional<Gpu> gpu_;
-  GpuStream stream_;
 };
 
 TEST_F(GpuLibraryConvolutions, EveryDirectionNumberAndLayoutIsComputed) {

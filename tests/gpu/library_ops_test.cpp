@@ -8,7 +8,7 @@
 #include "executor/gpu/gpu_target.h"
 #include "ops/operators.h"
 #include "passes/layouts.h"
-#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/library_test.h"
 #include "tests/support/library_program.h"
 
 namespace fluid {
@@ -33,19 +33,8 @@ std::vector<Case> cases() {
           {{1, 37, 5, 3}, {13, 37, 1, 1}, {}}};
 }
 
-class GpuLibraryOps : public GpuTest {
+class GpuLibraryOps : public GpuLibraryTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    gpu_.emplace(usable_gpu(gpu_backend(), 0), 0);
-    stream_ = gpu_->stream();
-  }
-  void TearDown() override {
-    stream_ = {};
-    gpu_.reset();
-  }
-
   /// Computes a program that the library claims, whose `images` are all values that have two
   /// layouts.
   void expect_computed(LibraryProgram& p, const Values& images, bool last) {
@@ -151,9 +140,6 @@ class GpuLibraryOps : public GpuTest {
     gpu_->synchronize(stream_);
     std::memcpy(buffers[last], here[last].data(), static_cast<size_t>(bytes[last]));
   }
-
-  std::optional<Gpu> gpu_;
-  GpuStream stream_;
 };
 
 TEST_F(GpuLibraryOps, ConvolutionsOfAllKinds) {

@@ -1,6 +1,6 @@
 // Products of matrices of many sizes by a GPU's library, by every algorithm that it offers.
 
-#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/library_test.h"
 #include "tests/support/product_data.h"
 
 namespace fluid {
@@ -14,19 +14,8 @@ using fluid::testing::ProductSize;
 constexpr int64_t kWorkspace = int64_t{64} << 20;
 constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f64, fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
 
-class GpuLibraryProducts : public GpuTest {
+class GpuLibraryProducts : public GpuLibraryTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    gpu_.emplace(usable_gpu(gpu_backend(), 0), 0);
-    stream_ = gpu_->stream();
-  }
-  void TearDown() override {
-    stream_ = {};
-    gpu_.reset();
-  }
-
   /// By every algorithm that there is, twice.
   void expect_right(const FluidGpuProduct& p) {
     const ProductData data(p);
@@ -45,9 +34,6 @@ class GpuLibraryProducts : public GpuTest {
       }
     }
   }
-
-  std::optional<Gpu> gpu_;
-  GpuStream stream_;
 };
 
 TEST_F(GpuLibraryProducts, EveryNumberAndTranspositionIsMultiplied) {

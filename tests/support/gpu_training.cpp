@@ -1,5 +1,6 @@
 #include "tests/support/gpu_training.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/layers.h"
@@ -34,7 +35,27 @@ Batch batch_of(int64_t n, int64_t first) {
   return {.size = n, .columns = {{"image", image}, {"label", label}}};
 }
 
-std::unique_ptr<Device> stand_in() { return gpu_device(host_gpu_table(), {}); }
+std::unique_ptr<Device> stand_in(const GpuDeviceOptions& options) {
+  return gpu_device(host_gpu_table(), options);
+}
+
+double worst_difference(const Tensor& a, const Tensor& b) {
+  double worst = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  return worst;
+}
+
+double worst_difference(Executor& a, Executor& b, const std::vector<Batch>& batches) {
+  double worst = 0;
+  for (const Batch& batch : batches) {
+    const double loss = a.run(batch)["loss"].item();
+    worst = std::max(worst, std::abs(b.run(batch)["loss"].item() - loss));
+  }
+  for (const std::string& name : a.parameters()) {
+    worst = std::max(worst, worst_difference(a.parameter(name), b.parameter(name)));
+  }
+  return worst;
+}
 
 std::vector<std::byte> state_of(Executor& exe) {
   std::vector<std::byte> bytes;

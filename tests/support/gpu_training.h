@@ -17,7 +17,12 @@ Program small_network(bool dropout = true);
 Batch batch_of(int64_t n, int64_t first = 0);
 
 /// A GPU that the host stands in for.
-std::unique_ptr<Device> stand_in();
+std::unique_ptr<Device> stand_in(const GpuDeviceOptions& options = {});
+
+double worst_difference(const Tensor& a, const Tensor& b);
+/// Trains both on the batches, in order: how far losses on the way, and parameters after, are
+/// apart.
+double worst_difference(Executor& a, Executor& b, const std::vector<Batch>& batches);
 
 /// All that a step writes; of the random state the seed and the run, not the first sample.
 std::vector<std::byte> state_of(Executor& exe);

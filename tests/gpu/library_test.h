@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+
+#include "executor/gpu/gpu.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace fluid {
+
+/// Tests of a GPU's libraries, without the executor: a GPU and a stream.
+class GpuLibraryTest : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    gpu_.emplace(usable_gpu(gpu_backend(), 0), 0);
+    stream_ = gpu_->stream();
+  }
+  void TearDown() override {
+    stream_ = {};
+    gpu_.reset();
+  }
+
+  std::optional<Gpu> gpu_;
+  GpuStream stream_;
+};
+
+}  // namespace fluid
