@@ -8,6 +8,7 @@
 #include "ops/functions.h"
 #include "ops/operators.h"
 #include "passes/passes.h"
+#include "tests/support/count_of.h"
 #include "tests/support/gpu_emulator.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/kir_builder.h"
@@ -96,18 +97,12 @@ TEST(Gpu, SumsOverEverythingTakeTwoPassesWithoutAtomics) {
   EXPECT_FALSE(has(p, "atom") || has(p, "red.global")) << p.ptx;
 }
 
-int count(const std::string& text, const std::string& word) {
-  int n = 0;
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++n;
-  return n;
-}
-
 TEST(Gpu, LoadsFeedSeveralProducts) {
   const GpuProgram p = compile([](ir::Graph& g) {
     return Values{matmul(source(g, "a", {2048, 512}), source(g, "b", {512, 1024}))};
   });
   EXPECT_EQ(p.launches.size(), 1U);
-  EXPECT_GE(count(p.ptx, "fma.rn.f32"), 4 * count(p.ptx, "ld.global")) << p.ptx;
+  EXPECT_GE(count_of(p.ptx, "fma.rn.f32"), 4 * count_of(p.ptx, "ld.global")) << p.ptx;
   EXPECT_TRUE(has(p, "ld.global.nc.v4.b32")) << p.ptx;
 }
 

@@ -15,6 +15,7 @@
 #include "frontend/optimizers.h"
 #include "passes/memory_plan.h"
 #include "passes/pass.h"
+#include "tests/support/count_of.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu.h"
@@ -24,6 +25,7 @@
 namespace fluid {
 namespace {
 
+using fluid::testing::count_of;
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
 using fluid::testing::HostPace;
@@ -63,14 +65,6 @@ Batch batch_of(int64_t n, int64_t first = 0) {
 
 std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = true) {
   return testing::stand_in({.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
-}
-
-int64_t count_of(std::string_view text, std::string_view part) {
-  int64_t count = 0;
-  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
-    ++count;
-  }
-  return count;
 }
 
 /// How far parameters and losses are from the CPU's after some steps.

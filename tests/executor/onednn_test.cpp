@@ -12,6 +12,7 @@
 namespace fluid {
 namespace {
 
+using testing::ConvolutionCase;
 using testing::LibraryProgram;
 
 constexpr OnednnRates kRates = {.flops = 200e9, .bytes = 20e9, .vector_lanes = 16};
@@ -82,27 +83,17 @@ TEST(Onednn, Conv2dGradients) {
   check_claims(for_filter, 2);
 }
 
-struct Case {
-  Shape x, w;
-  Conv2dAttrs attrs;
-};
-
-std::vector<Case> cases() {
-  return {{{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
-          {{2, 3, 7, 5}, {5, 3, 3, 2}, {.stride = 2, .padding = 1}},
-          {{1, 16, 8, 9}, {16, 16, 2, 3}, {.stride = {3, 2}, .padding = {1, 0}}},
-          {{1, 16, 7, 7}, {32, 16, 3, 3}, {.stride = {1, 2}, .padding = {0, 1, 2, 0}}},
-          {{3, 16, 11, 9}, {16, 16, 3, 2}, {.padding = {2, 1}, .dilation = {2, 3}}},
-          {{2, 8, 5, 5}, {6, 4, 3, 3}, {.padding = 1, .groups = 2}},
-          {{1, 32, 7, 7}, {32, 16, 3, 3}, {.stride = 2, .groups = 2}},
-          {{2, 16, 9, 7}, {16, 1, 3, 3}, {.stride = 2, .padding = 1, .groups = 16}},
-          {{1, 37, 5, 3}, {13, 37, 1, 1}, {}}};
+std::vector<ConvolutionCase> cases() {
+  std::vector<ConvolutionCase> all = testing::convolution_cases();
+  all.push_back({{1, 16, 7, 7}, {32, 16, 3, 3}, {.stride = {1, 2}, .padding = {0, 1, 2, 0}}});
+  all.push_back({{1, 32, 7, 7}, {32, 16, 3, 3}, {.stride = 2, .groups = 2}});
+  return all;
 }
 
 // A convolution and its gradients of each case; how many claims were made for each of the three.
 std::array<size_t, 3> run_cases(DType dtype) {
   std::array<size_t, 3> claims{};
-  for (const Case& c : cases()) {
+  for (const ConvolutionCase& c : cases()) {
     SCOPED_TRACE(c.x.str() + " and " + c.w.str());
     const Conv2dAttrs& a = c.attrs;
     LibraryProgram forward{.dtype = dtype};

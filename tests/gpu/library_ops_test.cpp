@@ -14,24 +14,10 @@
 namespace fluid {
 namespace {
 
+using fluid::testing::ConvolutionCase;
 using fluid::testing::LibraryProgram;
 
 constexpr int64_t kWorkspace = 1 << 20;
-
-struct Case {
-  Shape x, w;
-  Conv2dAttrs attrs;
-};
-
-std::vector<Case> cases() {
-  return {{{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
-          {{2, 3, 7, 5}, {5, 3, 3, 2}, {.stride = 2, .padding = 1}},
-          {{1, 16, 8, 9}, {16, 16, 2, 3}, {.stride = {3, 2}, .padding = {1, 0}}},
-          {{3, 16, 11, 9}, {16, 16, 3, 2}, {.padding = {2, 1}, .dilation = {2, 3}}},
-          {{2, 8, 5, 5}, {6, 4, 3, 3}, {.padding = 1, .groups = 2}},
-          {{2, 16, 9, 7}, {16, 1, 3, 3}, {.stride = 2, .padding = 1, .groups = 16}},
-          {{1, 37, 5, 3}, {13, 37, 1, 1}, {}}};
-}
 
 class GpuLibraryOps : public GpuLibraryTest {
  protected:
@@ -60,7 +46,7 @@ class GpuLibraryOps : public GpuLibraryTest {
   }
 
   /// By every direction, layout and epilogue.
-  void expect_convolved(DType dtype, const Case& c, bool last) {
+  void expect_convolved(DType dtype, const ConvolutionCase& c, bool last) {
     const Conv2dAttrs& a = c.attrs;
     for (const int followed : {0, 1, 2, 3}) {  // by nothing, a bias, that and a relu, or a sum
       LibraryProgram p{.dtype = dtype};
@@ -96,7 +82,7 @@ class GpuLibraryOps : public GpuLibraryTest {
   }
 
  private:
-  static Shape maps_of(const Case& c) {
+  static Shape maps_of(const ConvolutionCase& c) {
     LibraryProgram p;
     return conv2d(p.feed(c.x), p.feed(c.w), c.attrs).shape();
   }
@@ -144,7 +130,7 @@ class GpuLibraryOps : public GpuLibraryTest {
 
 TEST_F(GpuLibraryOps, ConvolutionsOfAllKinds) {
   for (const DType dtype : {f32, f16, bf16}) {
-    for (const Case& c : cases()) {
+    for (const ConvolutionCase& c : testing::convolution_cases()) {
       for (const bool last : {false, true}) {
         SCOPED_TRACE(::testing::Message() << name_of(dtype) << ' ' << c.x.str() << " and "
                                           << c.w.str() << (last ? ", channels last" : ""));

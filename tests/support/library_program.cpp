@@ -159,4 +159,14 @@ void expect_near(const Tensor& result, const Tensor& expected, double tolerance)
   }
 }
 
+std::vector<ConvolutionCase> convolution_cases() {
+  return {{{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
+          {{2, 3, 7, 5}, {5, 3, 3, 2}, {.stride = 2, .padding = 1}},
+          {{1, 16, 8, 9}, {16, 16, 2, 3}, {.stride = {3, 2}, .padding = {1, 0}}},
+          {{3, 16, 11, 9}, {16, 16, 3, 2}, {.padding = {2, 1}, .dilation = {2, 3}}},
+          {{2, 8, 5, 5}, {6, 4, 3, 3}, {.padding = 1, .groups = 2}},
+          {{2, 16, 9, 7}, {16, 1, 3, 3}, {.stride = 2, .padding = 1, .groups = 16}},
+          {{1, 37, 5, 3}, {13, 37, 1, 1}, {}}};
+}
+
 }  // namespace fluid::testing

@@ -3,6 +3,7 @@
 // Library kernels against the ops' own definitions.
 
 #include "executor/cpu/library.h"
+#include "ops/functions.h"
 #include "tests/support/interpreter.h"
 
 namespace fluid::testing {
@@ -31,6 +32,14 @@ Tensor run_claim(LibraryProgram& p, const MakeKernel& make, const Claim& claim);
 
 /// Expects what the ops are defined to give, within `tolerance` of 1 and of the value.
 void expect_near(const Tensor& result, const Tensor& expected, double tolerance);
+
+struct ConvolutionCase {
+  Shape x, w;
+  Conv2dAttrs attrs;
+};
+
+/// Of all kinds but padding that differs on two sides.
+std::vector<ConvolutionCase> convolution_cases();
 
 /// How far a kernel may be off, by expect_near.
 inline double library_tolerance(DType dtype) { return dtype == f32 ? 2e-5 : 2e-2; }
