@@ -14,7 +14,7 @@ namespace fluid {
 
 /// What whoever has left a step is told from then on.
 inline constexpr const char* kLeftAStep =
-    "this process left a step that the others went on with: start all again";
+    "this process left a step that all ranks take: start all again";
 
 /// Exchanges with all processes, made one after the other by a thread of their own while the caller
 /// computes. For one caller at a time; they are made in the order in which they are started.

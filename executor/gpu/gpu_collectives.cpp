@@ -199,8 +199,12 @@ void GpuCollectives::abort() {
 
 void GpuCollectives::leave() {
   if (!failure_.empty()) return;
-  failure_ = kLeftAStep;
+  part();
   abort();
+}
+
+void GpuCollectives::part() {
+  if (failure_.empty()) failure_ = kLeftAStep;
 }
 
 /// Lets go of the GPU first: finding out whom to blame takes a while.

@@ -41,6 +41,8 @@ class GpuCollectives {
   void wait();
   /// The others go on with what this rank does not: from then on every call throws.
   void leave();
+  /// All ranks end here what they did together: from then on every call throws.
+  void part();
 
   /// Gives all ranks rank 0's bytes.
   void broadcast(void* data, int64_t bytes);

@@ -56,7 +56,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   relate();
   if (!error_operands_.empty()) guard_updates();
   load(kernels);
-  results_.emplace(gpu_, plan, error_operands_);
+  results_.emplace(gpu_, plan, error_operands_, refusals_.has_value());
 }
 
 void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
@@ -114,27 +114,47 @@ void GpuExecutable::relate() {
   if (relate_exchanges(calls) > 0) collectives_->reserve(exchanges_);
 }
 
-/// Lets what writes to variables look whether data was refused, once nothing more can refuse it. A
-/// group that may refuse and updates does the latter in its last pass. Of a program that writes
-/// none the last call says it, for the steps that follow.
+/// Lets what writes to variables look whether data was refused, which the last call that may refuse
+/// it says. A group that may refuse and updates does the latter in its last pass, and says it
+/// before.
 void GpuExecutable::guard_updates() {
   using Kind = GpuPass::Kind;
   const auto count = static_cast<int64_t>(error_operands_.size());
-  bool said = false;
+  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), std::mem_fn(&GpuCall::refuses));
   for (GpuCall& call : calls_) {
-    if (!call.updates || (call.passes.empty() && call.copy_bytes == 0)) continue;
-    if (call.passes.empty()) call.passes.push_back({copy_pass(call.copy_bytes)});
-    auto first = call.refuses() ? call.passes.end() - 1 : call.passes.begin();
-    for (auto pass = first; pass != call.passes.end(); ++pass) {
+    auto& passes = call.passes;
+    if (call.copy_bytes > 0 && call.updates) passes.push_back({copy_pass(call.copy_bytes)});
+    auto updates = call.updates ? passes.begin() : passes.end();
+    if (call.updates && call.refuses()) updates = passes.end() - 1;
+    for (auto pass = updates; pass != passes.end(); ++pass) {
       *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
     }
-    if (said) continue;
-    said = true;
-    call.passes.insert(first, {refusal_pass(count), Kind::refusal});
+    if (&call == &*last || (call.updates && call.refuses())) {
+      passes.insert(updates, {refusal_pass(count), Kind::refusal});
+    }
   }
-  if (said) return;
-  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), std::mem_fn(&GpuCall::refuses));
-  last->passes.push_back({refusal_pass(count), Kind::refusal});
+  if (exchanges_ > 0) share_refusals();
+}
+
+/// Lets the passes that come after all which may refuse data do nothing where that of any process
+/// was.
+void GpuExecutable::share_refusals() {
+  refusals_ = exchanges_;
+  collectives_->reserve(exchanges_ + 1);
+  GpuPass* telling = nullptr;
+  GpuPass* heeding = nullptr;
+  for (GpuCall& call : calls_) {
+    for (GpuPass& pass : call.passes) {
+      if (pass.kind == GpuPass::Kind::refusal) {
+        telling = &pass;
+        heeding = nullptr;
+      } else if (pass.kind == GpuPass::Kind::guarded && heeding == nullptr) {
+        heeding = &pass;
+      }
+    }
+  }
+  telling->tells = true;
+  if (heeding != nullptr) heeding->heeds = true;
 }
 
 /// All at once, so that they are one module.
@@ -189,9 +209,15 @@ GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
   return gpu_->gpu.captured(gpu_->stream, [&] {
     results_->clear_errors();
     for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
-    if (exchanges_ > 0) collectives_->await(exchanges_);
+    join_exchanges();
     results_->send(slots.outputs);
   });
+}
+
+/// What is queued next comes after all exchanges.
+void GpuExecutable::join_exchanges() const {
+  if (exchanges_ > 0) collectives_->await(exchanges_);
+  if (refusals_) collectives_->await(*refusals_ + 1);
 }
 
 void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
@@ -209,11 +235,15 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
   if (call.passes.empty()) {
     return gpu_->gpu.copy(gpu_->stream, own[1], own[0], call.copy_bytes);
   }
+  const bool alone = static_cast<bool>(watch_);
   for (const GpuPass& pass : call.passes) {
     std::vector<void*> addresses = own;
     if (pass.kind == GpuPass::Kind::refusal) addresses = {results_->errors()};
     if (pass.kind != GpuPass::Kind::plain) addresses.push_back(memory_.refused);
+    if (pass.heeds && !alone) collectives_->await(*refusals_ + 1);
     queue(pass.loaded, addresses);
+    if (pass.tells && !alone)
+      collectives_->start(*refusals_, {.elements = 1}, memory_.refused, f64);
   }
 }
 
@@ -233,7 +263,8 @@ void GpuExecutable::wait() {
   gpu_->gpu.synchronize(gpu_->stream);
 }
 
-/// Runs what all processes do together. One that does not come to its end leaves the others.
+/// Runs what all processes do together, and all are told when data was refused. One that does not
+/// come to its end leaves the others.
 template <class Run>
 Status GpuExecutable::together(Run run) {
   if (exchanges_ == 0) return run();
@@ -242,7 +273,7 @@ Status GpuExecutable::together(Run run) {
   try {
     const Status status = run();
     together_ = false;
-    if (!status.good()) collectives_->leave();
+    if (!status.good()) collectives_->part();
     return status;
   } catch (...) {
     together_ = false;
@@ -264,13 +295,22 @@ std::optional<Status> GpuExecutable::start(Slots slots, RunTimes* times) {
 
 Status GpuExecutable::finish(int outputs) {
   results_->wait(outputs);
-  return results_->status(outputs);
+  return status(outputs);
+}
+
+/// How a step ended. Throws where another process refused it.
+Status GpuExecutable::status(int outputs) const {
+  const Status own = results_->status(outputs);
+  if (!own.good() || !results_->was_refused_elsewhere(outputs)) return own;
+  collectives_->part();
+  throw DeviceError(
+      "another rank was given data that it refused, and says which: no rank applied the step");
 }
 
 Status GpuExecutable::run_to_end(Slots slots) {
   gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
   wait();
-  return results_->status(slots.outputs);
+  return status(slots.outputs);
 }
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {
@@ -342,7 +382,7 @@ Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
     times.calls[call].call = {time_of(call), time_of(call + 1)};
     if (calls_[call].exchange.exchanges()) times.calls[call].exchange = times.calls[call].call;
   }
-  return results_->status(slots.outputs);
+  return status(slots.outputs);
 }
 
 }  // namespace fluid

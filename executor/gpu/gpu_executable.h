@@ -23,6 +23,8 @@ struct GpuPass {
   enum class Kind : uint8_t { plain, guarded, refusal };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
+  bool tells = false;  ///< then the other processes are told whether data was refused
+  bool heeds = false;  ///< it comes after what they told
   LoadedPass loaded = {};
 };
 
@@ -46,8 +48,10 @@ struct GpuCall {
 
 /// The step list of a program on a GPU, queued as one graph that nobody waits for. Where kernels
 /// may refuse the data, what writes to variables looks itself whether they did: it comes after all
-/// of them, and then does nothing. Exchanges run beside it on a stream of their own, in the same
-/// graph. A step with exchanges, or one that is watched or timed, has ended when it was begun.
+/// of them, and then does nothing. Processes that exchange sums tell each other whether they did: a
+/// step that one of them refuses none applies. Exchanges run beside it on a stream of their own, in
+/// the same graph. A step with exchanges, or one that is watched or timed, has ended when it was
+/// begun.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
@@ -69,6 +73,9 @@ class GpuExecutable : public Executable {
   void add_exchange(ir::Op& op);
   void relate();
   void guard_updates();
+  void share_refusals();
+  void join_exchanges() const;
+  Status status(int outputs) const;
   void load(GpuKernels& kernels);
   void prepare_library_calls(const Buffers& buffers);
   GpuGraph captured(const Buffers& buffers, Slots slots) const;
@@ -87,8 +94,9 @@ class GpuExecutable : public Executable {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuChooser& chooser_;
   std::shared_ptr<GpuCollectives> collectives_;
-  size_t exchanges_ = 0;   ///< that a step has
-  bool together_ = false;  ///< all processes run the step
+  size_t exchanges_ = 0;            ///< of sums and shares, that a step has
+  std::optional<size_t> refusals_;  ///< the number of that by which processes tell of refused data
+  bool together_ = false;           ///< all processes run the step
   std::vector<GpuCall> calls_;
   std::shared_ptr<const GpuFeeds> feeder_;
   std::vector<Stretch> feeds_;

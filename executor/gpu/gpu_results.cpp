@@ -21,12 +21,13 @@ std::vector<Stretch> sent_outputs(const MemoryPlan& plan) {
 }  // namespace
 
 GpuResults::GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
-                       std::vector<std::pair<const ir::Op*, int>> operands)
+                       std::vector<std::pair<const ir::Op*, int>> operands, bool shares)
     : gpu_(std::move(gpu)),
       operands_(std::move(operands)),
       outputs_(sent_outputs(plan)),
+      shares_(shares),
       errors_(gpu_->gpu.allocate(kErrorBytes * std::max<int64_t>(1, this->operands()))),
-      host_errors_(gpu_->gpu.allocate_host(2 * errors_.bytes())) {
+      host_errors_(gpu_->gpu.allocate_host(2 * (errors_.bytes() + kRefusedBytes))) {
   for (GpuEvent& end : ends_) end = gpu_->gpu.event();
 }
 
@@ -45,6 +46,7 @@ void GpuResults::send(int outputs) const {
   if (may_refuse()) {
     gpu.copy(gpu_->stream, host_errors(outputs), errors_.data(), errors_.bytes());
   }
+  if (shares_) gpu.copy(gpu_->stream, host_refused(outputs), memory_.refused, kRefusedBytes);
   for (const Stretch& output : outputs_) {
     gpu.copy(gpu_->stream, memory_.host_slots[slot] + output.offset,
              memory_.slots[slot] + output.offset, output.bytes);
@@ -70,6 +72,10 @@ Status GpuResults::status(int outputs) const {
     return {operands_[i].first, operands_[i].second, words[2 * i + 1]};
   }
   return {};
+}
+
+bool GpuResults::was_refused_elsewhere(int outputs) const {
+  return shares_ && *reinterpret_cast<const int64_t*>(host_refused(outputs)) != 0;
 }
 
 }  // namespace fluid

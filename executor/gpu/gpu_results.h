@@ -19,9 +19,10 @@ inline constexpr int64_t kSentByStep = int64_t{1} << 20;
 /// refused. Those of two steps are under way at once, one for each slot for outputs.
 class GpuResults {
  public:
-  /// `operands`: those whose data may be refused, each with two error words.
+  /// `operands`: those whose data may be refused, each with two error words. `shares`: other
+  /// processes tell of data that they refused.
   GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
-             std::vector<std::pair<const ir::Op*, int>> operands);
+             std::vector<std::pair<const ir::Op*, int>> operands, bool shares);
   void bind(const Memory& memory, const Variables& variables);
 
   bool may_refuse() const { return !operands_.empty(); }
@@ -38,16 +39,21 @@ class GpuResults {
   void wait(int outputs) const;
   /// What kernels refused, of a step that is done.
   Status status(int outputs) const;
+  /// Of a step whose status() is good: whether another process refused it.
+  bool was_refused_elsewhere(int outputs) const;
 
  private:
   std::byte* host_errors(int outputs) const {
-    return host_errors_.data() + outputs * errors_.bytes();
+    return host_errors_.data() + outputs * (errors_.bytes() + kRefusedBytes);
   }
+  std::byte* host_refused(int outputs) const { return host_errors(outputs) + errors_.bytes(); }
+  static constexpr int64_t kRefusedBytes = sizeof(int64_t);  ///< of Memory::refused
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::vector<std::pair<const ir::Op*, int>> operands_;
   std::vector<Stretch> outputs_;
-  GpuMemory errors_, host_errors_;  ///< the host's twice
+  bool shares_;
+  GpuMemory errors_, host_errors_;  ///< the host's twice, each with the word of refused data
   std::array<GpuEvent, 2> ends_;
   Memory memory_;
   std::vector<Reported> reported_;

@@ -55,7 +55,7 @@ TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
     labels.as<int64_t>()[1] = 3;
     expect_user_error([&] { exe.run(batch); }, "the step was not applied");
     EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch); }),
-              "this process left a step that the others went on with: start all again");
+              "this process left a step that all ranks take: start all again");
   }
 }
 
