@@ -33,7 +33,7 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
     return gpu_device(table, {.device = place.index,
                               .host_threads = thread_count(options.threads),
                               .cache_dir = options.cache_dir,
-                              .workspace = options.workspace,
+                              .libraries = {options.workspace, options.tf32},
                               .tune = options.tune,
                               .decisions = options.decisions,
                               .peers = {.world = options.world,
@@ -118,10 +118,16 @@ class Executor::Impl {
   }
 
   void prepare(const Prepare& sizes) {
-    for (const int64_t batch : sizes.train) prepare(Mode::train, batch, {});
-    for (const int64_t batch : sizes.eval) prepare(Mode::eval, batch, {});
+    std::vector<Options> steps;
+    for (const int64_t batch : sizes.train) steps.push_back(step(Mode::train, batch, {}));
+    for (const int64_t batch : sizes.eval) steps.push_back(step(Mode::eval, batch, {}));
     const std::set<std::string> feeds = checked_feeds(sizes.predict_feeds);
-    for (const int64_t batch : sizes.predict) prepare(Mode::predict, batch, feeds);
+    for (const int64_t batch : sizes.predict) {
+      steps.push_back(step(Mode::predict, batch, feeds));
+    }
+    if (steps.empty()) return;
+    session_.prepare(steps);
+    session_.initialise();
   }
 
   Outputs run(Mode mode, const Batch& batch) {
@@ -336,14 +342,19 @@ class Executor::Impl {
     session_.refresh_halves();
   }
 
-  PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
+  /// What the passes are to make of a step that was asked for.
+  Options step(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
     const bool none_is_fine = communicator_ != nullptr && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
-    PreparedStep& step = session_.prepare(pass_options(actual(mode), batch, feeds));
+    return pass_options(actual(mode), batch, feeds);
+  }
+
+  PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
+    PreparedStep& prepared = session_.prepare(step(mode, batch, feeds));
     session_.initialise();
-    return step;
+    return prepared;
   }
 
   /// Without a recipe there is no training step: run() is then what eval() is.

@@ -21,15 +21,15 @@ FluidGpuDescription usable(Place place) {
 
 }  // namespace
 
-std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace,
+std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries,
                                   const std::string& cache_dir) {
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);
-    const ChoiceRecord record({.machine = machine_of(gpu, gpu_backend().versions),
-                               .workspace = workspace > 0 ? workspace : kGpuWorkspace},
-                              {cache_dir, CompilerOptions().cache_limit});
+    const ChoiceRecord record(
+        {.machine = machine_of(gpu, gpu_backend().versions), .workspace = libraries.most()},
+        {cache_dir, CompilerOptions().cache_limit});
     return std::make_unique<GpuTarget>(
-        gpu, workspace, [record](const GpuTask& task) { return record.refuses(task); });
+        gpu, libraries, [record](const GpuTask& task) { return record.refuses(task); });
   }
   return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }
@@ -43,12 +43,14 @@ std::string machine_text(Place place, int threads) {
 }
 
 MemoryLimit memory_of(Place place) {
+  const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = usable(place);
-    const std::string free = bytes_text(static_cast<double>(gpu.free_memory));
-    return {gpu.memory, fmt::format("the memory of {}, of which {} are free,", place.str(), free)};
+    return {gpu.memory, fmt::format("{} has {}, of which {} are free", place.str(),
+                                    text(gpu.memory), text(gpu.free_memory))};
   }
-  return {int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), "this machine's memory"};
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return {bytes, "this machine has " + text(bytes)};
 }
 
 }  // namespace fluid

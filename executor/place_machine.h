@@ -4,15 +4,16 @@
 #include <memory>
 #include <string>
 
+#include "executor/gpu/gpu_workspace.h"
 #include "executor/place.h"
 #include "passes/target.h"
 
 namespace fluid {
 
 /// A place as the passes see it, which runs nothing. `threads`: of the CPU, 0: as many as an
-/// executor would take; `workspace` and `cache_dir`, where it is kept what libraries cannot
-/// compute: ExecutorOptions'. Throws what an executor there would, when there is no such place.
-std::unique_ptr<Target> target_of(Place place, int threads, int64_t workspace = 0,
+/// executor would take; `libraries` and `cache_dir`, where it is kept what these cannot compute: as
+/// in ExecutorOptions. Throws what an executor there would, when there is no such place.
+std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
 
 /// All of a place that the times of steps depend on, as text. `threads`: as above.
@@ -21,7 +22,7 @@ std::string machine_text(Place place, int threads);
 /// Bytes that the steps of a session may need, and what says so.
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string name;    ///< "the limit"
+  std::string text;    ///< "the limit is 4.00 KiB"
   bool asked = false;  ///< by the user; otherwise there is no more
 };
 

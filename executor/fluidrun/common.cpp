@@ -98,7 +98,7 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
 }
 
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags) {
-  return target_of(place, threads_of(flags), workspace_of(flags), flags.cache_dir);
+  return target_of(place, threads_of(flags), {workspace_of(flags), flags.tf32}, flags.cache_dir);
 }
 
 void add_memory_flag(CLI::App& command, PlaceFlags& flags) {

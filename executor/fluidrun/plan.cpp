@@ -117,7 +117,7 @@ struct Planned {
   bool libraries_speak_for_it = true;
 };
 
-Planned planned(const PlanFlags& flags, int64_t workspace) {
+Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
   const Place place = place_of(flags.place, flags.world.bandwidth || !flags.target.empty());
   if (flags.target.empty()) {
     std::unique_ptr<Target> target = target_of(place, flags.place);
@@ -129,7 +129,7 @@ Planned planned(const PlanFlags& flags, int64_t workspace) {
     if (const std::string why = unsupported(gpu); !why.empty()) {
       throw UserError(flags.target + ": " + why);
     }
-    return {place, std::make_unique<GpuTarget>(gpu, workspace),
+    return {place, std::make_unique<GpuTarget>(gpu, libraries),
             fmt::format("{}, {}", place.str(), gpu.name)};
   }
   auto target = std::make_unique<CpuTarget>(target_from_json(description, flags.target));
@@ -174,7 +174,7 @@ void print_memory(const PlannedStep& step) {
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
-  const auto [place, target, name, libraries_speak_for_it] = planned(flags, how.workspace);
+  const auto [place, target, name, libraries_speak_for_it] = planned(flags, {how.workspace, how.tf32});
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
   Options options = session_options(how).passes;

@@ -40,8 +40,7 @@ std::string ChoiceRecord::key_of(const GpuTask& task) const {
                                                terms_.workspace, terms_.tune, terms_.machine));
 }
 
-std::string ChoiceRecord::refusal_key_of(GpuTask task) const {
-  std::visit([](auto& t) { t.tf32 = 0; }, task);
+std::string ChoiceRecord::refusal_key_of(const GpuTask& task) const {
   return "k" + ObjectCache::key_of(fmt::format("refused {}, workspace {}\n{}", key_text_of(task),
                                                terms_.workspace, terms_.machine));
 }
@@ -95,10 +94,9 @@ std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& v
 
 std::string choice_text(Place place, const ir::Op& fused, int64_t batch,
                         const ExecutorOptions& options) {
-  const int64_t workspace = options.workspace > 0 ? options.workspace : kGpuWorkspace;
   const ChoiceRecord record(
       {.machine = machine_of(describe_gpu(gpu_backend(), place.index), gpu_backend().versions),
-       .workspace = workspace,
+       .workspace = GpuLibraries{options.workspace}.most(),
        .tune = options.tune && !options.cache_dir.empty()},
       {options.cache_dir, CompilerOptions().cache_limit});
   const auto kept = record.find(GpuLibraryCall(fused, batch, options.tf32).task);

@@ -40,8 +40,7 @@ class ChoiceRecord {
   void decide(const GpuTask& task, const KeptChoice& kept);
   /// And for who comes later.
   void keep(const GpuTask& task, const KeptChoice& kept);
-  /// The library has no way to compute it, in f32 neither with TF32 nor without: here, and for who
-  /// comes later.
+  /// The library has no way to compute it: here, and for who comes later.
   void refuse(const GpuTask& task);
   bool refuses(const GpuTask& task) const;
   /// From now on it is as in `decisions`, also for who comes later. Whether anything changed of
@@ -52,7 +51,7 @@ class ChoiceRecord {
 
  private:
   std::string key_of(const GpuTask& task) const;
-  std::string refusal_key_of(GpuTask task) const;
+  std::string refusal_key_of(const GpuTask& task) const;
 
   Terms terms_;
   ObjectCache cache_;

@@ -27,7 +27,7 @@ class GpuDevice : public Device {
  public:
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
-        target_(described(table, options.device), options.workspace,
+        target_(described(table, options.device), options.libraries,
                 [this](const GpuTask& task) { return chooser_.record().refuses(task); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),

@@ -7,6 +7,7 @@
 #include "executor/device.h"
 #include "executor/gpu/backend_table.h"
 #include "executor/gpu/gpu_collectives.h"
+#include "executor/gpu/gpu_workspace.h"
 
 namespace fluid {
 
@@ -14,7 +15,7 @@ struct GpuDeviceOptions {
   int device = 0;
   int host_threads = 1;        ///< for copies of feeds
   std::string cache_dir = {};  ///< of machine code and choices; empty: none is kept
-  int64_t workspace = 0;       ///< bytes for library kernels; 0: kGpuWorkspace
+  GpuLibraries libraries = {};
   bool tune = true;  ///< choose among the library's algorithms by timing, where it can be kept
   std::map<std::string, std::string> decisions = {};  ///< Device::decisions() of an earlier run
   GpuPeers peers = {};

@@ -21,8 +21,6 @@ constexpr double kLibrarySeconds = 2e-6;      ///< what a library's kernel takes
 constexpr double kLibraryEfficiency = 0.7;    ///< of the peak, in what is large
 constexpr double kGeneratedEfficiency = 0.2;  ///< the same of generated code
 constexpr int64_t kLanes = 8;                 ///< halves of which tensor cores take a multiple
-constexpr double kLeastWorkspace = 4 << 20;   ///< bytes, if there are so many
-constexpr double kWorkspaceShare = 2;         ///< of all that an op reads and writes
 constexpr double kUnknownRate = 1e13;  ///< operations a second where the driver does not tell
 
 /// Of a bus that moves data twice a clock.
@@ -91,13 +89,13 @@ double turned_bytes(const FluidGpuConvolution& c) {
 
 }  // namespace
 
-GpuTarget::GpuTarget(const FluidGpuDescription& gpu, int64_t workspace, Refuses refuses)
+GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries, Refuses refuses)
     : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
       memory_rate_(memory_rate_of(gpu)),
       operation_rate_(operation_rate_of(gpu)),
       wide_rate_(wide_rate_of(gpu)),
       half_rate_(half_rate_of(gpu)),
-      workspace_(workspace > 0 ? workspace : kGpuWorkspace),
+      libraries_(libraries),
       refuses_(std::move(refuses)),
       kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
 
@@ -126,17 +124,10 @@ double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
   return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes) + turning;
 }
 
-/// Small tasks gain nothing by a large one, which would be most of their arena.
-int64_t GpuTarget::workspace_for(const ir::Op& op) const {
-  const double allowed = static_cast<double>(workspace_) / kGpuWorkspace;
-  const double bytes = allowed * std::max(kLeastWorkspace, kWorkspaceShare * bytes_of(op));
-  return bytes < static_cast<double>(workspace_) ? static_cast<int64_t>(bytes) : workspace_;
-}
-
 bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {
   if (!refuses_ || !refuses_(task)) return false;
   refused_.insert(fmt::format("{} cannot compute {} with a workspace of {}: code is generated",
-                              kernel, text_of(task), bytes_text(static_cast<double>(workspace_))));
+                              kernel, text_of(task), bytes_text(static_cast<double>(workspace()))));
   return true;
 }
 
@@ -150,10 +141,11 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
     kernel = gpu_convolution_kernel(op);
   }
   if (!task || is_refused(*task, kernel)) return {};
+  std::visit([&](auto& t) { t.tf32 = libraries_.tf32; }, *task);
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   return {{.kernel = std::string(kernel),
            .seconds = seconds(op, *task),
-           .workspace = planned_workspace(workspace_for(op)),
+           .workspace = planned_workspace(workspace_for(*task, workspace())),
            .keeps_nan = !clips(*task),
            .adds_in_place = adds(*task),
            .operands = {op.operands[0].type().layout, op.operands[1].type().layout},

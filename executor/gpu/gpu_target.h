@@ -4,13 +4,11 @@
 #include <set>
 
 #include "executor/gpu/gpu_task.h"
+#include "executor/gpu/gpu_workspace.h"
 #include "executor/kernel_memo.h"
 #include "passes/target.h"
 
 namespace fluid {
-
-/// Bytes that a library kernel may have, where users do not say: one stretch of the arena.
-inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
 
 /// A GPU as the passes see it. Libraries compute products and convolutions that are worth it; all
 /// else is generated.
@@ -19,8 +17,8 @@ class GpuTarget : public Target {
   /// Whether the library was found to have no way to compute a task.
   using Refuses = std::function<bool(const GpuTask&)>;
 
-  /// `workspace`: bytes that a library kernel may have; 0: kGpuWorkspace.
-  explicit GpuTarget(const FluidGpuDescription& gpu, int64_t workspace = 0, Refuses refuses = {});
+  explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
+                     Refuses refuses = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
@@ -39,18 +37,18 @@ class GpuTarget : public Target {
   double wide_rate() const { return wide_rate_; }
   /// The same in matrix products of halves.
   double half_rate() const { return half_rate_; }
-  int64_t workspace() const { return workspace_; }
+  /// Bytes that a library kernel may have at most.
+  int64_t workspace() const { return libraries_.most(); }
   std::vector<std::string> refused() const override;
 
  private:
   double seconds(double flops, double part, double rate, double bytes) const;
   double seconds(const ir::Op& op, const GpuTask& task) const;
-  int64_t workspace_for(const ir::Op& op) const;
   bool is_refused(const GpuTask& task, std::string_view kernel) const;
 
   std::string arch_;
   double memory_rate_, operation_rate_, wide_rate_, half_rate_;
-  int64_t workspace_;
+  GpuLibraries libraries_;
   Refuses refuses_;
   mutable std::set<std::string> refused_;  ///< lines, of tasks that were asked about
   std::unique_ptr<KernelMemo> kernels_;

@@ -11,11 +11,12 @@
 
 #include "executor/cuda/functions.h"
 #include "executor/cuda/objects.h"
+#include "executor/gpu/gpu_workspace.h"
 
 namespace fluid::cuda {
 namespace {
 
-constexpr int64_t kWorkspace = int64_t{64} << 20;
+constexpr int64_t kWorkspace = kGpuWorkspace;
 
 struct Layer {
   const char* name;
@@ -250,6 +251,27 @@ TEST_F(ConvolutionEnginesTest, FitTheWorkspace) {
   EXPECT_FALSE(narrow.empty());
   for (const FluidGpuChoice& choice : narrow) EXPECT_LT(choice.workspace, widest);
   EXPECT_EQ(found_for(c, machine(90), kWorkspace, 3).size(), 3U);
+}
+
+/// What is planned for a convolution leaves out none of the ways that cuDNN takes for the fastest.
+TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
+  for (const int architecture : kArchitectures) {
+    for (const Layer& layer : kLayers) {
+      for (const FluidGpuDirection direction : kDirections) {
+        for (const auto& [number, tf32] : {std::pair{fluid_gpu_f32, 0}, std::pair{fluid_gpu_f32, 1},
+                                           std::pair{fluid_gpu_bf16, 0}}) {
+          FluidGpuConvolution c = convolution_of(layer, direction, number);
+          c.tf32 = tf32;
+          const auto all = found_for(c, machine(architecture), kWorkspace, 4);
+          const int64_t planned = workspace_for(c, kGpuWorkspace);
+          const bool some = std::ranges::any_of(
+              all, [&](const FluidGpuChoice& choice) { return choice.workspace <= planned; });
+          EXPECT_TRUE(some) << text_of(architecture, layer, c) << " has " << planned
+                            << ", and needs " << all.at(0).workspace;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(ConvolutionEnginesTest, RefuseWhatIsNoneOfTheirs) {

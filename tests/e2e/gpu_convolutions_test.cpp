@@ -59,7 +59,7 @@ Batch batch_of(int64_t n, int64_t first = 0) {
 }
 
 std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = true) {
-  return testing::stand_in({.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
+  return testing::stand_in({.cache_dir = cache_dir, .libraries = {kWorkspace}, .tune = tune});
 }
 
 /// How far parameters and losses are from the CPU's after some steps.
@@ -134,7 +134,7 @@ TEST_F(GpuConvolutions, AreChosenOnce) {
   Executor resumed(
       residual_network(),
       gpu_device(host_gpu_table(),
-                 {.cache_dir = elsewhere.path(), .workspace = kWorkspace, .decisions = decided}),
+                 {.cache_dir = elsewhere.path(), .libraries = {kWorkspace}, .decisions = decided}),
       {.batch = kBatch8});
   resumed.restore(first.snapshot());
   resumed.run(batch_of(kBatch8));

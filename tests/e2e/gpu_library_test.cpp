@@ -64,7 +64,7 @@ Batch batch_of(int64_t n, int64_t first = 0) {
 }
 
 std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = true) {
-  return testing::stand_in({.cache_dir = cache_dir, .workspace = kWorkspace, .tune = tune});
+  return testing::stand_in({.cache_dir = cache_dir, .libraries = {kWorkspace}, .tune = tune});
 }
 
 /// How far parameters and losses are from the CPU's after some steps.
@@ -162,7 +162,7 @@ TEST_F(GpuLibrary, ACheckpointHoldsWhatWasChosen) {
   Executor later(
       wide_network(),
       gpu_device(host_gpu_table(),
-                 {.workspace = kWorkspace, .tune = false, .decisions = read->snapshot.decisions}),
+                 {.libraries = {kWorkspace}, .tune = false, .decisions = read->snapshot.decisions}),
       {.batch = kBatch64});
   later.restore(read->snapshot);
   later.run(batch_of(kBatch64));
@@ -195,7 +195,7 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
   const Options options{.mode = Mode::train, .batch = kBatch64};
   const auto planned = [&](int64_t workspace) {
     const auto program = net.ir().clone();
-    run_passes(*program, pipeline(options), options, GpuTarget(described, workspace));
+    run_passes(*program, pipeline(options), options, GpuTarget(described, {workspace}));
     return memory_plan(*program, options);
   };
   const TempDir dir;
@@ -204,7 +204,7 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
     EXPECT_EQ(gpu.memory().transient, planned(kWorkspace).transient);
     EXPECT_EQ(gpu.memory().slots, 2 * planned(kWorkspace).slot);
   }
-  const int64_t small = int64_t{4} << 20;  // what tasks of this size have of kGpuWorkspace
+  const int64_t small = int64_t{4} << 20;  // what products of this size have of kGpuWorkspace
   const int64_t part = small / (kGpuWorkspace / kWorkspace);
   EXPECT_EQ(planned(kWorkspace).at_peak.at(Holds::workspace), planned_workspace(part));
   EXPECT_EQ(planned(0).at_peak.at(Holds::workspace), planned_workspace(small));

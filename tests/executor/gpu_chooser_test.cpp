@@ -192,9 +192,6 @@ TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
   GpuChooser unable = products();
   EXPECT_FALSE(unable.has_way(kProduct, kWorkspace));
   EXPECT_TRUE(unable.record().refuses(kProduct));
-  FluidGpuProduct rounded = kProduct;
-  rounded.tf32 = 1;
-  EXPECT_TRUE(unable.record().refuses(rounded));
   FluidGpuProduct other = kProduct;
   other.bias = 1;
   EXPECT_FALSE(unable.record().refuses(other));

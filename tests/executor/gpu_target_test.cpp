@@ -103,11 +103,11 @@ TEST(GpuTarget, WantsItsWorkspaceAndSaysWhatBecomesOfNan) {
   EXPECT_EQ(bias.workspace, planned_workspace(4 << 20)) << "of a small product";
   EXPECT_TRUE(bias.keeps_nan && !bias.adds_in_place && !bias.mixes_samples);
   EXPECT_FALSE(Claimed({64, 32}, {32, 16}).then_relu().claims().at(0).keeps_nan);
-  const GpuTarget narrow(kGpu, 1 << 20);
+  const GpuTarget narrow(kGpu, {.workspace = 1 << 20});
   const Claim sum = Claimed({64, 32}, {32, 16}).then_sum().claims(narrow).at(0);
   EXPECT_EQ(sum.workspace, planned_workspace(1 << 16)) << "in proportion";
   const Claim large = Claimed({8192, 8192}, {8192, 8192}).claims().at(0);
-  EXPECT_EQ(large.workspace, planned_workspace(kGpuWorkspace));
+  EXPECT_EQ(large.workspace, planned_workspace(kGpuWorkspace / 2));
   EXPECT_TRUE(sum.adds_in_place);
 }
 

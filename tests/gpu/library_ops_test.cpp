@@ -31,7 +31,7 @@ class GpuLibraryOps : public GpuLibraryTest {
     };
     const auto layout = last ? std::optional(channels_last()) : std::nullopt;
     lay_out(layout);
-    const GpuTarget target(describe_gpu(gpu_backend(), 0), kWorkspace);
+    const GpuTarget target(describe_gpu(gpu_backend(), 0), {kWorkspace});
     const std::vector<Claim> offered = target.claims(*p.chain[0], p.epilogue());
     ASSERT_EQ(offered.size(), 1U);
     Claim claim = offered.front();

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "executor/gpu/gpu_task.h"
+
+namespace fluid {
+
+/// Bytes that a library kernel may have, where users do not say.
+inline constexpr int64_t kGpuWorkspace = int64_t{64} << 20;
+
+/// What users say of a GPU's libraries.
+struct GpuLibraries {
+  int64_t workspace = 0;  ///< bytes that a kernel of theirs may have at most; 0: kGpuWorkspace
+  bool tf32 = false;      ///< products and convolutions in f32 may round their operands to TF32
+  int64_t most() const { return workspace > 0 ? workspace : kGpuWorkspace; }
+};
+
+/// Bytes of workspace that the library may have for a task, of `most` for any: as many as those of
+/// its ways need that it takes for the fastest, and some to choose from.
+int64_t workspace_for(const GpuTask& task, int64_t most);
+
+}  // namespace fluid
