@@ -25,13 +25,15 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-void HostMemory::take(const PlaceMemory& from) {
-  copy_bytes(at().state, from.at().state, std::min(regions().state, from.regions().state));
+/// Pages that nobody has touched take no memory, so both may be there at once.
+std::shared_ptr<PlaceMemory> HostMemory::grown(const Regions& regions) {
+  auto memory = std::make_shared<HostMemory>(regions);
+  copy_bytes(memory->at().state, at().state, this->regions().state);
   for (size_t slot = 0; slot < 2; ++slot) {
-    copy_bytes(at().slots[slot], from.at().slots[slot],
-               std::min(regions().slot, from.regions().slot));
-    copy_bytes(at().reports[slot], from.at().reports[slot], sizeof(StepReport));
+    copy_bytes(memory->at().slots[slot], at().slots[slot], this->regions().slot);
   }
+  memory->reports_ = reports_;
+  return memory;
 }
 
 }  // namespace fluid

@@ -16,7 +16,7 @@ class HostMemory : public PlaceMemory {
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int, int64_t, int64_t) const override {}
   void allow_updates() override {}
-  void take(const PlaceMemory& from) override;
+  std::shared_ptr<PlaceMemory> grown(const Regions& regions) override;
 
  private:
   Arena arena_;

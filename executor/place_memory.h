@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace fluid {
 
@@ -56,8 +57,12 @@ class PlaceMemory {
   virtual void fetch(int slot, int64_t offset, int64_t bytes) const = 0;
   /// After a step that was refused: steps change variables again.
   virtual void allow_updates() = 0;
-  /// Takes over the variables and what the slots hold, once the steps that were begun are done.
-  virtual void take(const PlaceMemory& from) = 0;
+  /// Memory with other regions, none of them smaller, in the place of this one's, with the
+  /// variables and what the slots hold, once the steps that were begun are done. Here nothing is
+  /// left but what the host reads of the slots. Throws DeviceError when there is not as much: this
+  /// memory then holds what it held, perhaps at other addresses; or nothing, and is lost.
+  virtual std::shared_ptr<PlaceMemory> grown(const Regions& regions) = 0;
+  bool is_lost() const { return memory_.state == nullptr; }
 
  protected:
   Memory memory_;

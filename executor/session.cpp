@@ -34,6 +34,17 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
+PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps,
+                         const Options& wanted) {
+  for (const auto& step : steps) {
+    const Options& o = step->options();
+    if (o.mode == wanted.mode && o.batch == wanted.batch && o.feeds == wanted.feeds) {
+      return step.get();
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
@@ -63,10 +74,8 @@ void Session::check_memory(const Regions& regions, int64_t batch) const {
   const MemoryLimit& limit = options_.memory;
   if (regions.total() <= limit.bytes) return;
   const std::string why = fmt::format(
-      "a step of {} samples needs {}, {} is {}; take a smaller batch, micro-batches or "
-      "mixed precision",
-      batch, bytes_text(static_cast<double>(regions.total())), limit.name,
-      bytes_text(static_cast<double>(limit.bytes)));
+      "a step of {} samples needs {}, {}; take a smaller batch, micro-batches or mixed precision",
+      batch, bytes_text(static_cast<double>(regions.total())), limit.text);
   if (limit.asked) throw UserError(why);
   throw DeviceError(why);
 }
@@ -89,11 +98,7 @@ std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {
 }
 
 PreparedStep* Session::find(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
-  for (const auto& step : steps_) {
-    const Options& o = step->options();
-    if (o.mode == mode && o.batch == batch && o.feeds == feeds) return step.get();
-  }
-  return nullptr;
+  return find_among(steps_, {.mode = mode, .batch = batch, .feeds = feeds});
 }
 
 bool Session::has_step_for(Mode mode) const {
@@ -113,11 +118,20 @@ PreparedStep* Session::find_predict(const Batch& batch) {
 }
 
 PreparedStep& Session::prepare(const Options& options) {
-  if (broken_) std::rethrow_exception(broken_);
-  if (PreparedStep* known = find(options.mode, options.batch, options.feeds)) return *known;
-  settle();
-  // Whatever can fail for want of memory comes first: a session never keeps half a step.
-  std::vector<std::unique_ptr<Part>> compiled;
+  prepare(std::span(&options, 1));
+  return *find_among(steps_, options);
+}
+
+/// The step that fills the variables.
+Options Session::startup() const {
+  Options options = options_.passes;
+  options.mode = Mode::init;
+  options.batch = 1;
+  return options;
+}
+
+std::unique_ptr<PreparedStep> Session::compile_step(const Options& options,
+                                                    std::vector<std::unique_ptr<Part>>& compiled) {
   std::vector<PreparedStep::Run> runs;
   const int64_t slices = options.mode == Mode::train ? options_.micro_batches : 1;
   for (const SliceOfBatch& slice : slices_of(options.batch, slices)) {
@@ -125,33 +139,64 @@ PreparedStep& Session::prepare(const Options& options) {
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
   if (options_.profile && options.mode != Mode::init) step->record(*options_.profile);
+  return step;
+}
+
+void Session::prepare(std::span<const Options> wanted) {
+  if (broken_) std::rethrow_exception(broken_);
+  std::vector<std::unique_ptr<Part>> compiled;
+  std::vector<std::unique_ptr<PreparedStep>> steps;
+  const auto is_there = [&](const Options& o) {
+    return find_among(steps_, o) != nullptr || find_among(steps, o) != nullptr;
+  };
+  if (std::ranges::all_of(wanted, is_there)) return;
+  settle();
+  // Whatever can fail for want of memory comes first: a session never keeps half a step.
+  for (const Options& options : wanted) {
+    if (!is_there(options)) steps.push_back(compile_step(options, compiled));
+  }
+  if (!is_there(startup())) steps.push_back(compile_step(startup(), compiled));
   Variables variables = variables_;
-  for (const auto& part : compiled)
-    add_variables(*part->program, *recorded_, options_.passes.rank, variables);
-  Regions regions = regions_with(variables.bytes(), step->slot_bytes(), 0);
+  Regions regions = memory_->regions();
+  int64_t batch = 0;
   for (const auto& part : compiled) {
+    add_variables(*part->program, *recorded_, options_.passes.rank, variables);
     regions.transient = std::max(regions.transient, aligned(part->plan.transient));
   }
-  check_memory(regions, options.batch);
-  std::shared_ptr<PlaceMemory> memory;
-  if (regions != memory_->regions()) memory = device_->memory(regions);
+  for (const auto& step : steps) {
+    regions.slot = std::max(regions.slot, aligned(step->slot_bytes()));
+    batch = std::max(batch, step->options().batch);
+  }
+  regions.state = std::max(regions.state, variables.bytes());
+  check_memory(regions, batch);
   fetch_outputs();  // what is bound may write to the slots
+  const Regions known = memory_->regions();
+  if (regions != known) grow(regions);
+  const size_t first_part = regions == known ? parts_.size() : 0;
+  const size_t first_step = regions == known ? steps_.size() : 0;
   std::ranges::move(compiled, std::back_inserter(parts_));
-  steps_.push_back(std::move(step));
-  const bool grown = variables.all().size() > variables_.all().size();
+  std::ranges::move(steps, std::back_inserter(steps_));
+  const bool more = variables.all().size() > variables_.all().size();
   variables_ = std::move(variables);
+  bind(first_part, first_step);
+  if (random_ != nullptr && variables_.find(kRandomState)->offset >= known.state) {
+    memory_->write(random_, &options_.seed, sizeof options_.seed);
+  }
+  if (initialised_ && more) refresh_halves();
+}
+
+/// What was bound follows the memory, also where that could not grow.
+void Session::grow(const Regions& regions) {
   try {
-    if (memory) {
-      move_to(std::move(memory));
+    memory_ = memory_->grown(regions);
+  } catch (const DeviceError&) {
+    if (memory_->is_lost()) {
+      broken_ = std::current_exception();
     } else {
-      bind(parts_.size() - compiled.size(), steps_.size() - 1);
+      bind(0, 0);
     }
-  } catch (...) {
-    broken_ = std::current_exception();
     throw;
   }
-  if (initialised_ && grown) refresh_halves();
-  return *steps_.back();
 }
 
 /// The part that runs a slice, of those known or just compiled, to which it may be added.
@@ -171,29 +216,29 @@ Part* Session::part_of(const SliceOfBatch& slice, const Options& step,
   return compiled.back().get();
 }
 
-void Session::move_to(std::shared_ptr<PlaceMemory> memory) {
-  const int64_t known_state = memory_->regions().state;
-  const std::shared_ptr<PlaceMemory> old = std::exchange(memory_, std::move(memory));
-  memory_->take(*old);
-  random_ = address_of(kRandomState);
-  weight_ = address_of(kPartWeight);
-  if (random_ != nullptr && variables_.find(kRandomState)->offset >= known_state) {
-    memory_->write(random_, &options_.seed, sizeof options_.seed);
-  }
-  bind(0, 0);
+std::byte* Session::address_of(const Variable& variable) const {
+  if (memory_->is_lost()) std::rethrow_exception(broken_);
+  return memory_->at().state + variable.offset;
 }
 
 std::byte* Session::address_of(std::string_view name) const {
   const Variable* variable = variables_.find(name);
-  return variable == nullptr ? nullptr : memory_->at().state + variable->offset;
+  return variable == nullptr ? nullptr : address_of(*variable);
 }
 
 void Session::bind(size_t first_part, size_t first_step) {
   held_ = {};  // what is bound may have written to the slots
   placed_ = {};
   reported_ = reported(variables_);
-  for (size_t i = first_part; i < parts_.size(); ++i) {
-    parts_[i]->executable->bind(memory_->at(), variables_);
+  random_ = address_of(kRandomState);
+  weight_ = address_of(kPartWeight);
+  try {
+    for (size_t i = first_part; i < parts_.size(); ++i) {
+      parts_[i]->executable->bind(memory_->at(), variables_);
+    }
+  } catch (...) {
+    broken_ = std::current_exception();
+    throw;
   }
   for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
 }
@@ -201,10 +246,7 @@ void Session::bind(size_t first_part, size_t first_step) {
 void Session::initialise() {
   if (initialised_) return;
   initialised_ = true;
-  Options options = options_.passes;
-  options.mode = Mode::init;
-  options.batch = 1;
-  run(prepare(options), Batch());
+  run(prepare(startup()), Batch());
   settle();
   placed_ = {};
   refresh_halves();
@@ -255,7 +297,7 @@ Profile Session::profile() const {
 
 void Session::assign(const Variable& variable, const Tensor& value) {
   const Tensor converted = value.cast(variable.type.dtype);
-  write_state(memory_->at().state + variable.offset, converted.data(), converted.bytes());
+  write_state(address_of(variable), converted.data(), converted.bytes());
   refresh_halves(variable.name);
 }
 
@@ -275,12 +317,12 @@ void Session::take(const std::map<std::string, std::string>& decisions) {
 void Session::broadcast(const Variable& variable) {
   settle();
   placed_ = {};
-  device_->broadcast(memory_->at().state + variable.offset, variable.type.bytes_at(1));
+  device_->broadcast(address_of(variable), variable.type.bytes_at(1));
 }
 
 Tensor Session::value(const Variable& variable) {
   settle();
-  std::byte* at = memory_->at().state + variable.offset;
+  std::byte* at = address_of(variable);
   const std::vector<int64_t> shape = extents(variable.type.shape, 1);
   if (memory_->is_host()) return Tensor::view(variable.type.dtype, shape, at);
   Tensor copied(variable.type.dtype, shape);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,12 +43,16 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
 
-  /// Compiles a step, or finds it. Grows the arena when needed, keeping the variables and what the
-  /// slots hold. Throws, before any code is generated, when the arena would pass the memory
+  /// Compiles a step, or finds it, and with the first that which fills the variables. Grows the
+  /// arena when needed, keeping the variables and what the slots hold, of which there are never two
+  /// on a place with memory of its own. Throws, before any code is generated, when the arena would
+  /// pass the memory
   /// limit: UserError, or DeviceError when that is all there is or not as much is free; the session
   /// is then as before. What fails later, as steps are bound to the memory, is thrown by all that
   /// would run or prepare one from then on; variables are still there to be read.
   PreparedStep& prepare(const Options& options);
+  /// The same of several, for which the arena grows once: all or none.
+  void prepare(std::span<const Options> steps);
   /// The step for these, or null.
   PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds);
   bool has_step_for(Mode mode) const;
@@ -123,7 +128,11 @@ class Session {
                 std::vector<std::unique_ptr<Part>>& compiled);
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions regions_with(int64_t state, int64_t slot, int64_t transient) const;
-  void move_to(std::shared_ptr<PlaceMemory> memory);
+  Options startup() const;
+  std::unique_ptr<PreparedStep> compile_step(const Options& options,
+                                             std::vector<std::unique_ptr<Part>>& compiled);
+  void grow(const Regions& regions);
+  std::byte* address_of(const Variable& variable) const;
   /// Null when the programs have no such variable.
   std::byte* address_of(std::string_view name) const;
   void bind(size_t first_part, size_t first_step);

@@ -1,5 +1,7 @@
 #include "executor/session_options.h"
 
+#include "executor/bytes_text.h"
+
 namespace fluid {
 namespace {
 
@@ -22,14 +24,17 @@ Options pass_options(const ExecutorOptions& options) {
   return o;
 }
 
+MemoryLimit asked_limit(int64_t bytes) {
+  return {bytes, "the limit is " + bytes_text(static_cast<double>(bytes)), true};
+}
+
 }  // namespace
 
 SessionOptions session_options(const ExecutorOptions& options, Place place) {
   return {.seed = options.seed,
           .passes = pass_options(options),
           .micro_batches = options.micro_batches,
-          .memory = options.memory_limit > 0 ? MemoryLimit{options.memory_limit, "the limit", true}
-                                             : memory_of(place),
+          .memory = options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_of(place),
           .profile = options.profile};
 }
 

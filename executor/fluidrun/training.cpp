@@ -70,13 +70,11 @@ class Training {
                   options()) {
     checkpointing_.share(executor_);
     checkpointing_.seek(reader_);
-    executor_.prepare({.train = reader_.batch_sizes()});
+    Prepare sizes{.train = reader_.batch_sizes()};
     take_validation();
-    if (val_) {
-      std::vector<int64_t> sizes = val_->batch_sizes();
-      std::erase(sizes, 0);  // of a rank that has nothing of the last batch
-      executor_.prepare({.eval = sizes});
-    }
+    if (val_) sizes.eval = val_->batch_sizes();
+    std::erase(sizes.eval, 0);  // of a rank that has nothing of the last batch
+    executor_.prepare(sizes);
     if (const TrainingState* from = checkpointing_.from()) {
       go_on(*from);
     } else if (!flags.params.empty() && leads()) {

@@ -16,18 +16,23 @@ constexpr int64_t kCell = 64;  ///< what is written at every step is smaller
 
 GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions)
     : PlaceMemory(regions), gpu_(std::move(gpu)) {
-  // A value without elements has an address too.
-  arena_ = gpu_->gpu.allocate(std::max(regions.total(), kCell));
   host_slots_ = gpu_->gpu.allocate_host(std::max(2 * regions.slot, kCell));
   refused_ = gpu_->gpu.allocate(sizeof(int64_t));
   reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
   staging_ = gpu_->gpu.allocate_host(kStaging);
-  gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions.total());
   allow_updates();
-  gpu_->gpu.synchronize(gpu_->stream);  // others write to it on streams of their own
   std::memset(host_slots_.data(), 0, static_cast<size_t>(host_slots_.bytes()));
-  memory_ = laid_out(arena_.data(), regions);
-  memory_.host_slots = {host_slots_.data(), host_slots_.data() + regions.slot};
+  allocate_arena();
+}
+
+/// Zeroed.
+void GpuPlaceMemory::allocate_arena() {
+  // A value without elements has an address too.
+  arena_ = gpu_->gpu.allocate(std::max(regions().total(), kCell));
+  gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions().total());
+  gpu_->gpu.synchronize(gpu_->stream);  // others write to it on streams of their own
+  memory_ = laid_out(arena_.data(), regions());
+  memory_.host_slots = {host_slots_.data(), host_slots_.data() + regions().slot};
   memory_.reports = {reports_.data(), reports_.data() + sizeof(StepReport)};
   memory_.refused = refused_.data();
 }
@@ -77,18 +82,41 @@ void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
   cell_ = 0;
 }
 
-void GpuPlaceMemory::take(const PlaceMemory& from) {
-  const auto copy = [&](std::byte* to, const std::byte* old, int64_t bytes) {
-    if (bytes > 0) gpu_->gpu.copy(gpu_->stream, to, old, bytes);
-  };
-  copy(at().state, from.at().state, std::min(regions().state, from.regions().state));
-  const int64_t slot = std::min(regions().slot, from.regions().slot);
+/// Of the variables and the slots, which follow each other.
+GpuPlaceMemory::Bytes GpuPlaceMemory::contents() const {
+  Bytes bytes(static_cast<size_t>(regions().total() - regions().transient));
+  read(bytes.data(), at().state, static_cast<int64_t>(bytes.size()));
+  return bytes;
+}
+
+/// Of memory that had these regions.
+void GpuPlaceMemory::put(const Bytes& contents, const Regions& regions) {
+  write(at().state, contents.data(), regions.state);
   for (size_t i = 0; i < 2; ++i) {
-    copy(at().slots[i], from.at().slots[i], slot);
-    std::memcpy(at().host_slots[i], from.at().host_slots[i], static_cast<size_t>(slot));
-    std::memcpy(at().reports[i], from.at().reports[i], sizeof(StepReport));
+    const auto slot = static_cast<size_t>(regions.state) + i * static_cast<size_t>(regions.slot);
+    write(at().slots[i], contents.data() + slot, regions.slot);
   }
-  gpu_->gpu.synchronize(gpu_->stream);  // `from` may be gone soon
+}
+
+/// By way of the host, as the GPU may not have room for both.
+std::shared_ptr<PlaceMemory> GpuPlaceMemory::grown(const Regions& regions) {
+  const Bytes kept = contents();
+  arena_ = {};
+  memory_.state = nullptr;
+  try {
+    auto memory = std::make_shared<GpuPlaceMemory>(gpu_, regions);
+    memory->put(kept, this->regions());
+    for (size_t i = 0; i < 2; ++i) {
+      std::memcpy(memory->at().host_slots[i], at().host_slots[i],
+                  static_cast<size_t>(this->regions().slot));
+      std::memcpy(memory->at().reports[i], at().reports[i], sizeof(StepReport));
+    }
+    return memory;
+  } catch (const DeviceError&) {
+    allocate_arena();
+    put(kept, this->regions());
+    throw;
+  }
 }
 
 }  // namespace fluid

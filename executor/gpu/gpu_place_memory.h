@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "executor/gpu/open_gpu.h"
 #include "executor/place_memory.h"
@@ -17,9 +18,14 @@ class GpuPlaceMemory : public PlaceMemory {
   void write(std::byte* to, const void* from, int64_t bytes) override;
   void fetch(int slot, int64_t offset, int64_t bytes) const override;
   void allow_updates() override;
-  void take(const PlaceMemory& from) override;
+  std::shared_ptr<PlaceMemory> grown(const Regions& regions) override;
 
  private:
+  using Bytes = std::vector<std::byte>;
+
+  void allocate_arena();
+  Bytes contents() const;
+  void put(const Bytes& contents, const Regions& regions);
   /// Where the host's bytes lie while they are copied to or from the GPU.
   std::byte* next_cell();
 

@@ -114,6 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Pace, GpuSession,
                                            Kind{"random", HostPace::random}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+constexpr int64_t kSmall = 64 << 10;  ///< beside arenas: the words of refused data, a page each
+
 class GpuPlace : public ::testing::Test {
  protected:
   void SetUp() override { fluid::testing::reset_host_gpu({}); }
@@ -189,6 +191,48 @@ TEST_F(GpuPlace, TheMemoryTakenIsThatOfThePlan) {
   Executor gpu(small_network(), stand_in(), {.batch = 4});
   EXPECT_EQ(gpu.memory().state, cpu.memory().state);
   EXPECT_EQ(gpu.memory().slots, cpu.memory().slots);
+}
+
+/// Its arena makes way for the larger one: there is not room for both.
+TEST_F(GpuPlace, GrowsInTheMemoryThatItHas) {
+  const int64_t needed = Executor(small_network(), stand_in(), {.batch = 64}).memory().total;
+  fluid::testing::reset_host_gpu({.memory = needed + kSmall});
+  Pair both(small_network(), {.any_batch = true});
+  both.train(48, 2, 1e-5);
+  const Outputs before = both.gpu.run(batch_of(48, 2));
+  both.cpu.run(batch_of(48, 2));
+  const Batch more = batch_of(64, 3);
+  EXPECT_NEAR(both.gpu.run(more)["loss"].item(), both.cpu.run(more)["loss"].item(), 1e-5);
+  EXPECT_TRUE(std::isfinite(before["loss"].item())) << "of the step before";
+  both.train(48, 1, 1e-5);
+  both.expect_equal_parameters(2e-5);
+}
+
+TEST_F(GpuPlace, IsAsBeforeWhereItCannotGrow) {
+  const int64_t needed = Executor(small_network(), stand_in(), {.batch = 48}).memory().total;
+  fluid::testing::reset_host_gpu({.memory = needed + kSmall});
+  Pair both(small_network(), {.any_batch = true});
+  both.train(48, 2, 1e-5);
+  for (int again = 0; again < 2; ++again) {
+    const std::string why = error_of<DeviceError>([&] { both.gpu.run(batch_of(128)); });
+    EXPECT_NE(why.find("the GPU has no "), std::string::npos) << why;
+    both.train(48, 2, 1e-5);
+  }
+  both.expect_equal_parameters(2e-5);
+}
+
+/// Not even the memory that it had is there any more.
+TEST_F(GpuPlace, IsGivenUpWhereItsMemoryIsLost) {
+  const int64_t needed = Executor(small_network(), stand_in(), {.batch = 48}).memory().total;
+  fluid::testing::reset_host_gpu({.memory = needed + kSmall});
+  Executor exe(small_network(), stand_in(), {.any_batch = true});
+  exe.run(batch_of(48));
+  constexpr int kCallsBefore = 3;  // for error words and the word of refused data; the larger arena
+  fluid::testing::fail_host_gpu("allocate", fluid_gpu_out_of_memory, kCallsBefore);
+  const std::string why = error_of<DeviceError>([&] { exe.run(batch_of(128)); });
+  EXPECT_NE(why, "");
+  EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(48)); }), why);
+  EXPECT_EQ(error_of<DeviceError>([&] { exe.parameter("fc0.w"); }), why);
 }
 
 TEST_F(GpuPlace, OutOfMemoryComesBeforeTheFirstStep) {
