@@ -163,8 +163,8 @@ DnnDescriptor ConvolutionDescription::convolution(Tensor to) const {
       .set(names.images, tensor(images))
       .set(names.filters, tensor(filters))
       .set(names.maps, tensor(to))
-      .set(names.factor, 1.0)
-      .set(names.added_factor, about_.adds != 0 ? 1.0 : 0.0);
+      .set(names.factor, 1.0F)
+      .set(names.added_factor, about_.adds != 0 ? 1.0F : 0.0F);
   made.finish();
   return made;
 }

@@ -33,14 +33,16 @@ std::vector<cudnnBackendNumericalNote_t> unwanted(const FluidGpuConvolution& con
   return notes;
 }
 
-/// Whether the engine may be used: also, whether its code is there and need not be compiled.
+/// Whether the engine may be used, of which cuDNN must tell: also, whether its code is there and
+/// need not be compiled.
 bool is_wanted(const DnnDescriptor& engine, const FluidGpuConvolution& convolution) {
   const auto numerical = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
   const auto behaviour = engine.all<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
                                                                 CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
-  return std::ranges::find_first_of(numerical, unwanted(convolution)) == numerical.end() &&
-         std::ranges::find(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour.end();
+  if (!numerical || !behaviour) return false;
+  return std::ranges::find_first_of(*numerical, unwanted(convolution)) == numerical->end() &&
+         std::ranges::find(*behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour->end();
 }
 
 /// How cuDNN would configure an engine, unless that does not fit into a choice.
@@ -76,6 +78,9 @@ bool is_among(const std::vector<FluidGpuChoice>& choices, const FluidGpuChoice& 
 ConvolutionPlan prepared(const DnnMachine& machine, const DnnDescriptor& configuration) {
   ConvolutionPlan made{.parts = {}, .plan = DnnDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)};
   made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  if (machine.handle() != nullptr) {
+    made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, machine.handle());
+  }
   machine.tell(made.plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
   made.plan.finish();
   made.workspace = made.plan.one<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0);
@@ -93,16 +98,19 @@ DnnDescriptor heuristics_of(const ConvolutionDescription& description, const Dnn
   return heuristics;
 }
 
-/// A configuration as a choice, where it will do.
+/// A configuration as a choice, where it will do. What fails otherwise than by a refusal is left in
+/// `failure`.
 std::optional<FluidGpuChoice> usable(const DnnDescriptor& configuration,
                                      const FluidGpuConvolution& convolution,
-                                     const DnnMachine& machine, int64_t workspace) {
+                                     const DnnMachine& machine, int64_t workspace,
+                                     cudnnStatus_t& failure) {
   const auto engines =
       configuration.all(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
   if (engines.empty() || !is_wanted(engines.front(), convolution)) return std::nullopt;
   const auto engine = engine_of(configuration, engines.front());
   if (!engine) return std::nullopt;
   const ConvolutionPlan plan = prepared(machine, configuration);
+  if (!plan.plan.good() && !is_refusal(plan.plan.status())) failure = plan.plan.status();
   if (!plan.plan.good() || plan.workspace > workspace) return std::nullopt;
   FluidGpuChoice choice = choice_of(*engine);
   choice.workspace = plan.workspace;
@@ -121,6 +129,7 @@ DnnMachine::DnnMachine(const std::string& properties)
 ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
                                        const DnnMachine& machine, int64_t workspace, int room) {
   ConvolutionEngines found = {};
+  cudnnStatus_t failure = CUDNN_STATUS_SUCCESS;
   const ConvolutionDescription description(convolution, machine.handle());
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     const DnnDescriptor heuristics = heuristics_of(description, machine, mode);
@@ -130,10 +139,11 @@ ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
     for (const DnnDescriptor& configuration : heuristics.all(
              CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMostEngines)) {
       if (std::ssize(found.choices) >= room) return found;
-      const auto choice = usable(configuration, convolution, machine, workspace);
+      const auto choice = usable(configuration, convolution, machine, workspace, failure);
       if (choice && !is_among(found.choices, *choice)) found.choices.push_back(*choice);
     }
   }
+  if (found.choices.empty()) found.status = failure;
   return found;
 }
 

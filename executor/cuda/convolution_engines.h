@@ -35,7 +35,7 @@ struct ConvolutionPlan {
 };
 
 struct ConvolutionEngines {
-  cudnnStatus_t status;  ///< also good where there are none
+  cudnnStatus_t status;  ///< also good where there are none, unless one failed that may be there
   std::vector<FluidGpuChoice> choices;
 };
 

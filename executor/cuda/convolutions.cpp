@@ -7,11 +7,6 @@
 namespace fluid::cuda {
 namespace {
 
-bool is_refusal(cudnnStatus_t status) {
-  const auto category = CUDNN_STATUS_CATEGORY(status);
-  return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
-}
-
 FluidGpuResult answer_of(FluidGpu* gpu, const char* doing, cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return fluid_gpu_ok;
   const std::string why = cudnnGetErrorString(status);

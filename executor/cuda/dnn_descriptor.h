@@ -3,6 +3,7 @@
 #include <cudnn.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,7 +12,7 @@ namespace fluid::cuda {
 
 /// What cuDNN calls a type in attributes of descriptors.
 constexpr cudnnBackendAttributeType_t dnn_type(int64_t) { return CUDNN_TYPE_INT64; }
-constexpr cudnnBackendAttributeType_t dnn_type(double) { return CUDNN_TYPE_DOUBLE; }
+constexpr cudnnBackendAttributeType_t dnn_type(float) { return CUDNN_TYPE_FLOAT; }
 constexpr cudnnBackendAttributeType_t dnn_type(char) { return CUDNN_TYPE_CHAR; }
 constexpr cudnnBackendAttributeType_t dnn_type(bool) { return CUDNN_TYPE_BOOLEAN; }
 constexpr cudnnBackendAttributeType_t dnn_type(cudnnHandle_t) { return CUDNN_TYPE_HANDLE; }
@@ -36,6 +37,13 @@ constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendKnobType_t) {
 }
 constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendDescriptor_t) {
   return CUDNN_TYPE_BACKEND_DESCRIPTOR;
+}
+
+/// Whether a status says that there can be no such thing, or not from cuDNN: of other failures it
+/// may do better the next time.
+inline bool is_refusal(cudnnStatus_t status) {
+  const auto category = CUDNN_STATUS_CATEGORY(status);
+  return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 /// One of the descriptors of which cuDNN's interface is made. It is filled, then finished; the
@@ -90,14 +98,14 @@ class DnnDescriptor {
     return *this;
   }
 
-  /// An attribute that has at most `most` values; none where it cannot be read.
+  /// An attribute that has at most `most` values; nothing where it cannot be read.
   template <class T>
-  std::vector<T> all(cudnnBackendAttributeName_t name, int64_t most) const {
+  std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t most) const {
     std::vector<T> values(static_cast<size_t>(most));
     int64_t count = 0;
     if (!good() || cudnnBackendGetAttribute(descriptor_, name, dnn_type(T{}), most, &count,
                                             values.data()) != CUDNN_STATUS_SUCCESS) {
-      count = 0;
+      return std::nullopt;
     }
     values.resize(static_cast<size_t>(count < most ? count : most));
     return values;
@@ -105,8 +113,8 @@ class DnnDescriptor {
   /// The only value of an attribute; `otherwise` where it cannot be read.
   template <class T>
   T one(cudnnBackendAttributeName_t name, T otherwise) const {
-    const std::vector<T> values = all<T>(name, 1);
-    return values.empty() ? otherwise : values.front();
+    const auto values = all<T>(name, 1);
+    return !values || values->empty() ? otherwise : values->front();
   }
   /// An attribute that is at most `most` descriptors.
   std::vector<DnnDescriptor> all(cudnnBackendAttributeName_t name,

@@ -174,7 +174,8 @@ void print_memory(const PlannedStep& step) {
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
-  const auto [place, target, name, libraries_speak_for_it] = planned(flags, {how.workspace, how.tf32});
+  const auto [place, target, name, libraries_speak_for_it] =
+      planned(flags, {how.workspace, how.tf32});
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
   Options options = session_options(how).passes;

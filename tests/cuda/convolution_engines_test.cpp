@@ -195,8 +195,10 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const FluidGpuConvolution& c,
   machine.tell(engine, CUDNN_ATTR_ENGINE_DEVICEPROP);
   engine.finish();
   EXPECT_EQ(engine.status(), CUDNN_STATUS_SUCCESS);
-  return engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                 CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  const auto notes = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                             CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  EXPECT_TRUE(notes.has_value());
+  return notes.value_or(std::vector<cudnnBackendNumericalNote_t>());
 }
 
 TEST_F(ConvolutionEnginesTest, OnlyHalvesAndTf32RunOnTensorCores) {
