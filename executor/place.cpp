@@ -42,4 +42,11 @@ Place best_place(int local_rank) {
   return cpu();
 }
 
+std::string why_no_gpu() {
+  if (!may_have_gpus() || best_place() != cpu()) return "";
+  const GpuBackend& found = gpu_backend();
+  if (found.devices == 0) return found.hidden ? "" : found.absence;
+  return cuda(0).str() + ": " + unsupported(describe_gpu(found, 0));
+}
+
 }  // namespace fluid

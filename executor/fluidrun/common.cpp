@@ -150,7 +150,12 @@ Mode mode_named(const std::string& name) {
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }
 
 Place place_of(const PlaceFlags& flags, bool cpu_only, int local_rank) {
-  return cpu_only && flags.place == "auto" ? cpu() : place_named(flags.place, local_rank);
+  if (flags.place != "auto") return place_named(flags.place, local_rank);
+  if (cpu_only) return cpu();
+  if (local_rank == 0 && !why_no_gpu().empty()) {
+    fmt::print(stderr, "the place is cpu, no GPU can be used: {}\n", why_no_gpu());
+  }
+  return best_place(local_rank);
 }
 
 Program open_program(const std::string& name) {

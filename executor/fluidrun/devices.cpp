@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -53,9 +54,17 @@ std::string library_version(int64_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
+/// "580.95.05 for CUDA 13.0", the former where Linux tells it.
+std::string driver_version(int64_t cuda) {
+  if (cuda == 0) return "none";
+  std::ifstream module("/sys/module/nvidia/version");
+  std::string version;
+  module >> version;
+  return fmt::format("{}{}for CUDA {}", version, version.empty() ? "" : " ", cuda_version(cuda));
+}
+
 std::vector<std::pair<std::string, std::string>> named(const FluidGpuVersions& versions) {
-  const bool driver = versions.driver > 0;
-  return {{"driver", driver ? "CUDA " + cuda_version(versions.driver) : "none"},
+  return {{"driver", driver_version(versions.driver)},
           {"CUDA", cuda_version(versions.runtime)},
           {"cuBLAS", library_version(versions.blas)},
           {"cuDNN", library_version(versions.dnn)},
@@ -75,8 +84,9 @@ void print_cpu(const TargetDescription& target, const HostCpu& cpu) {
 void print_gpu(size_t device, const Gpu& gpu) {
   const FluidGpuDescription& d = gpu.description;
   if (gpu.answers) {
-    fmt::print("cuda:{}  {}, {}.{}, {} multiprocessors: {} of {} are free\n", device, d.name,
-               d.major, d.minor, d.multiprocessors, bytes_text(static_cast<double>(d.free_memory)),
+    fmt::print("cuda:{}  {}, compute capability {}.{}, {} multiprocessors: {} of {} are free\n",
+               device, d.name, d.major, d.minor, d.multiprocessors,
+               bytes_text(static_cast<double>(d.free_memory)),
                bytes_text(static_cast<double>(d.memory)));
   }
   if (!gpu.problem.empty()) fmt::print("{}{}\n", gpu.answers ? "        " : "", gpu.problem);

@@ -49,8 +49,10 @@ int64_t ranks_of(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
   const int64_t gpus = may_have_gpus() ? gpu_backend().devices : 0;
   const int64_t ranks = gpus > 0 ? gpus : cores();
-  fmt::print(stderr, "fluidrun: --nproc auto: {} rank{}, {}\n", ranks, ranks == 1 ? "" : "s",
-             gpus > 0 ? "one a GPU" : "one a core, as there is no GPU here");
+  const std::string why = gpus > 0 ? "" : why_no_gpu();
+  fmt::print(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",
+             gpus > 0 ? "one a GPU" : "one a core, as there is no GPU here",
+             why.empty() ? "" : ": " + why);
   return ranks;
 }
 

@@ -84,8 +84,7 @@ std::string named_library() {
   return named != nullptr ? named : "";
 }
 
-std::string why_no_devices() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+std::string why_no_devices(const char* visible) {
   if (visible == nullptr) return "the NVIDIA driver finds no GPU";
   return fmt::format("the NVIDIA driver finds no GPU that CUDA_VISIBLE_DEVICES='{}' leaves",
                      visible);
@@ -117,7 +116,10 @@ GpuBackend find_gpus(const std::string& path) {
     return found;
   }
   found.devices = devices;
-  if (devices == 0) found.absence = why_no_devices();
+  if (devices > 0) return found;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  found.absence = why_no_devices(visible);
+  found.hidden = visible != nullptr;
   return found;
 }
 

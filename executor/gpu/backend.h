@@ -12,6 +12,7 @@ struct GpuBackend {
   FluidGpuVersions versions{};
   int devices = 0;
   std::string absence;  ///< why there are no devices, in one line; empty where there are
+  bool hidden = false;  ///< perhaps there are some that CUDA_VISIBLE_DEVICES does not leave
 };
 
 /// The GPUs of the library `path`, which stays loaded. An empty path looks for libfluid_cuda.so

@@ -1,5 +1,7 @@
 // What `fluidrun devices` says of machines that made-up libraries stand for.
 
+#include <regex>
+
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
@@ -29,12 +31,15 @@ class Devices : public FluidrunTest {
 TEST_F(Devices, ListsCpuAndGpus) {
   const std::string output = on("three_gpus");
   EXPECT_NE(output.find(" threads, "), std::string::npos) << output;
-  EXPECT_EQ(behind_cpu(output),
-            "cuda:0  Made-up GPU 0, 9.0, 132 multiprocessors: 79.00 GiB of 80.00 GiB are free\n"
-            "cuda:1  Made-up GPU 1, 7.5, 132 multiprocessors: 79.00 GiB of 80.00 GiB are free\n"
+  const std::regex driver("driver [0-9.]+ for");  // of this machine, where it has one
+  EXPECT_EQ(std::regex_replace(behind_cpu(output), driver, "driver for"),
+            "cuda:0  Made-up GPU 0, compute capability 9.0, 132 multiprocessors: 79.00 GiB of "
+            "80.00 GiB are free\n"
+            "cuda:1  Made-up GPU 1, compute capability 7.5, 132 multiprocessors: 79.00 GiB of "
+            "80.00 GiB are free\n"
             "        compute capability 7.5 is not supported, 8.0 and newer are\n"
             "cuda:2: cudaErrorMadeUp, as asked\n"
-            "        driver CUDA 13.0, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0, NCCL 2.28.9, "
+            "        driver for CUDA 13.0, CUDA 13.0, cuBLAS 13.1.0, cuDNN 9.19.0, NCCL 2.28.9, "
             "nvJitLink 13.0\n");
 }
 
@@ -113,7 +118,8 @@ TEST_F(Devices, DescribeTheMachineAsJson) {
   const std::string none = on("no_driver", "devices --json");
   EXPECT_NE(none.find(R"("no_gpus": "no NVIDIA driver is installed)"), std::string::npos) << none;
   write_plain(dir_.file("t.json"), json);
-  EXPECT_EQ(on("no_driver", "plan line.fir --target t.json"), on("no_driver", "plan line.fir"));
+  EXPECT_EQ(on("no_driver", "plan line.fir --target t.json"),
+            on("no_driver", "plan line.fir --place cpu"));
 }
 
 /// Runs `command` where it needs a GPU; expects the exit code of a device's failure and one line.
@@ -148,6 +154,30 @@ TEST_F(Devices, ThatAreNotThereAreNamedByEveryCommand) {
   expect_failure("plan line.fir --place cuda:2", "cuda:2: cudaErrorMadeUp, as asked");
 }
 
+/// What runs on the CPU because a GPU cannot be used says so, unless somebody hides the GPU.
+TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
+  const auto said = [&](const std::string& library, const std::string& command = "plan line.fir") {
+    const std::string output = on(library, command);
+    return output.substr(0, output.find('\n'));
+  };
+  const std::string none = "the place is cpu, no GPU can be used: ";
+  EXPECT_EQ(said("no_driver"), none + "no NVIDIA driver is installed, or this container sees none");
+  EXPECT_EQ(said("old_driver"),
+            none + "the NVIDIA driver is too old: it runs CUDA 12.4, 13.0 is needed");
+  EXPECT_NE(said("needs_absent").find("libfluid_absent.so"), std::string::npos);
+  EXPECT_EQ(said("two_gpus_old_first").find(none), std::string::npos);
+  EXPECT_EQ(said("no_driver", "launch --nproc auto -- true").find("fluidrun: --nproc auto: "), 0U);
+  EXPECT_NE(said("no_driver", "launch --nproc auto -- true")
+                .find("one a core, as there is no GPU here: no NVIDIA driver is installed"),
+            std::string::npos);
+  const std::string cpu = "one step of 'line' (train) on cpu, batch 1";
+  EXPECT_EQ(said("no_driver", "plan line.fir --place cpu"), cpu);
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(said("no_gpus"), cpu);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(said("no_gpus"), none + "the NVIDIA driver finds no GPU");
+}
+
 /// Nothing but a description of the GPU is needed for that.
 TEST_F(Devices, ArePlannedFor) {
   const auto first_line = [&](const std::string& library, const std::string& arguments) {
@@ -161,8 +191,7 @@ TEST_F(Devices, ArePlannedFor) {
   EXPECT_EQ(first_line("three_gpus", " --place cpu"), cpu);
   EXPECT_EQ(first_line("three_gpus", " --world 2"), gpu);
   EXPECT_EQ(first_line("two_gpus_old_first", ""), "one step of 'line' (train) on cuda:1, batch 8");
-  EXPECT_EQ(first_line("no_driver", ""), cpu);
-  EXPECT_EQ(first_line("no_gpus", ""), cpu);
+  EXPECT_EQ(first_line("no_driver", " --place cpu"), cpu);
   EXPECT_NE(on("three_gpus", "plan line.fir --kernels").find("kernels: 0 of libraries"),
             std::string::npos);
 }

@@ -139,9 +139,10 @@ TEST_F(Launch, AutoIsARankACoreWhereThereIsNoGpu) {
   before_ += "FLUID_GPU_LIBRARY=" + std::string(FLUID_BINARY_DIR) + "/gpu_libraries/no_gpus.so ";
   const std::string cores = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
   const Result result = launch("--nproc auto", "[ $RANK = 0 ] && echo $WORLD_SIZE; true\n");
-  EXPECT_EQ(result.output, "fluidrun: --nproc auto: " + cores +
-                               (cores == "1" ? " rank" : " ranks") +
-                               ", one a core, as there is no GPU here\n" + cores + "\n");
+  EXPECT_EQ(result.output,
+            "fluidrun: --nproc auto: " + cores + (cores == "1" ? " rank" : " ranks") +
+                ", one a core, as there is no GPU here: the NVIDIA driver finds no GPU\n" + cores +
+                "\n");
   refuse("launch --nproc some -- true", "must be a positive integer, not some, or auto");
 }
 
