@@ -27,8 +27,8 @@ Place place_named(std::string_view name, int local_rank = 0);
 /// when there are GPUs, but fewer than processes, DeviceError when the GPU does not answer.
 Place best_place(int local_rank = 0);
 
-/// Why best_place() is the CPU, in one line, where the machine seems to have a GPU that nobody hides
-/// by CUDA_VISIBLE_DEVICES; else "".
+/// Why best_place() is the CPU, in one line, where the machine seems to have a GPU that nobody
+/// hides by CUDA_VISIBLE_DEVICES; else "".
 std::string why_no_gpu();
 
 }  // namespace fluid

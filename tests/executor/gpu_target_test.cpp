@@ -191,7 +191,6 @@ TEST(GpuTarget, ClaimsConvolutionsAndTheirGradients) {
     EXPECT_FALSE(c.channels_last || c.adds || c.bias || c.relu || c.tf32);
     ASSERT_EQ(made.claims(which).size(), 1U);
     EXPECT_EQ(made.claims(which)[0].kernel, kKernels[which]);
-    EXPECT_EQ(made.claims(which)[0].workspace, planned_workspace(4 << 20));
   }
   const Convolved grouped({.w = {32, 4, 3, 3}}, {.groups = 4});
   EXPECT_EQ(grouped.task(2)->groups, 4);
@@ -240,6 +239,29 @@ TEST(GpuTarget, LaysOutHalvesAlone) {
   };
   EXPECT_LT(seconds(bf16, true), seconds(bf16, false));
   EXPECT_LT(seconds(f32, false), seconds(f32, true));
+}
+
+TEST(GpuTarget, PlansForWhatKernelsOfConvolutionsTurn) {
+  constexpr int64_t kMiB = 1 << 20;
+  constexpr int64_t kImages = 8 * 16 * 14 * 14, kFilters = 32 * 16 * 3 * 3,
+                    kMaps = 8 * 32 * 12 * 12;
+  const auto workspace = [](const Convolved& made, int which, const GpuLibraries& libraries = {}) {
+    return made.claims(which, GpuTarget(kGpu, libraries)).at(0).workspace - planned_workspace(0);
+  };
+  const Convolved exact({}), half({.dtype = f16, .last = true}), plain({.dtype = f16});
+  const int64_t all = kImages + kFilters + kMaps;
+  EXPECT_EQ(workspace(exact, 0), kMiB);
+  EXPECT_EQ(workspace(exact, 1), kMiB);
+  EXPECT_EQ(workspace(exact, 2), 4 * all + 2 * kMiB);
+  EXPECT_EQ(workspace(exact, 0, {.tf32 = true}), 4 * all + kMiB);
+  EXPECT_EQ(workspace(half, 0), 2 * kFilters + kMiB);
+  EXPECT_EQ(workspace(half, 2), 2 * kFilters + 2 * kMiB);
+  EXPECT_EQ(workspace(plain, 1), 2 * all + kMiB);
+  EXPECT_EQ(workspace(exact, 0, {.workspace = 4 * kGpuWorkspace}), 4 * kMiB)
+      << "more to choose from";
+  EXPECT_EQ(workspace(exact, 2, {.workspace = 1000}), 1000);
+  const Convolved first({.x = {8, 3, 14, 14}, .w = {32, 3, 3, 3}, .dtype = bf16, .last = true});
+  EXPECT_EQ(workspace(first, 0), 2 * (8 * 8 * 14 * 14 + 32 * 8 * 3 * 3) + kMiB) << "padded";
 }
 
 TEST(GpuTarget, LeavesSmallConvolutionsToGeneratedCode) {
