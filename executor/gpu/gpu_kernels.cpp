@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/backend.h"
+#include "ir/error.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {
@@ -32,37 +33,45 @@ std::vector<LoadedPass> GpuKernels::load(std::span<const kir::Kernel> passes) {
   return result;
 }
 
+/// From the disk, where it was made before for such a GPU by such tools, and can be loaded.
 void GpuKernels::load_module(const Named& passes) {
-  const std::string code = machine_code(passes);
-  gpu_->ledger.measured("code of kernels", [&] {
-    modules_.push_back(gpu_->gpu.module(code));
-    for (const auto& [name, pass] : passes) {
-      FluidGpuKernel* entry = gpu_->gpu.kernel(modules_.back(), name.c_str());
-      loaded_.emplace(name, LoadedPass{launch_of(pass), entry});
-    }
-  });
-}
-
-/// From the disk, where it was made before for such a GPU by such tools.
-std::string GpuKernels::machine_code(const Named& passes) {
-  std::string content =
-      fmt::format("{}, {}, assembler {}\n", arch_, emit::code_version(), assembler_);
-  std::vector<kir::Kernel> kernels;
-  for (const auto& [name, pass] : passes) {
-    content += name + "\n";
-    kernels.push_back(pass);
-  }
-  const std::string key = "k" + ObjectCache::key_of(content);
+  const std::string key = key_of(passes);
   const auto count = static_cast<int>(passes.size());
   if (const auto kept = cache_.find(key)) {
-    report_.from_cache += count;
-    return *kept;
+    try {
+      add_module(*kept, passes);
+      report_.from_cache += count;
+      return;
+    } catch (const DeviceError&) {
+      // Whatever wrote it: it is made again. A GPU that fails says so then.
+    }
   }
-  std::string code = gpu_->gpu.assemble(compile_ptx(kernels, arch_).ptx);
+  std::vector<kir::Kernel> kernels;
+  for (const auto& [name, pass] : passes) kernels.push_back(pass);
+  const std::string code = gpu_->gpu.assemble(compile_ptx(kernels, arch_).ptx);
+  add_module(code, passes);
   cache_.put(key, code);
   cache_.evict();
   report_.kernels += count;
-  return code;
+}
+
+std::string GpuKernels::key_of(const Named& passes) const {
+  std::string content =
+      fmt::format("{}, {}, assembler {}\n", arch_, emit::code_version(), assembler_);
+  for (const auto& [name, pass] : passes) content += name + "\n";
+  return "k" + ObjectCache::key_of(content);
+}
+
+void GpuKernels::add_module(const std::string& code, const Named& passes) {
+  gpu_->ledger.measured("code of kernels", [&] {
+    GpuModule module = gpu_->gpu.module(code);
+    std::map<std::string, LoadedPass> entries;
+    for (const auto& [name, pass] : passes) {
+      entries.emplace(name, LoadedPass{launch_of(pass), gpu_->gpu.kernel(module, name.c_str())});
+    }
+    modules_.push_back(std::move(module));
+    loaded_.merge(entries);
+  });
 }
 
 }  // namespace fluid

@@ -38,7 +38,8 @@ class GpuKernels {
  private:
   using Named = std::map<std::string, kir::Kernel>;
   void load_module(const Named& passes);
-  std::string machine_code(const Named& passes);
+  std::string key_of(const Named& passes) const;
+  void add_module(const std::string& code, const Named& passes);
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::string arch_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "codegen/object_cache.h"
 #include "executor/executor.h"
 #include "executor/gpu/gpu_device.h"
 #include "frontend/layers.h"
@@ -298,6 +299,12 @@ TEST_F(GpuPlace, MachineCodeIsKeptOnDisk) {
   }
   const auto [third, third_loss] = report(13000);
   EXPECT_EQ(third.kernels, first.kernels) << "what is damaged is made again";
+  const ObjectCache cache(dir.path(), 1 << 30);
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+    cache.put(entry.path().stem().string(), "whole, but the code of something else");
+  }
+  EXPECT_EQ(report(13000).first.kernels, first.kernels) << "what cannot be loaded is made again";
+  EXPECT_EQ(report(13000).first.from_cache, first.kernels) << "and kept";
   EXPECT_EQ(third_loss, loss);
 }
 
