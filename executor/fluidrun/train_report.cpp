@@ -77,6 +77,9 @@ void describe(const PreparedTraining& t) {
              report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
   for (const std::string& line : report.refused) fmt::print(stderr, "{}\n", line);
   describe_memory(t);
+  if (t.flags.place.tf32 && t.executor.place() != cpu()) {
+    fmt::print(stderr, "products and convolutions of f32 round their operands to TF32\n");
+  }
   if (const auto& choice = t.executor.amp_choice(); choice && choice->measured()) {
     fmt::print(stderr, "--amp auto takes {}\n", choice->text());
   }

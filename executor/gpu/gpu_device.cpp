@@ -79,10 +79,11 @@ class GpuDevice : public Device {
   }
   Limits limits() const override {
     return {.flops_f64 = target_.wide_rate(),
-            .flops_f32 = target_.operation_rate(),
+            .flops_f32 = target_.wide_product_rate(),
             .flops_f16 = target_.half_rate(),
             .flops_bf16 = target_.half_rate(),
-            .bytes = target_.memory_rate()};
+            .bytes = target_.memory_rate(),
+            .tf32 = target_.tf32()};
   }
 
  private:

@@ -78,15 +78,6 @@ double lanes_used(const FluidGpuConvolution& c) {
   return used(c.channels) * used(c.filters);
 }
 
-/// What is read and written of images and maps to have them lie as kernels want them: with channels
-/// last in halves, plain else.
-double turned_bytes(const FluidGpuConvolution& c) {
-  const bool half = c.number != fluid_gpu_f32;
-  if (half == (c.channels_last != 0)) return 0;
-  const int64_t pixels = c.channels * c.height * c.width + c.filters * c.map_height * c.map_width;
-  return 2.0 * (half ? 2 : 4) * static_cast<double>(c.images * pixels);
-}
-
 }  // namespace
 
 GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries, Refuses refuses)
@@ -98,6 +89,10 @@ GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& librari
       libraries_(libraries),
       refuses_(std::move(refuses)),
       kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
+
+double GpuTarget::wide_product_rate() const {
+  return libraries_.tf32 ? half_rate_ / 2 : operation_rate_;
+}
 
 /// Of a kernel that reaches a part of `rate`.
 double GpuTarget::seconds(double flops, double part, double rate, double bytes) const {
@@ -113,13 +108,14 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
 
 /// Of a library's kernel.
 double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
-  const double rate = is_half(op.operands[0].dtype()) ? half_rate_ : operation_rate_;
+  const double rate = is_half(op.operands[0].dtype()) ? half_rate_ : wide_product_rate();
   double bytes = bytes_of(op), efficiency = kLibraryEfficiency, turning = 0;
   if (adds(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {
     efficiency *= lanes_used(*convolution);
-    const double turned = turned_bytes(*convolution);
-    if (turned > 0) turning = 2 * seconds(0, 1, rate, turned / 2);  // a kernel before, one behind
+    for (const double turned : turned_bytes(*convolution)) {
+      if (turned > 0) turning += seconds(0, 1, rate, 2 * turned);  // read and written
+    }
   }
   return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes) + turning;
 }

@@ -1,6 +1,7 @@
 #include "executor/gpu/gpu_workspace.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace fluid {
 namespace {
@@ -27,28 +28,20 @@ struct Elements {
   double all() const { return images + filters + maps; }
 };
 
-/// Bytes of what cuDNN turns, or pads, for kernels that take channels last and in eights (in f32 in
-/// fours): as its plans for the examples' convolutions need them (9.19, for sm_80 to sm_120). With
-/// exact sums of f32 only filters' gradients have such kernels, which cuDNN prefers where there are
-/// some channels.
-double turned_bytes(const FluidGpuConvolution& c) {
-  constexpr int64_t kHalfLanes = 8, kWideLanes = 4;
-  if (c.number == fluid_gpu_f32) {
-    const bool turns =
-        c.tf32 != 0 || (c.direction == fluid_gpu_filter_gradient && c.channels >= kHalfLanes);
-    return turns ? 4 * Elements(c, kWideLanes).all() : 0;
-  }
-  const Elements padded(c, kHalfLanes);
-  double elements = padded.filters;
-  if (c.channels_last == 0 || c.channels % kHalfLanes != 0) elements += padded.images;
-  if (c.channels_last == 0 || c.filters % kHalfLanes != 0) elements += padded.maps;
-  return 2 * elements;
+constexpr int64_t kHalfLanes = 8, kWideLanes = 4;
+
+/// Bytes of copies that the fastest ways make beside what must be turned: exact sums of f32 for
+/// filters have kernels for channels that lie last, which cuDNN prefers where there are some.
+double copied_bytes(const FluidGpuConvolution& c) {
+  const bool last_is_fast = c.number == fluid_gpu_f32 && c.tf32 == 0 && c.channels_last == 0 &&
+                            c.direction == fluid_gpu_filter_gradient && c.channels >= kHalfLanes;
+  return last_is_fast ? 4 * Elements(c, kWideLanes).all() : 0;
 }
 
 /// Beside that, to choose from ways that differ in what they need, such as into how many parts a
 /// sum is cut.
-double choice_bytes(const FluidGpuConvolution& c, double turned) {
-  if (c.direction != fluid_gpu_filter_gradient || turned == 0) return kMiB;
+double choice_bytes(const FluidGpuConvolution& c, double copied) {
+  if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB;
   return std::max(2 * kMiB, size_of(c.number) * Elements(c, 1).all() / 2);
 }
 
@@ -63,6 +56,18 @@ double choice_bytes(const FluidGpuProduct& p) {
 
 }  // namespace
 
+std::array<double, 3> turned_bytes(const FluidGpuConvolution& c) {
+  const bool half = c.number != fluid_gpu_f32, last = c.channels_last != 0;
+  const bool wants_last = half || c.tf32 != 0;
+  const int64_t lanes = half ? kHalfLanes : wants_last ? kWideLanes : 1;
+  const Elements padded(c, lanes);
+  const double size = half ? 2 : 4;
+  const bool turns = wants_last != last;
+  return {turns || c.channels % lanes != 0 ? size * padded.images : 0,
+          turns || last ? size * padded.filters : 0,
+          turns || c.filters % lanes != 0 ? size * padded.maps : 0};
+}
+
 int64_t workspace_for(const GpuTask& task, int64_t most) {
   const double allowed = static_cast<double>(most) / kGpuWorkspace;
   double bytes = 0;
@@ -70,8 +75,9 @@ int64_t workspace_for(const GpuTask& task, int64_t most) {
     bytes = allowed * choice_bytes(*product);
   } else {
     const auto& convolution = std::get<FluidGpuConvolution>(task);
-    const double turned = turned_bytes(convolution);
-    bytes = turned + allowed * choice_bytes(convolution, turned);
+    const auto turned = turned_bytes(convolution);
+    const double copied = std::accumulate(turned.begin(), turned.end(), copied_bytes(convolution));
+    bytes = copied + allowed * choice_bytes(convolution, copied);
   }
   return bytes < static_cast<double>(most) ? static_cast<int64_t>(bytes) : most;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "executor/gpu/gpu_task.h"
 
 namespace fluid {
@@ -13,6 +15,12 @@ struct GpuLibraries {
   bool tf32 = false;      ///< products and convolutions in f32 may round their operands to TF32
   int64_t most() const { return workspace > 0 ? workspace : kGpuWorkspace; }
 };
+
+/// Bytes of the copies that cuDNN makes of images, filters and maps, 0 of what it takes as it is,
+/// for kernels that want them otherwise: on tensor cores with channels last, in eights or, of f32,
+/// in fours, else plain. As its plans for the examples' convolutions need them (9.19, for sm_80 to
+/// sm_120).
+std::array<double, 3> turned_bytes(const FluidGpuConvolution& convolution);
 
 /// Bytes of workspace that the library may have for a task, of `most` for any: as many as those of
 /// its ways need that it takes for the fastest, and some to choose from.

@@ -237,9 +237,10 @@ std::string Profile::where() const {
 
 std::string Profile::table(const Limits& limits) const {
   std::string text = fmt::format(
-      "profile of {} {}; at most {:.0f} GFLOP/s in f32, {:.0f} in bf16, and {:.1f} GB/s of "
+      "profile of {} {}; at most {:.0f} GFLOP/s in {}, {:.0f} in bf16, and {:.1f} GB/s of "
       "memory\n",
-      program, where(), limits.flops_f32 / 1e9, limits.flops_bf16 / 1e9, limits.bytes / 1e9);
+      program, where(), limits.flops_f32 / 1e9, limits.f32_name(), limits.flops_bf16 / 1e9,
+      limits.bytes / 1e9);
   for (const ProfiledStep& step : steps)
     text += "\n" + Table(step, limits, threads == 0).text(warm_up);
   return text;

@@ -25,7 +25,8 @@ class Trace {
   std::string text() const {
     Json all = {{"traceEvents", events_}, {"displayTimeUnit", "ms"}};
     if (limits_.bytes > 0) {
-      all["otherData"] = {{"at most, GFLOP/s in f32", limits_.flops_f32 / 1e9},
+      const std::string wide = std::string("at most, GFLOP/s in ") + limits_.f32_name();
+      all["otherData"] = {{wide, limits_.flops_f32 / 1e9},
                           {"at most, GFLOP/s in bf16", limits_.flops_bf16 / 1e9},
                           {"at most, GB/s of memory", limits_.bytes / 1e9}};
     }

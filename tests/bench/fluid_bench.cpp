@@ -183,9 +183,8 @@ struct Least {
   double arithmetic_ms = 0, memory_ms = 0;
 };
 
-Least least(const fl::Executor& exe, bool tf32) {
-  fl::Limits limits = exe.limits();
-  if (tf32) limits.flops_f32 = limits.flops_bf16 / 2;  // as tensor cores have them
+Least least(const fl::Executor& exe) {
+  const fl::Limits limits = exe.limits();
   Least least;
   const fl::Profile profile = exe.profile();
   for (const auto& run : profile.steps.at(0).runs) {
@@ -245,7 +244,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   for (int i = 0; i < std::min(10, w.steps); ++i) step();
   print_ready(name, first, exe);
   if (on_gpu) {
-    const Least needs = least(exe, options.tf32);
+    const Least needs = least(exe);
     for (const auto& [what, ms] :
          {std::pair("arithmetic_ms", needs.arithmetic_ms), {"memory_ms", needs.memory_ms}}) {
       // The driver may not tell its clocks.

@@ -190,9 +190,8 @@ TEST_F(GpuPrograms, LetALibraryConvolveWhatIsLargeEnough) {
     EXPECT_NE(succeed(planned).find("cudnn." + kernel + ": " + kernel), std::string::npos);
   }
   EXPECT_NE(succeed(planned).find(" ms, with "), std::string::npos) << succeed(planned);
-  EXPECT_NE(succeed(planned + " --amp o1").find("cudnn.conv2d: conv2d, add, nhwc"),
-            std::string::npos)
-      << succeed(planned + " --amp o1");
+  const std::string eights = succeed("plan resnet18 --batch 8 --kernels --amp o1 --place cuda:0");
+  EXPECT_NE(eights.find("cudnn.conv2d: conv2d, nhwc"), std::string::npos) << eights;
 }
 
 TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
@@ -201,7 +200,11 @@ TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
   succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
   succeed(train(flags + "f32.json --place cuda:0", "wide.fir"));
   succeed(train(flags + "again.json --no-tune --place cuda:0", "wide.fir"));
-  succeed(train(flags + "tf32.json --tf32 --place cuda:0", "wide.fir"));
+  const std::string rounded = succeed(train(
+      flags + "tf32.json --tf32 --profile=t.json --profile-warmup 0 --place cuda:0", "wide.fir"));
+  for (const std::string said : {"round their operands to TF32", " GFLOP/s in TF32, "}) {
+    EXPECT_NE(rounded.find(said), std::string::npos) << rounded;
+  }
   const std::vector<double> cpu = losses("cpu.json");
   for (const std::string log : {"f32.json", "again.json"}) {
     EXPECT_NEAR(losses(log).at(1), cpu.at(1), 1e-5 * cpu.at(1)) << log;

@@ -271,6 +271,15 @@ TEST(GpuTarget, LeavesSmallConvolutionsToGeneratedCode) {
   EXPECT_LT(large.claims()[0].seconds, large.generated());
 }
 
+/// On tensor cores, if the tensors have to be turned for them.
+TEST(GpuTarget, Tf32IsFasterWhereItIsAllowed) {
+  const Convolved made({.x = {64, 64, 27, 27}, .w = {192, 64, 5, 5}});
+  const GpuTarget exact(kGpu), rounded(kGpu, {.tf32 = true});
+  EXPECT_LT(made.claims(0, rounded)[0].seconds, made.claims(0, exact)[0].seconds / 3);
+  EXPECT_EQ(rounded.wide_product_rate(), rounded.half_rate() / 2);
+  EXPECT_EQ(exact.wide_product_rate(), exact.operation_rate());
+}
+
 /// The library's kernel takes a moment longer to begin.
 TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
   const auto library_wins = [](int64_t n, DType dtype, const GpuTarget& target) {
