@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "executor/bytes_text.h"
+#include "executor/gpu/gpu_noise.h"
 #include "ir/error.h"
 
 namespace fluid {
 namespace {
 
 constexpr int kMostChoices = 8;
-constexpr int kRounds = 5;  ///< of which the fastest counts
+constexpr int kCalls = 8;     ///< timed as one: what events and a launch take is shared
+constexpr float kLongMs = 1;  ///< of a call for which that is nothing
+constexpr int kRounds = 5;    ///< of which the fastest counts
 
 }  // namespace
 
@@ -36,10 +40,10 @@ bool GpuChooser::take(const ChoiceRecord::Decisions& decisions) {
 }
 
 GpuMultiplier GpuChooser::multiplier(const GpuTask& task, const FluidGpuFactors& factors,
-                                     int64_t workspace) {
+                                     int64_t workspace, const Unused& unused) {
   GpuMultiplier found = kept(task, factors, workspace);
   if (!found) {
-    found = record_.terms().tune ? fastest(task, factors, workspace)
+    found = record_.terms().tune ? fastest(task, factors, workspace, unused)
                                  : favourite(task, factors, workspace);
   }
   if (found) return found;
@@ -61,7 +65,7 @@ GpuMultiplier GpuChooser::kept(const GpuTask& task, const FluidGpuFactors& facto
   const std::optional<KeptChoice> known = this->known(task, workspace);
   if (!known) return {};
   GpuMultiplier multiplier = gpu_->gpu.multiplier(task, known->choice);
-  if (!multiplier || !compute(multiplier, factors)) return {};
+  if (!multiplier || !works(multiplier, factors)) return {};
   record_.decide(task, *known);
   return multiplier;
 }
@@ -70,7 +74,7 @@ GpuMultiplier GpuChooser::favourite(const GpuTask& task, const FluidGpuFactors& 
                                     int64_t workspace) {
   for (const FluidGpuChoice& choice : gpu_->gpu.choices(task, workspace, kMostChoices)) {
     GpuMultiplier multiplier = gpu_->gpu.multiplier(task, choice);
-    if (!multiplier || !compute(multiplier, factors)) continue;
+    if (!multiplier || !works(multiplier, factors)) continue;
     record_.keep(task, {.choice = choice});
     return multiplier;
   }
@@ -78,12 +82,15 @@ GpuMultiplier GpuChooser::favourite(const GpuTask& task, const FluidGpuFactors& 
 }
 
 GpuMultiplier GpuChooser::fastest(const GpuTask& task, const FluidGpuFactors& factors,
-                                  int64_t workspace) {
+                                  int64_t workspace, const Unused& unused) {
+  const GpuNoise noise(gpu_->gpu);
+  for (const std::span<std::byte> operand : unused) noise.fill(gpu_->stream, operand);
+  gpu_->gpu.synchronize(gpu_->stream);
   GpuMultiplier best;
   KeptChoice chosen{.ms = std::numeric_limits<float>::infinity()};
   for (const FluidGpuChoice& choice : gpu_->gpu.choices(task, workspace, kMostChoices)) {
     GpuMultiplier tried = gpu_->gpu.multiplier(task, choice);
-    if (!tried || !compute(tried, factors)) continue;
+    if (!tried || !works(tried, factors)) continue;
     const float ms = milliseconds(tried, factors);
     if (ms >= chosen.ms) continue;
     best = std::move(tried);
@@ -93,30 +100,50 @@ GpuMultiplier GpuChooser::fastest(const GpuTask& task, const FluidGpuFactors& fa
   return best;
 }
 
-/// Once, which loads its code; false where the library then finds that it cannot. That the GPU
-/// itself failed is thrown.
-bool GpuChooser::compute(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const {
-  bool queued = true;
+/// Computes it once, which loads its code, and records it, as steps do. False where the library
+/// then finds that it cannot. That the GPU itself failed is thrown.
+bool GpuChooser::works(const GpuMultiplier& multiplier, const FluidGpuFactors& factors) const {
+  bool able = true;
   try {
     gpu_->gpu.multiply(gpu_->stream, multiplier, factors);
+    recorded(multiplier, factors, 1);
   } catch (const DeviceError&) {
-    queued = false;
+    able = false;
   }
   gpu_->gpu.synchronize(gpu_->stream);
-  return queued;
+  return able;
 }
 
+GpuGraph GpuChooser::recorded(const GpuMultiplier& multiplier, const FluidGpuFactors& factors,
+                              int calls) const {
+  return gpu_->gpu.captured(gpu_->stream, [&] {
+    for (int call = 0; call < calls; ++call) {
+      gpu_->gpu.multiply(gpu_->stream, multiplier, factors);
+    }
+  });
+}
+
+/// Of one call.
 float GpuChooser::milliseconds(const GpuMultiplier& multiplier,
                                const FluidGpuFactors& factors) const {
+  const float alone = milliseconds(recorded(multiplier, factors, 1));
+  if (alone > kLongMs) return alone;
+  return milliseconds(recorded(multiplier, factors, kCalls)) / kCalls;
+}
+
+/// The host queues all rounds while the first launch, which no round counts, keeps the GPU busy: so
+/// that a round does not wait for it.
+float GpuChooser::milliseconds(const GpuGraph& calls) const {
   const Gpu& gpu = gpu_->gpu;
-  const GpuEvent begin = gpu.event(), end = gpu.event();
+  std::vector<GpuEvent> marks;
+  for (int round = 0; round <= kRounds; ++round) {
+    gpu.launch(calls, gpu_->stream);
+    gpu.record(marks.emplace_back(gpu.event()), gpu_->stream);
+  }
+  gpu.synchronize(marks.back());
   float least = std::numeric_limits<float>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    gpu.record(begin, gpu_->stream);
-    gpu.multiply(gpu_->stream, multiplier, factors);
-    gpu.record(end, gpu_->stream);
-    gpu.synchronize(end);
-    least = std::min(least, gpu.milliseconds(begin, end));
+  for (size_t end = 1; end < marks.size(); ++end) {
+    least = std::min(least, gpu.milliseconds(marks[end - 1], marks[end]));
   }
   return least;
 }

@@ -77,6 +77,8 @@ class GpuExecutable : public Executable {
   void join_exchanges() const;
   Status status(int outputs) const;
   void load(GpuKernels& kernels);
+  GpuChooser::Unused unused_operands(const GpuCall& call,
+                                     const std::vector<void*>& addresses) const;
   void prepare_library_calls(const Buffers& buffers);
   GpuGraph captured(const Buffers& buffers, Slots slots) const;
   void queue(const Buffers& buffers, size_t call) const;

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
+#include "ir/tensor.h"
 #include "tests/support/convolution_data.h"
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu.h"
@@ -101,6 +104,67 @@ TEST_F(GpuChooserTest, OnlyWhatFitsTheWorkspaceIsTried) {
   GpuChooser wide = products({.machine = "that", .workspace = 2048, .tune = false});
   EXPECT_EQ(workspace_of(wide), kPartsBytes);
   EXPECT_EQ(workspace_of(wide, kPartsBytes - 1), 0) << "though more was kept";
+}
+
+/// The host's clock counts work: each call of the whole product is a piece, and so is the event
+/// between two rounds, whose share is an eighth here.
+TEST_F(GpuChooserTest, SeveralShortCallsAreTimedAsOne) {
+  fluid::testing::change_host_gpu({.work_ms = 0.25F});
+  GpuChooser chooser = products();
+  chooser.multiplier(kProduct, factors(), kWorkspace);
+  EXPECT_FLOAT_EQ(chooser.record().find(kProduct)->ms, 0.25F * (8 + 1) / 8);
+}
+
+TEST_F(GpuChooserTest, ALongCallIsTimedAlone) {
+  fluid::testing::change_host_gpu({.work_ms = 4});
+  GpuChooser chooser = products();
+  chooser.multiplier(kProduct, factors(), kWorkspace);
+  EXPECT_FLOAT_EQ(chooser.record().find(kProduct)->ms, 4.0F * (1 + 1));
+}
+
+/// Steps are recorded.
+TEST_F(GpuChooserTest, AWayThatCannotBeRecordedIsPassedOver) {
+  for (const bool tune : {true, false}) {
+    SCOPED_TRACE(tune);
+    fluid::testing::change_host_gpu({.parts_are_fast = true});
+    GpuChooser chooser =
+        products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
+    fail_host_gpu("multiply", fluid_gpu_misused, 1);
+    EXPECT_EQ(workspace_of(chooser), 0) << "not the favourite, which is faster, too";
+  }
+}
+
+/// Of what holds nothing that is needed, and of nothing else.
+TEST_F(GpuChooserTest, IsTimedOnNoise) {
+  constexpr int64_t kBytes = 200'000, kNoise = 150'000;
+  const Gpu& gpu = gpu_->gpu;
+  const GpuMemory given = gpu.allocate(kBytes), seen = gpu.allocate_host(kBytes);
+  gpu.fill(gpu_->stream, given.data(), 0, kBytes);
+  products().multiplier(kProduct, factors(), kWorkspace, {{given.data(), kNoise}});
+  gpu.copy(gpu_->stream, seen.data(), given.data(), kBytes);
+  gpu.synchronize(gpu_->stream);
+  std::set<uint16_t> different;
+  for (int64_t i = 0; i < kBytes; i += 2) {
+    uint16_t half = 0;
+    std::memcpy(&half, seen.data() + i, sizeof half);
+    if (i >= kNoise) {
+      ASSERT_EQ(half, 0) << i;
+      continue;
+    }
+    different.insert(half);
+    for (const DType type : {f16, bf16}) {
+      const float value = std::abs(half_to_float(half, type));
+      ASSERT_TRUE(value > 0.005F && value < 2) << i;
+    }
+  }
+  EXPECT_GT(different.size(), 1000U);
+}
+
+TEST_F(GpuChooserTest, WhatWasChosenBeforeMakesNoNoise) {
+  products().multiplier(kProduct, factors(), kWorkspace);
+  const int64_t copied = fluid::testing::host_gpu_copied();
+  products().multiplier(kProduct, factors(), kWorkspace, {{memory_.data(), 4096}});
+  EXPECT_EQ(fluid::testing::host_gpu_copied(), copied);
 }
 
 /// What an engine only finds out as it runs.
@@ -215,6 +279,26 @@ TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
   GpuChooser none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
   EXPECT_TRUE(again.has_way(kProduct, kWorkspace));
   EXPECT_FALSE(none.has_way(kProduct, kWorkspace));
+}
+
+TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
+  for (const int calls : {0, 1, 2, 10, 20}) {
+    fluid::testing::reset_host_gpu({});
+    const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
+    const GpuMemory memory = gpu->gpu.allocate(4096);
+    GpuChooser chooser(gpu, {{.machine = "failing", .workspace = 2048}, {"", 0}});
+    fail_host_gpu("multiply", fluid_gpu_failed, calls);
+    EXPECT_EQ(error_of<DeviceError>([&] {
+                chooser.multiplier(kProduct,
+                                   {.a = memory.data(),
+                                    .b = memory.data() + 128,
+                                    .result = memory.data() + 512,
+                                    .workspace = memory.data() + 1024},
+                                   kWorkspace);
+              }),
+              "multiply was told to fail")
+        << calls;
+  }
 }
 
 TEST(GpuChooser, SaysThatTheLibraryHasNone) {

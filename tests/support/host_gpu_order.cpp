@@ -74,7 +74,8 @@ FluidGpuResult host_event_milliseconds(FluidGpuEvent* from, FluidGpuEvent* to,
         throw misused("a time is asked for between events that are not done");
       }
     }
-    *milliseconds = to->stands_for.back()->done_at - from->stands_for.back()->done_at;
+    const int64_t work = to->stands_for.back()->done_at - from->stands_for.back()->done_at;
+    *milliseconds = static_cast<float>(work) * host_gpu_state().options.work_ms;
   });
 }
 

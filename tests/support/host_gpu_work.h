@@ -19,7 +19,7 @@ struct HostWork {
   /// once all that the work comes after is done, with its own address.
   std::function<bool(const HostWork* self)> others = {};
   bool done = false;
-  float done_at = 0;  ///< milliseconds of a clock that counts work
+  int64_t done_at = 0;  ///< by a clock that counts work
 };
 
 /// Work that a stream or an event stands for: what comes next waits for all of it.
@@ -91,7 +91,7 @@ class HostScheduler {
   HostPace pace_;
   std::mt19937_64 random_;
   std::vector<std::shared_ptr<HostWork>> pending_;
-  float now_ = 0;
+  int64_t now_ = 0;
 };
 
 }  // namespace fluid::testing
