@@ -3,9 +3,16 @@
 
 namespace fluid::cuda {
 
-FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEvent** event) {
-  return make_object<cudaEventDestroy>(gpu, event, "making an event",
-                                       [](cudaEvent_t* handle) { return cudaEventCreate(handle); });
+/// Whoever waits for one spins, rather than let an interrupt wake it: that takes longer than a
+/// short step, and the host has nothing else to do then.
+FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
+  const bool times = use == fluid_gpu_times;
+  const unsigned flags = times ? cudaEventDefault : cudaEventDisableTiming;
+  const FluidGpuResult made = make_object<cudaEventDestroy>(
+      gpu, event, "making an event",
+      [&](cudaEvent_t* handle) { return cudaEventCreateWithFlags(handle, flags); });
+  if (made == fluid_gpu_ok) (*event)->times = times;
+  return made;
 }
 
 FluidGpuResult event_destroy(FluidGpuEvent* event) {
@@ -13,13 +20,24 @@ FluidGpuResult event_destroy(FluidGpuEvent* event) {
 }
 
 FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
-  return on(stream->gpu, "recording an event",
-            [&] { return cudaEventRecord(event->handle, stream->handle); });
+  return on(stream->gpu, "recording an event", [&] {
+    auto capture = cudaStreamCaptureStatusNone;
+    if (event->times) {
+      const cudaError_t error = cudaStreamIsCapturing(stream->handle, &capture);
+      if (error != cudaSuccess) return error;
+    }
+    // CUDA refuses the second flag outside captures.
+    const unsigned flags =
+        capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+    return cudaEventRecordWithFlags(event->handle, stream->handle, flags);
+  });
 }
 
 FluidGpuResult stream_wait(FluidGpuStream* stream, FluidGpuEvent* event) {
-  return on(stream->gpu, "letting a stream wait for an event",
-            [&] { return cudaStreamWaitEvent(stream->handle, event->handle, 0); });
+  return on(stream->gpu, "letting a stream wait for an event", [&] {
+    if (event->times) return cudaErrorInvalidResourceHandle;
+    return cudaStreamWaitEvent(stream->handle, event->handle, 0);
+  });
 }
 
 FluidGpuResult event_query(FluidGpuEvent* event) {

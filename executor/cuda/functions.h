@@ -25,7 +25,7 @@ FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t 
 FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes);
 FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch);
 
-FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEvent** event);
+FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event);
 FluidGpuResult event_destroy(FluidGpuEvent* event);
 FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream);
 FluidGpuResult stream_wait(FluidGpuStream* stream, FluidGpuEvent* event);

@@ -32,6 +32,7 @@ struct FluidGpuStream {
 struct FluidGpuEvent {
   FluidGpu* gpu = nullptr;
   cudaEvent_t handle = nullptr;
+  bool times = false;  ///< tells the time
 };
 
 struct FluidGpuGraph {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FLUID_GPU_TABLE_VERSION 3u
+#define FLUID_GPU_TABLE_VERSION 4u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< compute capability 8.0, the first with bf16
 
@@ -54,6 +54,11 @@ typedef struct FluidGpuGraph FluidGpuGraph;                ///< recorded work th
 typedef struct FluidGpuModule FluidGpuModule;              ///< loaded code
 typedef struct FluidGpuKernel FluidGpuKernel;              ///< an entry of a module
 typedef struct FluidGpuCommunicator FluidGpuCommunicator;  ///< of one GPU with those of other ranks
+
+typedef enum FluidGpuEventUse {
+  fluid_gpu_orders = 0,  ///< streams wait for the event, and the host
+  fluid_gpu_times = 1    ///< it tells the time, and the host may wait for it; streams may not
+} FluidGpuEventUse;
 
 typedef struct FluidGpuLaunch {
   FluidGpuKernel* kernel;
@@ -182,16 +187,18 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*fill)(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes);
   FluidGpuResult (*launch)(FluidGpuStream* stream, const FluidGpuLaunch* launch);
 
-  FluidGpuResult (*event_create)(FluidGpu* gpu, FluidGpuEvent** event);
+  FluidGpuResult (*event_create)(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event);
   FluidGpuResult (*event_destroy)(FluidGpuEvent* event);
-  /// The event stands for all that was queued on the stream so far, until it is noted again.
+  /// The event stands for all that was queued on the stream so far, until it is noted again. In a
+  /// capture, one that tells the time is noted by each launch of the graph instead, when the work
+  /// before it there is done: its time can be asked for once the graph is.
   FluidGpuResult (*event_record)(FluidGpuEvent* event, FluidGpuStream* stream);
   /// What is queued on the stream from now on waits for the event, as noted last; not at all when
-  /// it never was.
+  /// it never was. Misused of an event that tells the time.
   FluidGpuResult (*stream_wait)(FluidGpuStream* stream, FluidGpuEvent* event);
   FluidGpuResult (*event_query)(FluidGpuEvent* event);  ///< ok: done
   FluidGpuResult (*event_synchronize)(FluidGpuEvent* event);
-  /// Between two events that are done.
+  /// Between two events that are done and tell the time; misused of others.
   FluidGpuResult (*event_milliseconds)(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds);
 
   /// What is queued on the stream until `capture_end`, and on those that wait for an event of it,

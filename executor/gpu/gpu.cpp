@@ -77,9 +77,9 @@ GpuStream Gpu::stream() const {
       table_, [&](FluidGpuStream** stream) { return table_.stream_create(gpu_.get(), stream); });
 }
 
-GpuEvent Gpu::event() const {
+GpuEvent Gpu::event(FluidGpuEventUse use) const {
   return made<GpuEvent, FluidGpuEvent>(
-      table_, [&](FluidGpuEvent** event) { return table_.event_create(gpu_.get(), event); });
+      table_, [&](FluidGpuEvent** event) { return table_.event_create(gpu_.get(), use, event); });
 }
 
 std::string Gpu::assemble(std::string_view text) const {

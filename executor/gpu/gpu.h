@@ -102,7 +102,7 @@ class Gpu {
   int64_t free_memory() const { return memory_info().first; }
 
   GpuStream stream() const;
-  GpuEvent event() const;
+  GpuEvent event(FluidGpuEventUse use = fluid_gpu_orders) const;
   /// Machine code for this GPU, of what the generator made.
   std::string assemble(std::string_view text) const;
   GpuModule module(std::string_view machine_code) const;

@@ -375,7 +375,7 @@ Status GpuExecutable::run_watched(Slots slots) {
 /// exchange is waited for before the next call.
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   const Gpu& gpu = gpu_->gpu;
-  while (marks_.size() <= calls_.size()) marks_.push_back(gpu.event());
+  while (marks_.size() <= calls_.size()) marks_.push_back(gpu.event(fluid_gpu_times));
   results_->clear_errors();
   wait();
   const int64_t begin = clock_ns();

@@ -171,12 +171,65 @@ TEST_P(GpuConformance, NobodyWaitsForAnEventThatWasNeverNoted) {
 
 TEST_P(GpuConformance, EventsTellTheTime) {
   const GpuMemory x = zeros();
-  const GpuEvent begin = gpu_->event(), end = gpu_->event();
+  const GpuEvent begin = timer(), end = timer();
   gpu_->record(begin, a_);
   mix_in(a_, x, 1);
   gpu_->record(end, a_);
   gpu_->synchronize(end);
   EXPECT_GT(gpu_->milliseconds(begin, end), 0);
+}
+
+TEST_P(GpuConformance, AnEventThatOrdersTellsNoTime) {
+  const GpuEvent begin = timer(), end = gpu_->event();
+  gpu_->record(begin, a_);
+  gpu_->record(end, a_);
+  gpu_->synchronize(end);
+  EXPECT_THROW(gpu_->milliseconds(begin, end), DeviceError);
+  EXPECT_THROW(gpu_->milliseconds(end, begin), DeviceError);
+}
+
+TEST_P(GpuConformance, NoStreamWaitsForAnEventThatTellsTheTime) {
+  const GpuEvent event = timer();
+  gpu_->record(event, a_);
+  EXPECT_THROW(gpu_->wait(b_, event), DeviceError);
+  gpu_->begin_capture(a_);
+  gpu_->record(event, a_);
+  EXPECT_THROW(gpu_->wait(b_, event), DeviceError);
+  EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
+}
+
+/// Of the launch that was last, on each stream that was recorded.
+TEST_P(GpuConformance, EventsTellTheTimesOfAGraphsWork) {
+  const GpuMemory x = zeros(), y = zeros();
+  const GpuEvent fork = gpu_->event(), join = gpu_->event();
+  const GpuEvent first = timer(), forked = timer(), beside = timer(), last = timer();
+  const GpuGraph graph = gpu_->captured(a_, [&] {
+    gpu_->record(first, a_);
+    mix_in(a_, x, 1);
+    gpu_->record(fork, a_);
+    gpu_->wait(b_, fork);
+    gpu_->record(forked, b_);
+    mix_in(b_, y, 2);
+    gpu_->record(beside, b_);
+    gpu_->record(join, b_);
+    mix_in(a_, x, 3);
+    gpu_->wait(a_, join);
+    gpu_->record(last, a_);
+  });
+  for (int launch = 1; launch <= 2; ++launch) {
+    const GpuEvent before = timer(), after = timer();
+    gpu_->record(before, a_);
+    gpu_->launch(graph, a_);
+    gpu_->record(after, a_);
+    gpu_->synchronize(after);
+    EXPECT_GE(gpu_->milliseconds(before, first), 0) << launch;
+    EXPECT_GT(gpu_->milliseconds(first, forked), 0) << launch;
+    EXPECT_GT(gpu_->milliseconds(forked, beside), 0) << launch;
+    EXPECT_GE(gpu_->milliseconds(beside, last), 0) << launch;
+    EXPECT_GE(gpu_->milliseconds(last, after), 0) << launch;
+  }
+  EXPECT_EQ(read(x), all((6 * 3 + 1) * 3 + 3));
+  EXPECT_EQ(read(y), all(8));
 }
 
 TEST_P(GpuConformance, ACaptureRunsNothingAndAGraphAll) {

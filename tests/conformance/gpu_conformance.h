@@ -65,6 +65,7 @@ class GpuConformance : public OnGpuUnderTest {
   void mix_in(const GpuStream& stream, const GpuMemory& memory, int64_t added);
   std::vector<int64_t> read(const GpuMemory& memory);
   GpuMemory zeros();
+  GpuEvent timer() { return gpu_->event(fluid_gpu_times); }
   static std::vector<int64_t> all(int64_t value) { return std::vector(kElements, value); }
 
   GpuModule module_;

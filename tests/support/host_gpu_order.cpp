@@ -25,10 +25,11 @@ void require_not_recorded(const FluidGpuEvent* event) {
 
 }  // namespace
 
-FluidGpuResult host_event_create(FluidGpu* gpu, FluidGpuEvent** event) {
+FluidGpuResult host_event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
   return host_gpu_call("event_create", gpu, [&] {
     create(event);
     (*event)->gpu = gpu;
+    (*event)->times = use == fluid_gpu_times;
   });
 }
 
@@ -45,8 +46,13 @@ FluidGpuResult host_event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
 }
 
 FluidGpuResult host_stream_wait(FluidGpuStream* stream, FluidGpuEvent* event) {
-  return host_gpu_call("stream_wait", stream->gpu,
-                       [&] { stream->gpu->scheduler.wait(*stream, *event); });
+  return host_gpu_call("stream_wait", stream->gpu, [&] {
+    if (event->times) {
+      refuse_while_recorded(stream->gpu, "an event that tells the time is waited for");
+      throw misused("a stream waits for an event that tells the time");
+    }
+    stream->gpu->scheduler.wait(*stream, *event);
+  });
 }
 
 FluidGpuResult host_event_query(FluidGpuEvent* event) {
@@ -70,6 +76,7 @@ FluidGpuResult host_event_milliseconds(FluidGpuEvent* from, FluidGpuEvent* to,
                                        float* milliseconds) {
   return host_gpu_call("event_milliseconds", from->gpu, [&] {
     for (const FluidGpuEvent* event : {from, to}) {
+      if (!event->times) throw misused("a time is asked of an event that tells none");
       if (!event->noted || event->capture || !HostScheduler::is_done(event->stands_for)) {
         throw misused("a time is asked for between events that are not done");
       }

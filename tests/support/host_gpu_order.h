@@ -5,7 +5,7 @@
 namespace fluid::testing {
 
 // Events, captures and graphs of GPUs that the host stands in for, as functions of the table.
-FluidGpuResult host_event_create(FluidGpu* gpu, FluidGpuEvent** event);
+FluidGpuResult host_event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event);
 FluidGpuResult host_event_destroy(FluidGpuEvent* event);
 FluidGpuResult host_event_record(FluidGpuEvent* event, FluidGpuStream* stream);
 FluidGpuResult host_stream_wait(FluidGpuStream* stream, FluidGpuEvent* event);

@@ -26,6 +26,11 @@ void empty(HostWork& work) {
   work.others = nullptr;
 }
 
+void stand_for(HostEvent& event, const Work& done) {
+  event.noted = true;
+  event.stands_for = {done};
+}
+
 bool is_ready(const Work& work) {
   return is_next(work) && (!work->others || work->others(work.get()));
 }
@@ -35,8 +40,10 @@ HostFrontier moved(const HostFrontier& recorded) {
   HostFrontier graph;
   std::map<Work, Work> moves;
   for (const Work& work : recorded) {
-    auto own = std::make_shared<HostWork>(
-        HostWork{.run = std::move(work->run), .after = {}, .others = std::move(work->others)});
+    auto own = std::make_shared<HostWork>(HostWork{.run = std::move(work->run),
+                                                   .after = {},
+                                                   .others = std::move(work->others),
+                                                   .noted = work->noted});
     for (const Work& first : work->after) own->after.push_back(moves.at(first));
     graph.push_back(moves[work] = own);
   }
@@ -81,6 +88,7 @@ bool HostScheduler::run_one() {
   work->done = true;
   work->done_at = ++now_;
   empty(*work);
+  if (work->noted != nullptr) stand_for(*work->noted, work);
   return true;
 }
 
@@ -121,6 +129,10 @@ void HostScheduler::add(HostStream& stream, std::function<void()> run,
 }
 
 void HostScheduler::note(HostEvent& event, const HostStream& stream) const {
+  if (event.times && stream.capture) {
+    stream.recorded.back()->noted = &event;
+    return;
+  }
   event.noted = true;
   event.capture = stream.capture;
   event.stands_for = stream.capture ? stream.recorded : stream.queued;
@@ -172,8 +184,10 @@ void HostScheduler::launch(const HostFrontier& graph, HostStream& stream) {
   }
   std::map<Work, Work> copies;
   for (const Work& recorded : graph) {
-    auto work = std::make_shared<HostWork>(
-        HostWork{.run = recorded->run, .after = stream.queued, .others = recorded->others});
+    auto work = std::make_shared<HostWork>(HostWork{.run = recorded->run,
+                                                    .after = stream.queued,
+                                                    .others = recorded->others,
+                                                    .noted = recorded->noted});
     for (const Work& first : recorded->after) work->after.push_back(copies.at(first));
     pending_.push_back(work);
     copies[recorded] = std::move(work);

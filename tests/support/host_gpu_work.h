@@ -11,6 +11,8 @@
 
 namespace fluid::testing {
 
+struct HostEvent;
+
 /// Queued work: runs once all that it comes after is done.
 struct HostWork {
   std::function<void()> run;
@@ -18,6 +20,7 @@ struct HostWork {
   /// Of work that also waits for other processes: whether they have come. Asked again and again
   /// once all that the work comes after is done, with its own address.
   std::function<bool(const HostWork* self)> others = {};
+  HostEvent* noted = nullptr;  ///< when it is done, if it was recorded
   bool done = false;
   int64_t done_at = 0;  ///< by a clock that counts work
 };
@@ -42,6 +45,7 @@ struct HostEvent {
   HostFrontier stands_for;
   std::shared_ptr<HostCapture> capture;  ///< that it was noted in
   bool noted = false;
+  bool times = false;  ///< tells the time
 };
 
 /// Why a call did not go well.
