@@ -47,14 +47,16 @@ using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool do
 class Executable {
  public:
   virtual ~Executable() = default;
+  /// Before bind(): steps will be timed.
+  virtual void expect_times() {}
   /// May write to the slots of the place and to transient memory.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Begins the whole step with the feeds of one slot and the outputs of one, after those begun
   /// before, of any executable on this memory. Returns how it ended; or nothing, and then finish()
   /// says it: until then the host leaves both slots alone. Allocates nothing. A DeviceError says
   /// whether variables were written by then; the next step starts anew. Where `times` is not null,
-  /// the step ends here, and `times->calls` has an entry for each of calls(), filled in terms of
-  /// clock_ns().
+  /// which takes expect_times(), the step ends here, and `times->calls` has an entry for each of
+  /// calls(), filled in terms of clock_ns().
   ///
   /// A step that comes after one that was refused, and was begun before that was known, changes no
   /// variable either; nor does any other until PlaceMemory::allow_updates().

@@ -140,7 +140,10 @@ std::vector<std::string> PreparedStep::output_names() const {
 
 void PreparedStep::record(const ProfileOptions& options) {
   std::vector<size_t> calls;
-  for (const Run& run : runs_) calls.push_back(run.part->executable->calls().size());
+  for (const Run& run : runs_) {
+    run.part->executable->expect_times();
+    calls.push_back(run.part->executable->calls().size());
+  }
   recorder_.emplace(options, calls);
 }
 

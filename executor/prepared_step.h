@@ -66,7 +66,7 @@ class PreparedStep {
   /// Makes sure that output `number` of a slot is on the host.
   void fetch(size_t slot, size_t number, const PlaceMemory& memory);
 
-  /// Takes memory for the times of some steps.
+  /// Takes memory for the times of some steps. Before the parts are bound.
   void record(const ProfileOptions& options);
   std::optional<StepRecorder>& recorder() { return recorder_; }
 

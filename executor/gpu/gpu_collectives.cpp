@@ -112,13 +112,15 @@ void GpuCollectives::fork(const GpuEvent& event) {
   gpu_->gpu.wait(stream_, event);
 }
 
-void GpuCollectives::start(size_t number, const ExchangeRole& exchange, void* data, DType dtype) {
+void GpuCollectives::start(size_t number, const ExchangeRole& exchange, void* data, DType dtype,
+                           const GpuSpan* timed) {
   const FluidGpuTable& table = gpu_->gpu.table();
   const int64_t count = exchange.elements;
   const BucketShare own = bucket_share(count, peers_.world.size, peers_.world.rank);
   const int64_t share = bucket_share(count, peers_.world.size, 0).size();
   const FluidGpuNumber element = element_of(dtype);
   fork(ready_[number]);
+  if (timed != nullptr) gpu_->gpu.record(timed->begin, stream_);
   if (count > 0) {
     switch (exchange.kind) {
       case ExchangeKind::sum:
@@ -141,6 +143,7 @@ void GpuCollectives::start(size_t number, const ExchangeRole& exchange, void* da
       gpu_->gpu.fill(stream_, bytes + own.end * size, 0, (count - own.end) * size);
     }
   }
+  if (timed != nullptr) gpu_->gpu.record(timed->end, stream_);
   gpu_->gpu.record(exchanged_[number], stream_);
 }
 

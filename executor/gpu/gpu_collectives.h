@@ -7,6 +7,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/exchange_calls.h"
+#include "executor/gpu/gpu_timeline.h"
 #include "executor/gpu/open_gpu.h"
 
 namespace fluid {
@@ -30,8 +31,10 @@ class GpuCollectives {
 
   /// Makes room for exchanges with these numbers, from 0.
   void reserve(size_t exchanges);
-  /// Queues the exchange of what the steps' stream has made so far.
-  void start(size_t number, const ExchangeRole& exchange, void* data, DType dtype);
+  /// Queues the exchange of what the steps' stream has made so far. `timed`: null, or noted around
+  /// it.
+  void start(size_t number, const ExchangeRole& exchange, void* data, DType dtype,
+             const GpuSpan* timed = nullptr);
   /// What is queued on the steps' stream from now on waits for the first `count` exchanges.
   void await(size_t count);
 

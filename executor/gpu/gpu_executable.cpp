@@ -170,6 +170,13 @@ void GpuExecutable::load(GpuKernels& kernels) {
   }
 }
 
+void GpuExecutable::expect_times() {
+  if (timeline_) return;
+  std::vector<ExchangeRole> roles;
+  for (const GpuCall& call : calls_) roles.push_back(call.exchange);
+  timeline_.emplace(gpu_, roles);
+}
+
 void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   memory_ = memory;
   results_->bind(memory, variables);
@@ -186,9 +193,8 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   }
   gpu_->ledger.measured("libraries", [&] { prepare_library_calls(buffers_.front()); });
   gpu_->ledger.measured("graphs", [&] {
-    for (const Slots slots : kAllSlots) {
-      graphs_[index_of(slots)] = captured(buffers_[index_of(slots)], slots);
-    }
+    graphs_ = captured(nullptr);
+    if (timeline_) timed_graphs_ = captured(&*timeline_);
   });
 }
 
@@ -217,11 +223,21 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
   }
 }
 
-GpuGraph GpuExecutable::captured(const Buffers& buffers, Slots slots) const {
+GpuExecutable::Graphs GpuExecutable::captured(const GpuTimeline* timeline) const {
+  Graphs graphs;
+  for (const Slots slots : kAllSlots) graphs[index_of(slots)] = captured(slots, timeline);
+  return graphs;
+}
+
+GpuGraph GpuExecutable::captured(Slots slots, const GpuTimeline* timeline) const {
   return gpu_->gpu.captured(gpu_->stream, [&] {
     results_->clear_errors();
-    for (size_t call = 0; call < calls_.size(); ++call) queue(buffers, call);
+    if (timeline != nullptr) timeline->note_begin();
+    for (size_t call = 0; call < calls_.size(); ++call) {
+      queue(buffers_[index_of(slots)], call, timeline);
+    }
     join_exchanges();
+    if (timeline != nullptr) timeline->note_end();
     results_->send(slots.outputs);
   });
 }
@@ -232,14 +248,26 @@ void GpuExecutable::join_exchanges() const {
   if (refusals_) collectives_->await(*refusals_ + 1);
 }
 
-void GpuExecutable::queue(const Buffers& buffers, size_t number) const {
+/// `timeline`: null, or told of what is queued.
+void GpuExecutable::queue(const Buffers& buffers, size_t number,
+                          const GpuTimeline* timeline) const {
   const GpuCall& call = calls_[number];
   const std::vector<void*>& own = buffers[number];
-  if (call.exchange.awaits > 0) collectives_->await(call.exchange.awaits);
+  const bool timed = timeline != nullptr;
+  if (call.exchange.awaits > 0) {
+    collectives_->await(call.exchange.awaits);
+    if (timed) timeline->note_awaited(number);
+  }
   if (call.exchange.exchanges()) {
     return collectives_->start(call.number, call.exchange, own[0],
-                               call.op->operands.front().dtype());
+                               call.op->operands.front().dtype(),
+                               timed ? &timeline->exchange(number) : nullptr);
   }
+  queue_work(call, own);
+  if (timed) timeline->note_done(number);
+}
+
+void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& own) const {
   if (call.library) {
     return gpu_->gpu.multiply(gpu_->stream, call.multiplier,
                               call.library->factors(own, own.back()));
@@ -363,7 +391,7 @@ Status GpuExecutable::run_watched(Slots slots) {
   for (size_t call = 0; call < calls_.size(); ++call) {
     if (calls_[call].exchange.of_sums) continue;
     if (!is_watched_on(call, false)) return {};
-    queue(buffers, call);
+    queue(buffers, call, nullptr);
     if (!is_watched_on(call, true)) return {};
   }
   results_->send(slots.outputs);
@@ -371,29 +399,14 @@ Status GpuExecutable::run_watched(Slots slots) {
   return results_->status(slots.outputs);
 }
 
-/// The calls one after the other, not as a graph, with the GPU's own times between them. An
-/// exchange is waited for before the next call.
+/// As any other, but that its graph leaves marks. Feeds arrive before it begins.
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
-  const Gpu& gpu = gpu_->gpu;
-  while (marks_.size() <= calls_.size()) marks_.push_back(gpu.event(fluid_gpu_times));
-  results_->clear_errors();
-  wait();
+  check(timeline_.has_value(), "a step is timed that was not expected to be");
+  gpu_->gpu.synchronize(gpu_->stream);
   const int64_t begin = clock_ns();
-  gpu.record(marks_[0], gpu_->stream);
-  for (size_t call = 0; call < calls_.size(); ++call) {
-    queue(buffers_[index_of(slots)], call);
-    if (calls_[call].exchange.exchanges()) collectives_->await(calls_[call].number + 1);
-    gpu.record(marks_[call + 1], gpu_->stream);
-  }
-  results_->send(slots.outputs);
+  gpu_->gpu.launch(timed_graphs_[index_of(slots)], gpu_->stream);
   wait();
-  const auto time_of = [&](size_t mark) {
-    return begin + static_cast<int64_t>(1e6 * gpu.milliseconds(marks_[0], marks_[mark]));
-  };
-  for (size_t call = 0; call < calls_.size(); ++call) {
-    times.calls[call].call = {time_of(call), time_of(call + 1)};
-    if (calls_[call].exchange.exchanges()) times.calls[call].exchange = times.calls[call].call;
-  }
+  timeline_->read(begin, times);
   return status(slots.outputs);
 }
 

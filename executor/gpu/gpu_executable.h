@@ -11,6 +11,7 @@
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_results.h"
+#include "executor/gpu/gpu_timeline.h"
 #include "executor/gpu/open_gpu.h"
 #include "executor/kernel_memo.h"
 
@@ -58,6 +59,7 @@ class GpuExecutable : public Executable {
                 std::shared_ptr<const OpenGpu> gpu, KernelMemo& memo, GpuKernels& kernels,
                 GpuChooser& chooser, std::shared_ptr<GpuCollectives> collectives,
                 std::shared_ptr<const GpuFeeds> feeds);
+  void expect_times() override;
   void bind(const Memory& memory, const Variables& variables) override;
   std::optional<Status> start(Slots slots, RunTimes* times) override;
   Status finish(int outputs) override;
@@ -66,6 +68,7 @@ class GpuExecutable : public Executable {
 
  private:
   using Buffers = std::vector<std::vector<void*>>;  ///< of each call
+  using Graphs = std::array<GpuGraph, 4>;           ///< by index_of(slots)
 
   void add_group(ir::Op& op, KernelMemo& memo);
   void add_library_call(ir::Op& op, bool tf32);
@@ -80,8 +83,10 @@ class GpuExecutable : public Executable {
   GpuChooser::Unused unused_operands(const GpuCall& call,
                                      const std::vector<void*>& addresses) const;
   void prepare_library_calls(const Buffers& buffers);
-  GpuGraph captured(const Buffers& buffers, Slots slots) const;
-  void queue(const Buffers& buffers, size_t call) const;
+  Graphs captured(const GpuTimeline* timeline) const;
+  GpuGraph captured(Slots slots, const GpuTimeline* timeline) const;
+  void queue(const Buffers& buffers, size_t call, const GpuTimeline* timeline) const;
+  void queue_work(const GpuCall& call, const std::vector<void*>& own) const;
   void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
   template <class Run>
   Status together(Run run);
@@ -106,8 +111,9 @@ class GpuExecutable : public Executable {
   std::optional<GpuResults> results_;
   Memory memory_;
   std::array<Buffers, 4> buffers_;  ///< by index_of(slots)
-  std::array<GpuGraph, 4> graphs_;
-  std::vector<GpuEvent> marks_;  ///< between the calls of a timed run
+  Graphs graphs_;
+  std::optional<GpuTimeline> timeline_;  ///< of timed steps
+  Graphs timed_graphs_;                  ///< which leave its marks
   Watch watch_;
 };
 

@@ -15,7 +15,6 @@ constexpr size_t kMostRows = 40;  // of calls
 struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
-  double sent = 0;          ///< bytes, by calls that last as long as it takes
   double flops_ms = 0;      ///< that the machine needs for as many operations, at its best
   double predicted_ms = 0;  ///< of the calls that have a prediction
   double measured_ms = 0;   ///< of the same calls
@@ -26,7 +25,6 @@ struct Row {
     calls += other.calls;
     flops += other.flops;
     bytes += other.bytes;
-    sent += other.sent;
     flops_ms += other.flops_ms;
     predicted_ms += other.predicted_ms;
     measured_ms += other.measured_ms;
@@ -53,9 +51,8 @@ using CallKey = std::function<std::string(const CallInfo&)>;
 
 class Table {
  public:
-  /// `waits`: an exchange is waited for before the next call.
-  Table(const ProfiledStep& step, const Limits& limits, bool waits)
-      : step_(step), limits_(limits), waits_(waits), steps_(fastest(step.times)) {
+  Table(const ProfiledStep& step, const Limits& limits)
+      : step_(step), limits_(limits), steps_(fastest(step.times)) {
     for (const StepTimes* t : steps_) {
       parts_.step += mean_ms(t->step);
       for (const RunTimes& run : t->runs) {
@@ -119,10 +116,7 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = 1};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.exchange) {
-      if (waits_) row.sent = info.bytes;  // else it is sent beside
-      return row;
-    }
+    if (info.exchange) return row;  // what is sent is sent beside
     row.flops = info.flops;
     row.bytes = info.bytes;
     row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
@@ -151,9 +145,7 @@ class Table {
         100 * row.ms / parts_.step, row.ms, row.calls > 0 ? fmt::format("{:g}", row.calls) : "",
         computed ? fmt::format("{:.1f}", row.flops / s / 1e9) : "",
         computed ? percent(row.flops_ms / row.ms) : "",
-        moved                   ? fmt::format("{:.1f}", row.bytes / s / 1e9)
-        : row.sent > 0 && s > 0 ? fmt::format("{:.1f}", row.sent / s / 1e9)
-                                : "",
+        moved ? fmt::format("{:.1f}", row.bytes / s / 1e9) : "",
         moved ? percent(row.bytes / s / limits_.bytes) : "",
         row.predicted ? fmt::format("{:.3f}", row.predicted_ms) : "",
         row.predicted ? fmt::format("{:.2f}", row.measured_ms / row.predicted_ms) : "", row.key);
@@ -193,8 +185,8 @@ class Table {
       }
     }
     if (count == 0) return;
-    text_ += fmt::format("{}: {} exchanges of {:.2f} MB, {:.3f} ms, {:.2f} GB/s\n",
-                         waits_ ? "of these" : "beside", count, bytes / 1e6, ms, bytes / ms / 1e6);
+    text_ += fmt::format("beside: {} exchanges of {:.2f} MB, {:.3f} ms, {:.2f} GB/s\n", count,
+                         bytes / 1e6, ms, bytes / ms / 1e6);
   }
 
   /// What happens from a step's end to the next one's begin.
@@ -218,7 +210,6 @@ class Table {
 
   const ProfiledStep& step_;
   const Limits& limits_;
-  bool waits_;
   std::vector<const StepTimes*> steps_;
   Parts parts_;
   std::string text_;
@@ -241,8 +232,8 @@ std::string Profile::table(const Limits& limits) const {
       "memory\n",
       program, where(), limits.flops_f32 / 1e9, limits.f32_name(), limits.flops_bf16 / 1e9,
       limits.bytes / 1e9);
-  for (const ProfiledStep& step : steps)
-    text += "\n" + Table(step, limits, threads == 0).text(warm_up);
+  for (const ProfiledStep& step : steps) text += "
+" + Table(step, limits).text(warm_up);
   return text;
 }
 

@@ -226,21 +226,10 @@ TEST(Profile, TableAddsUpToTheStep) {
   }
 }
 
-/// Where calls that exchange last as long as it takes.
-TEST(Profile, OnAGpuExchangesAreCalls) {
+TEST(Profile, OfAGpuSaysSo) {
   Profile profile = made_up_profile();
   profile.threads = 0;
-  for (StepTimes& times : profile.steps[0].times) {
-    times.runs[0].calls[1].call = times.runs[0].calls[1].exchange;
-  }
-  const std::string table = profile.table(kLimits);
-  for (const std::string line :
-       {"profile of net on a GPU; at most 200 GFLOP/s",
-        " 30.0 %     3.000      1                   2.0                        comm      "
-        "all_reduce                   conv0            all_reduce\n",
-        "of these: 1 exchanges of 6.00 MB, 3.000 ms, 2.00 GB/s\n"}) {
-    EXPECT_NE(table.find(line), std::string::npos) << line << "\nis not in\n" << table;
-  }
+  EXPECT_TRUE(profile.table(kLimits).starts_with("profile of net on a GPU; at most 200 GFLOP/s"));
   EXPECT_NE(profile.trace(kLimits).find("steps, on a GPU"), std::string::npos);
 }
 

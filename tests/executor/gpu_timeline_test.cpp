@@ -1,0 +1,98 @@
+// When the calls of a step on a GPU run, as its graph notes it.
+
+#include "executor/gpu/gpu_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/support/host_gpu.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::HostPace;
+
+constexpr int64_t kPiece = 15'625;  ///< ns of the host's clock that a piece of work takes
+
+class GpuTimelineTest : public ::testing::TestWithParam<HostPace> {
+ protected:
+  void SetUp() override {
+    fluid::testing::reset_host_gpu({.pace = GetParam(), .seed = 7});
+    gpu_ = std::make_shared<const OpenGpu>(fluid::testing::host_gpu_table(), 0);
+    memory_ = gpu_->gpu.allocate(64);
+  }
+  void TearDown() override {
+    memory_ = {};
+    gpu_.reset();
+    EXPECT_EQ(fluid::testing::host_gpu_objects(), 0);
+  }
+  void work(const GpuStream& stream, int pieces) const {
+    for (int piece = 0; piece < pieces; ++piece) gpu_->gpu.fill(stream, memory_.data(), 1, 64);
+  }
+
+  std::shared_ptr<const OpenGpu> gpu_;
+  GpuMemory memory_;
+};
+
+/// A call, an exchange of what it made, a call beside that, one that waits for it; and an exchange
+/// that none waits for.
+TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
+  const Gpu& gpu = gpu_->gpu;
+  const std::array<ExchangeRole, 5> roles = {
+      {{}, {.elements = 1}, {}, {.awaits = 1}, {.elements = 1}}};
+  const GpuTimeline timeline(gpu_, roles);
+  const GpuStream beside = gpu.stream();
+  std::array<GpuEvent, 4> order;
+  for (GpuEvent& event : order) event = gpu.event();
+  const auto exchange = [&](size_t call, int pieces, const GpuEvent& fork, const GpuEvent& join) {
+    gpu.record(fork, gpu_->stream);
+    gpu.wait(beside, fork);
+    gpu.record(timeline.exchange(call).begin, beside);
+    work(beside, pieces);
+    gpu.record(timeline.exchange(call).end, beside);
+    gpu.record(join, beside);
+  };
+  const GpuGraph graph = gpu.captured(gpu_->stream, [&] {
+    timeline.note_begin();
+    work(gpu_->stream, 3);
+    timeline.note_done(0);
+    exchange(1, 5, order[0], order[1]);
+    work(gpu_->stream, 1);
+    timeline.note_done(2);
+    gpu.wait(gpu_->stream, order[1]);
+    timeline.note_awaited(3);
+    work(gpu_->stream, 2);
+    timeline.note_done(3);
+    exchange(4, 4, order[2], order[3]);
+    gpu.wait(gpu_->stream, order[3]);
+    timeline.note_end();
+  });
+  for (const int64_t begin : {1000, 7'000'000}) {
+    gpu.launch(graph, gpu_->stream);
+    gpu.synchronize(gpu_->stream);
+    RunTimes times{.feeds = {}, .last_wait = {}, .calls = std::vector<CallTimes>(roles.size())};
+    timeline.read(begin, times);
+    const auto& calls = times.calls;
+    // A mark is a piece of work, too.
+    EXPECT_EQ(calls[0].call.begin, begin);
+    EXPECT_EQ(calls[0].call.ns(), (3 + 1) * kPiece);
+    EXPECT_GE(calls[1].exchange.begin, calls[0].call.end);
+    EXPECT_GE(calls[1].exchange.ns(), (5 + 1) * kPiece);
+    EXPECT_EQ(calls[2].call.begin, calls[0].call.end);
+    EXPECT_EQ(calls[3].wait.begin, calls[2].call.end);
+    EXPECT_GT(calls[3].wait.end, calls[1].exchange.end);
+    EXPECT_EQ(calls[3].call.begin, calls[3].wait.end);
+    EXPECT_EQ(calls[3].call.ns(), (2 + 1) * kPiece);
+    EXPECT_EQ(times.last_wait.begin, calls[3].call.end);
+    EXPECT_GT(times.last_wait.end, calls[4].exchange.end);
+    EXPECT_EQ(calls[4].exchange.ns(), (4 + 1) * kPiece);
+    for (const size_t number : {1, 4}) EXPECT_EQ(calls[number].call.ns(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pace, GpuTimelineTest,
+                         ::testing::Values(HostPace::early, HostPace::late, HostPace::random));
+
+}  // namespace
+}  // namespace fluid
