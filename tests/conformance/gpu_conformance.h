@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "executor/gpu/gpu.h"
-#include "tests/support/convolution_data.h"
+#include "tests/support/gpu_convolution_cases.h"
 #include "tests/support/product_data.h"
 
 namespace fluid::testing {
@@ -89,7 +89,7 @@ class GpuProductConformance : public OnGpuUnderTest {
 /// Of convolutions.
 class GpuConvolutionConformance : public OnGpuUnderTest {
  protected:
-  static constexpr int64_t kWorkspace = 1 << 20;
+  static constexpr int64_t kWorkspace = kConformanceWorkspace;
 
   ConvolutionMemory memory_of(const FluidGpuConvolution& c, const ConvolutionData& data) const {
     return {*gpu_, a_, c, data, kWorkspace};

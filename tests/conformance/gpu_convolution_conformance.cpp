@@ -2,16 +2,9 @@
 
 #include "tests/conformance/gpu_conformance.h"
 #include "tests/support/errors.h"
+#include "tests/support/gpu_convolution_cases.h"
 
 namespace fluid::testing {
-namespace {
-
-constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
-                                             fluid_gpu_filter_gradient};
-constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
-
-}  // namespace
-
 void GpuConvolutionConformance::expect_right(const FluidGpuConvolution& c) {
   const ConvolutionData data(c);
   const ConvolutionMemory memory = memory_of(c, data);
@@ -28,39 +21,16 @@ void GpuConvolutionConformance::expect_right(const FluidGpuConvolution& c) {
 }
 
 TEST_P(GpuConvolutionConformance, EveryDirectionNumberAndLayoutIsComputed) {
-  constexpr ConvolutionSize kSizes[] = {{},
-                                        {.images = 1, .channels = 3, .taps = 1, .padding = 0},
-                                        {.stride = 2, .padding = 2},
-                                        {.dilation = 2},
-                                        {.groups = 2},
-                                        {.channels = 6, .filters = 6, .groups = 6}};
-  for (const FluidGpuDirection direction : kDirections) {
-    for (const FluidGpuNumber number : kNumbers) {
-      for (const bool last : {false, true}) {
-        for (const ConvolutionSize& size : kSizes) {
-          SCOPED_TRACE(::testing::Message() << direction << ' ' << number << ' ' << last << ' '
-                                            << size.stride << size.dilation << size.groups);
-          expect_right(convolution_of(direction, number, last, size));
-        }
-      }
-    }
+  for (const FluidGpuConvolution& c : convolutions_of(conformance_sizes())) {
+    SCOPED_TRACE(text_of(c));
+    expect_right(c);
   }
 }
 
 TEST_P(GpuConvolutionConformance, WhatFollowsIsApplied) {
-  for (const FluidGpuNumber number : kNumbers) {
-    for (const bool last : {false, true}) {
-      FluidGpuConvolution c = convolution_of(fluid_gpu_forward, number, last);
-      c.bias = 1;
-      expect_right(c);
-      c.relu = 1;
-      expect_right(c);
-      for (const FluidGpuDirection direction : kDirections) {
-        c = convolution_of(direction, number, last);
-        c.adds = 1;
-        expect_right(c);
-      }
-    }
+  for (const FluidGpuConvolution& c : followed_convolutions(kConformanceFollowed)) {
+    SCOPED_TRACE(text_of(c));
+    expect_right(c);
   }
 }
 

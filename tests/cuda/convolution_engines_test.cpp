@@ -11,10 +11,17 @@
 
 #include "executor/cuda/functions.h"
 #include "executor/cuda/objects.h"
+#include "executor/gpu/gpu_convolution.h"
 #include "executor/gpu/gpu_workspace.h"
+#include "tests/support/gpu_convolution_cases.h"
 
 namespace fluid::cuda {
 namespace {
+
+using testing::Convolutions;
+using testing::convolutions_of;
+using testing::followed_convolutions;
+using testing::kDirections;
 
 constexpr int64_t kWorkspace = kGpuWorkspace;
 
@@ -93,8 +100,6 @@ std::vector<FluidGpuChoice> found_for(const FluidGpuConvolution& c, const DnnMac
 }
 
 constexpr int kArchitectures[] = {80, 90, 100, 120};
-constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
-                                             fluid_gpu_filter_gradient};
 
 std::string text_of(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
   constexpr const char* kWords[] = {"forward", "data gradient", "filter gradient"};
@@ -112,18 +117,21 @@ class ConvolutionEnginesTest : public ::testing::Test {
     if (!made) made = std::make_unique<DnnMachine>(described(architecture));
     return *made;
   }
-  /// That a way is found, and is the same after it was kept.
   void expect_one(int architecture, const Layer& layer, const FluidGpuConvolution& c) {
-    const std::string what = text_of(architecture, layer, c);
+    expect_one(architecture, text_of(architecture, layer, c), c, kWorkspace);
+  }
+  /// That a way is found, and is the same after it was kept.
+  void expect_one(int architecture, const std::string& what, const FluidGpuConvolution& c,
+                  int64_t workspace) {
     ASSERT_EQ(fault_of(c), "") << what;
     const ConvolutionDescription description(c);
     ASSERT_EQ(description.status(), CUDNN_STATUS_SUCCESS) << what;
-    const auto found = found_for(c, machine(architecture), kWorkspace, 1);
+    const auto found = found_for(c, machine(architecture), workspace, 1);
     ASSERT_EQ(found.size(), 1U) << what;
     const ConvolutionPlan plan = plan_of(description, machine(architecture), found[0]);
     EXPECT_EQ(plan.plan.status(), CUDNN_STATUS_SUCCESS) << what;
     EXPECT_EQ(plan.workspace, found[0].workspace) << what;
-    EXPECT_LE(plan.workspace, kWorkspace) << what;
+    EXPECT_LE(plan.workspace, workspace) << what;
   }
 
  private:
@@ -179,6 +187,28 @@ TEST_F(ConvolutionEnginesTest, ThereAreForGroupsAndDilation) {
           expect_one(architecture, kLayer, c);
         }
       }
+    }
+  }
+}
+
+/// So that none of them fails on a GPU for want of an engine.
+TEST_F(ConvolutionEnginesTest, ThereAreForWhatTestsOnAGpuCompute) {
+  for (const int architecture : kArchitectures) {
+    const auto expect_all = [&](const Convolutions& all, int64_t workspace) {
+      for (const FluidGpuConvolution& c : all) {
+        expect_one(architecture, fluid::key_text_of(c), c, workspace);
+      }
+    };
+    expect_all(convolutions_of(testing::conformance_sizes()), testing::kConformanceWorkspace);
+    expect_all(followed_convolutions(testing::kConformanceFollowed),
+               testing::kConformanceWorkspace);
+    expect_all(convolutions_of(testing::many_sizes()), testing::kManyWorkspace);
+    expect_all(followed_convolutions(testing::kManyFollowed), testing::kManyWorkspace);
+    for (const testing::ConvolutionProgram& made : testing::convolution_programs()) {
+      made.lay_out();
+      const auto c = gpu_convolution(*made.program->chain[0], made.program->epilogue(), 1);
+      ASSERT_TRUE(c.has_value()) << made.name;
+      expect_one(architecture, made.name, *c, testing::kConformanceWorkspace);
     }
   }
 }

@@ -1,7 +1,7 @@
 // Convolutions of many sizes by a GPU's library, by every algorithm that it offers.
 
 #include "tests/gpu/library_test.h"
-#include "tests/support/convolution_data.h"
+#include "tests/support/gpu_convolution_cases.h"
 
 namespace fluid {
 namespace {
@@ -12,11 +12,8 @@ using fluid::testing::ConvolutionMemory;
 using fluid::testing::ConvolutionSize;
 using fluid::testing::expect_convolved;
 
-constexpr int64_t kWorkspace = int64_t{64} << 20;
+constexpr int64_t kWorkspace = testing::kManyWorkspace;
 constexpr int kMostChoices = 32;
-constexpr FluidGpuDirection kDirections[] = {fluid_gpu_forward, fluid_gpu_data_gradient,
-                                             fluid_gpu_filter_gradient};
-constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
 
 class GpuLibraryConvolutions : public GpuLibraryTest {
  protected:
@@ -46,47 +43,18 @@ class GpuLibraryConvolutions : public GpuLibraryTest {
 };
 
 TEST_F(GpuLibraryConvolutions, EveryDirectionNumberAndLayoutIsComputed) {
-  std::vector<ConvolutionSize> sizes = {
-      {},
-      {.channels = 16, .height = 14, .width = 14, .filters = 32},
-      {.channels = 3, .height = 31, .width = 31, .filters = 64, .taps = 5, .stride = 2},
-      {.channels = 16, .filters = 16, .stride = 2, .padding = 2},
-      {.channels = 32, .filters = 24, .taps = 1, .padding = 0},
-      {.channels = 16, .height = 20, .width = 20, .filters = 16, .dilation = 2},
-      {.channels = 32, .filters = 32, .groups = 4},
-      {.channels = 32, .filters = 32, .groups = 32},
-      {.images = 64, .channels = 1, .height = 28, .width = 28, .filters = 20, .taps = 5}};
+  std::vector<ConvolutionSize> sizes = testing::many_sizes();
   sizes.resize(scaled<size_t>(sizes.size(), 1));
-  for (const FluidGpuDirection direction : kDirections) {
-    for (const FluidGpuNumber number : kNumbers) {
-      for (const bool last : {false, true}) {
-        for (const ConvolutionSize& size : sizes) {
-          SCOPED_TRACE(::testing::Message()
-                       << direction << ' ' << number << (last ? " last " : " plain ")
-                       << size.channels << ' ' << size.filters << ' ' << size.groups);
-          expect_right(convolution_of(direction, number, last, size));
-        }
-      }
-    }
+  for (const FluidGpuConvolution& c : testing::convolutions_of(sizes)) {
+    SCOPED_TRACE(text_of(c));
+    expect_right(c);
   }
 }
 
 TEST_F(GpuLibraryConvolutions, WhatFollowsIsApplied) {
-  const ConvolutionSize size = {.channels = 16, .height = 13, .width = 13, .filters = 24};
-  for (const FluidGpuNumber number : kNumbers) {
-    for (const bool last : {false, true}) {
-      SCOPED_TRACE(::testing::Message() << number << (last ? " last" : " plain"));
-      FluidGpuConvolution c = convolution_of(fluid_gpu_forward, number, last, size);
-      c.bias = 1;
-      expect_right(c);
-      c.relu = 1;
-      expect_right(c);
-      for (const FluidGpuDirection direction : kDirections) {
-        c = convolution_of(direction, number, last, size);
-        c.adds = 1;
-        expect_right(c);
-      }
-    }
+  for (const FluidGpuConvolution& c : testing::followed_convolutions(testing::kManyFollowed)) {
+    SCOPED_TRACE(text_of(c));
+    expect_right(c);
   }
 }
 

@@ -7,86 +7,41 @@
 #include "executor/gpu/gpu_product.h"
 #include "executor/gpu/gpu_target.h"
 #include "ops/operators.h"
-#include "passes/layouts.h"
 #include "tests/gpu/library_test.h"
+#include "tests/support/gpu_convolution_cases.h"
 #include "tests/support/library_program.h"
 
 namespace fluid {
 namespace {
 
-using fluid::testing::ConvolutionCase;
+using fluid::testing::ConvolutionProgram;
 using fluid::testing::LibraryProgram;
 
-constexpr int64_t kWorkspace = 1 << 20;
+constexpr int64_t kWorkspace = testing::kConformanceWorkspace;
 
 class GpuLibraryOps : public GpuLibraryTest {
  protected:
-  /// Computes a program that the library claims, whose `images` are all values that have two
-  /// layouts.
-  void expect_computed(LibraryProgram& p, const Values& images, bool last) {
+  /// Computes a program that the library claims.
+  void expect_computed(const ConvolutionProgram& c) {
+    LibraryProgram& p = *c.program;
     p.graph.outputs.assign(1, {"y", p.result()});
     const Tensor expected = testing::interpret(p.graph, p.feeds).outputs.at("y");
-    const auto lay_out = [&](const std::optional<Layout>& layout) {
-      for (const Value& v : images) v.op()->results[0].type.layout = layout;
-    };
-    const auto layout = last ? std::optional(channels_last()) : std::nullopt;
-    lay_out(layout);
+    c.lay_out();
     const GpuTarget target(describe_gpu(gpu_backend(), 0), {kWorkspace});
     const std::vector<Claim> offered = target.claims(*p.chain[0], p.epilogue());
     ASSERT_EQ(offered.size(), 1U);
     Claim claim = offered.front();
     if (claim.adds_in_place) claim.operands.push_back(claim.results[0]);
     const auto make = [&](std::string_view, const ir::Op&, const Chain&, int64_t) {
-      lay_out(layout);
+      c.lay_out();
       return routine(p, claim.workspace);
     };
     testing::expect_near(testing::run_claim(p, make, claim), expected,
                          testing::library_tolerance(p.dtype));
-    lay_out(std::nullopt);
-  }
-
-  /// By every direction, layout and epilogue.
-  void expect_convolved(DType dtype, const ConvolutionCase& c, bool last) {
-    const Conv2dAttrs& a = c.attrs;
-    for (const int followed : {0, 1, 2, 3}) {  // by nothing, a bias, that and a relu, or a sum
-      LibraryProgram p{.dtype = dtype};
-      const Value x = p.feed(c.x), y = conv2d(x, p.feed(c.w), a);
-      Values images = {x, y};
-      const auto then = [&](Value v) {
-        p.then(v);
-        images.push_back(v);
-        return v;
-      };
-      then(y);
-      if (followed == 3) {
-        images.push_back(p.feed(y.shape()));
-        then(y + images.back());
-      } else if (followed > 0) {
-        const Value sum = then(y + reshape(p.feed({c.w[0]}), Shape{c.w[0], 1, 1}));
-        if (followed == 2) then(relu(sum));
-      }
-      expect_computed(p, images, last);
-    }
-    const Shape maps = maps_of(c);
-    LibraryProgram for_input{.dtype = dtype};
-    const Value dy = for_input.feed(maps);
-    const Value dx = conv2d_grad_input(
-        dy, for_input.feed(c.w), {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.x, {}}});
-    for_input.then(dx);
-    expect_computed(for_input, {dy, dx}, last);
-    LibraryProgram for_filter{.dtype = dtype};
-    const Value x = for_filter.feed(c.x), gradient = for_filter.feed(maps);
-    for_filter.then(conv2d_grad_filter(
-        x, gradient, {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.w, {}}}));
-    expect_computed(for_filter, {x, gradient}, last);
+    c.lay_plain();
   }
 
  private:
-  static Shape maps_of(const ConvolutionCase& c) {
-    LibraryProgram p;
-    return conv2d(p.feed(c.x), p.feed(c.w), c.attrs).shape();
-  }
-
   /// Brings the factors to the GPU and the result back.
   LibraryRoutine routine(const LibraryProgram& p, int64_t planned) {
     const auto product = gpu_product(*p.chain[0], p.epilogue(), 1);
@@ -129,14 +84,9 @@ class GpuLibraryOps : public GpuLibraryTest {
 };
 
 TEST_F(GpuLibraryOps, ConvolutionsOfAllKinds) {
-  for (const DType dtype : {f32, f16, bf16}) {
-    for (const ConvolutionCase& c : testing::convolution_cases()) {
-      for (const bool last : {false, true}) {
-        SCOPED_TRACE(::testing::Message() << name_of(dtype) << ' ' << c.x.str() << " and "
-                                          << c.w.str() << (last ? ", channels last" : ""));
-        expect_convolved(dtype, c, last);
-      }
-    }
+  for (const ConvolutionProgram& c : testing::convolution_programs()) {
+    SCOPED_TRACE(c.name);
+    expect_computed(c);
   }
 }
 
@@ -144,7 +94,9 @@ TEST_F(GpuLibraryOps, ProductsWithWhatFollows) {
   for (const DType dtype : {f32, f16, bf16}) {
     for (const int followed : {0, 1, 2, 3}) {
       SCOPED_TRACE(::testing::Message() << name_of(dtype) << ' ' << followed);
-      LibraryProgram p{.dtype = dtype};
+      ConvolutionProgram product = {.program = std::make_unique<LibraryProgram>()};
+      LibraryProgram& p = *product.program;
+      p.dtype = dtype;
       const Value y = matmul(p.feed({19, 33}), p.feed({33, 24}));
       p.then(y);
       if (followed == 3) {
@@ -154,7 +106,7 @@ TEST_F(GpuLibraryOps, ProductsWithWhatFollows) {
         p.then(sum);
         if (followed == 2) p.then(relu(sum));
       }
-      expect_computed(p, {}, false);
+      expect_computed(product);
     }
   }
 }
