@@ -17,7 +17,8 @@ struct GpuSpan {
 
 /// When the calls of a step run, by the GPU's clock. Its marks are recorded into the step's graph,
 /// which leaves them as it runs: so the step is timed as it always runs, and the host is in no
-/// figure. What a call takes reaches from where the one before ended on the steps' stream.
+/// figure. What a call takes reaches from where the one before ended on the steps' stream; the wait
+/// for word of data that other processes refused is part of the call that needs it.
 class GpuTimeline {
  public:
   /// `calls`: the role of each.

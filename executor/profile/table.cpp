@@ -232,8 +232,7 @@ std::string Profile::table(const Limits& limits) const {
       "memory\n",
       program, where(), limits.flops_f32 / 1e9, limits.f32_name(), limits.flops_bf16 / 1e9,
       limits.bytes / 1e9);
-  for (const ProfiledStep& step : steps) text += "
-" + Table(step, limits).text(warm_up);
+  for (const ProfiledStep& step : steps) text += "\n" + Table(step, limits).text(warm_up);
   return text;
 }
 
