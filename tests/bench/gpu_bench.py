@@ -1,29 +1,34 @@
 """Measures Fluid against PyTorch on the first GPU, in one run, and prints a table.
 
-    python gpu_bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
+    python gpu_bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--deadline SECONDS] [--out FILE.json]
 
-BUILD_DIR holds fluid_bench. Batches stay on the GPU, in both; a step ends when its loss, or a number of
-its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode "reduce-overhead"), NCHW
-and NHWC; of each the better layout counts. f32 is f32 in both; the works whose names end in _tf32 allow
-TF32 in both. Memory is Fluid's arena with its workspace against torch.cuda.max_memory_allocated. The
-first step is counted from the start of the program (what PyTorch's import takes left out), with no
-kernel kept from before: each process has empty caches.
+BUILD_DIR holds fluid_bench and fluidrun. Batches stay on the GPU, in both; a step ends when its loss, or
+a number of its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode
+"reduce-overhead"), NCHW and NHWC; of each the better layout counts. f32 is f32 in both; the works whose
+names end in _tf32 allow TF32 in both. Memory is Fluid's arena with its workspace against
+torch.cuda.max_memory_allocated. The first step is counted from the start of the program (what PyTorch's
+import takes left out), with no kernel kept from before: each process has empty caches.
 
 Of what the GPU can do at most, by its driver's figures, Fluid's step reaches the two percentages: of
 operations by its ops' definitions, and of the bytes that its calls read and write, each once.
 
-What does not start, or dies, says why, and misses its targets; with --out every work that is done is
-written at once, and replaces what FILE says of it. Exits with 1 when a target is missed.
+What does not start, or dies, says why, and what compares with it misses its target where nothing is
+left. When the deadline is near no side starts any more, and those that are ready are measured: what is
+left out then is listed. With --out every work that is done is written at once (gpu_results.py), with
+the versions of its run. Exits with 1 when a target is missed, with 2 when none is and something is left out.
 """
 
 import glob
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
+import gpu_results
 from cuda_folders import cuda_folders, with_cuda
 from runner import Runner, arguments, exit_code, measure_in_turns
 
@@ -42,7 +47,8 @@ WORKS = {
 for f32 in [work for work in WORKS if not work.endswith("16")]:
     WORKS[f32 + "_tf32"] = (WORKS[f32][0] + ", TF32 allowed", *WORKS[f32][1:])
 WITHOUT_IMAGES = ("matmul", "linear_regression")
-ANSWER_SECONDS = 300  # of a process that compiles, or measures
+ANSWER_SECONDS = 150  # of a process that compiles, or measures
+TURN_SECONDS = 1  # of a side that measures
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 
 
@@ -54,41 +60,46 @@ def commands(work, args, cache):
                    [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout, "cuda"])
 
 
-def measure(work, args, cache):
-    """What each variant measured, and why others did not."""
-    runners, failures = [], []
-    for name, command in commands(work, args, cache):
+class Deadline:
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+
+    def left(self):
+        return self.end - time.monotonic()
+
+
+def measure(work, args, cache, deadline):
+    """What each side measured, why others did not, and which are left out for want of time."""
+    runners, failures, left_out = [], [], []
+    sides = list(commands(work, args, cache))
+    kept = TURN_SECONDS * len(sides) * args.rounds  # for measuring
+    for name, command in sides:
         own = os.path.join(cache, name)
         caches = {"TORCHINDUCTOR_CACHE_DIR": own + "-inductor", "TRITON_CACHE_DIR": own + "-triton"}
         environment = with_cuda(os.environ) if name == "fluid" else caches
+        seconds = min(ANSWER_SECONDS, deadline.left() - kept)
         try:
-            runners.append(Runner(name, command, environment, ANSWER_SECONDS))
+            if seconds > 0:
+                runners.append(Runner(name, command, environment, seconds))
+            else:
+                left_out.append(name)
         except RuntimeError as failure:
-            failures.append(str(failure))
-    return measure_in_turns(runners, args.rounds, failures), failures
+            if deadline.left() <= kept:
+                left_out.append(name)
+            else:
+                failures.append(str(failure))
+    rows = measure_in_turns(runners, args.rounds, failures, lambda: deadline.left() > 0)
+    return rows, failures, left_out + [r.name for r in runners if r.name not in rows and not r.failed]
 
 
-def best(rows, mode, figure="ms"):
-    return min((row[figure] for name, row in rows.items() if name.startswith(mode)), default=None)
-
-
-def compare(work, rows):
-    """Ratios to PyTorch, where both ran, and which of their targets are missed."""
-    _, *limits = WORKS[work]
-    pairs = {
-        "eager": (best(rows, "fluid"), best(rows, "torch-eager")),
-        "compiled": (best(rows, "fluid"), best(rows, "torch-compile")),
-        "memory": (best(rows, "fluid", "arena_bytes"), best(rows, "torch", "peak_bytes")),
-    }
-    ratios = {name: ours / theirs if ours and theirs else None for name, (ours, theirs) in pairs.items()}
-    targets = dict(zip(pairs, limits))
-    missed = [name for name, target in targets.items()
-              if target is not None and (ratios[name] is None or ratios[name] > target)]
-    return ratios, targets, missed
-
-
-def text(number, places):
-    return "-" if number is None else f"{number:.{places}f}"
+def versions_of_fluid(args):
+    """Of the driver and of CUDA's libraries, as fluidrun finds them."""
+    fluidrun = os.path.join(args.build, "fluidrun")
+    if not os.path.exists(fluidrun):
+        return {}
+    done = subprocess.run([fluidrun, "devices", "--json"], capture_output=True, text=True,
+                          env=os.environ | with_cuda(os.environ))
+    return json.loads(done.stdout)["machine"]["versions"] if done.returncode == 0 else {"fluidrun": done.stderr}
 
 
 def machine():
@@ -96,30 +107,6 @@ def machine():
     if shutil.which(query[0]) is None:
         return "unknown"
     return subprocess.run(query, capture_output=True, text=True).stdout.strip() or "unknown"
-
-
-def percent_of_limit(rows, what):
-    """Of the time of Fluid's step, what the GPU needs at least: its arithmetic or its memory."""
-    row = rows.get("fluid", {})
-    return 100 * row[what] / row["ms"] if what in row else None
-
-
-def line_of(work, rows, ratios):
-    sides = ("fluid", "torch-eager", "torch-compile")
-    cells = [text(best(rows, side), 3) for side in sides] + [text(ratio, 2) for ratio in ratios.values()]
-    cells.append(" / ".join(text(best(rows, side, "first_s"), 2) for side in sides))
-    cells += [text(percent_of_limit(rows, what), 0) for what in ("arithmetic_ms", "memory_ms")]
-    return "| " + " | ".join([WORKS[work][0], *cells]) + " |"
-
-
-def write(results, path):
-    """Over what the file says of the same works; its others stay."""
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as f:
-            results = results | {"works": json.load(f).get("works", {}) | results["works"]}
-    with open(path + ".temporary", "w", encoding="utf-8") as f:
-        json.dump(results, f, indent=1)
-    os.replace(path + ".temporary", path)
 
 
 def read_libraries():
@@ -132,24 +119,30 @@ def read_libraries():
 
 
 def main():
-    args, works = arguments(WORKS)
+    args, works = arguments(WORKS, deadline={"type": float, "default": math.inf, "help": "seconds from now"})
+    deadline = Deadline(args.deadline)
     read_libraries()
-    results, missed = {"gpu": machine(), "rounds": args.rounds, "works": {}}, []
-    print("| work | Fluid ms | eager ms | compiled ms | to eager | to compiled | memory "
-          "| first step s: Fluid / eager / compiled | % of FLOP/s | % of bytes/s |")
-    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    run = {"gpu": machine(), "rounds": args.rounds, "versions": versions_of_fluid(args)}
+    missed, not_done = [], []
+    print(gpu_results.HEAD, flush=True)
     for work in works:
-        with tempfile.TemporaryDirectory() as cache:
-            rows, failures = measure(work, args, cache)
-        ratios, targets, over = compare(work, rows)
-        missed += [f"{work} ({name})" for name in over]
-        results["works"][work] = {"rows": rows, "ratios": ratios, "targets": targets, "failures": failures}
-        print(line_of(work, rows, ratios), flush=True)
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+            rows, failures, left_out = measure(work, args, cache, deadline)
+        not_done += [work] if not rows and left_out else [f"{work} ({name})" for name in left_out]
+        if not rows and left_out:
+            continue
+        what, *limits = WORKS[work]
+        result = {"what": what, "rows": rows, "comparison": gpu_results.compare(limits, rows, left_out),
+                  "failures": failures, "left_out": left_out, **run}
+        missed += [f"{work} ({name})" for name, figure in result["comparison"].items() if figure["met"] is False]
+        print(gpu_results.line_of(result), flush=True)
         for failure in failures:
             print(f"{work}: {failure}", file=sys.stderr, flush=True)
         if args.out:
-            write(results, args.out)
-    return exit_code(missed)
+            gpu_results.write({work: result}, args.out)
+    if not_done:
+        print("not done: " + ", ".join(not_done), file=sys.stderr)
+    return exit_code(missed) or (2 if not_done else 0)
 
 
 if __name__ == "__main__":

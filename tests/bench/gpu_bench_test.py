@@ -10,14 +10,18 @@ import sys
 import tempfile
 import unittest
 
+import gpu_bench
+import gpu_results
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIDE = """#!{python}
-import json, os, sys
+import json, os, sys, time
 work, mode = ({given})
 settings = os.environ.get("LD_LIBRARY_PATH", "")
 with open({started!r}, "a") as f:
     print(work, mode, settings, file=f)
 if (work, mode) == ("matmul", "eager"): sys.exit(3)
+if (work, mode) == ("seed_cnn_tf32", "compile"): time.sleep(600)
 print("a warning of a library")
 print(json.dumps({{"ready": work, "first_s": 0.5, "{memory}": 8, {figures}}}), flush=True)
 for line in sys.stdin:
@@ -36,16 +40,20 @@ class GpuBench(unittest.TestCase):
         self.side("python", "sys.argv[2], sys.argv[3]", "peak_bytes", "", 2.0)
 
     def side(self, name, given, memory, figures, ms):
+        self.side_text(name, SIDE.format(python=sys.executable, given=given, started=self.started, memory=memory,
+                                         figures=figures, ms=ms))
+
+    def side_text(self, name, text):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as f:
-            f.write(SIDE.format(python=sys.executable, given=given, started=self.started, memory=memory,
-                                figures=figures, ms=ms))
+            f.write(text)
         os.chmod(path, 0o755)
 
-    def bench(self, *works):
+    def bench(self, *works, deadline=60):
         return subprocess.run([sys.executable, os.path.join(HERE, "gpu_bench.py"), self.folder,
                                os.path.join(self.folder, "python"), "--rounds", "2", "--only", ",".join(works),
-                               "--out", self.out], capture_output=True, text=True, timeout=120)
+                               "--deadline", str(deadline), "--out", self.out],
+                              capture_output=True, text=True, timeout=120)
 
     def works(self):
         with open(self.out, encoding="utf-8") as f:
@@ -58,9 +66,59 @@ class GpuBench(unittest.TestCase):
         works = self.works()
         self.assertEqual(works["matmul"]["failures"], ["torch-eager-nchw ended with 3", "torch-compile-nchw ended with -6"])
         self.assertEqual(list(works["matmul"]["rows"]), ["fluid"])
-        self.assertEqual(works["alexnet"]["ratios"], {"eager": 0.5, "compiled": 0.5, "memory": 1.0})
-        self.assertIn("| AlexNet, batch 64 x 3 x 227 x 227, AdamW | 1.000 | 2.000 | 2.000 | 0.50 | 0.50 | 1.00 "
-                      "| 0.50 / 0.50 / 0.50 | 25 | 50 |", done.stdout)
+        self.assertEqual(works["alexnet"]["comparison"],
+                         {"eager": {"ratio": 0.5, "at_most": None, "met": None},
+                          "compiled": {"ratio": 0.5, "at_most": 0.95, "met": True},
+                          "memory": {"ratio": 1.0, "at_most": 1.0, "met": True}})
+        self.assertIn("| AlexNet, batch 64 x 3 x 227 x 227, AdamW | 1.000 | 2.000 | 2.000 | 0.50 | 0.50 (<= 0.95) "
+                      "| 1.00 (<= 1.0) | 0.50 / 0.50 / 0.50 | 25 | 50 | met |", done.stdout)
+        self.assertIn("| missed: eager |", done.stdout)
+
+    def test_what_the_deadline_cuts_off_is_neither_met_nor_missed(self):
+        done = self.bench("alexnet_tf32", "seed_cnn_tf32", "alexnet_bf16", deadline=16)
+        self.assertEqual(done.returncode, 1, "the memory of seed_cnn_tf32 is more than it may be, whatever is left out")
+        works = self.works()
+        self.assertEqual(list(works), ["alexnet_tf32", "seed_cnn_tf32"])
+        cut = works["seed_cnn_tf32"]
+        self.assertEqual(cut["left_out"], ["torch-compile-nchw", "torch-compile-nhwc"])
+        self.assertEqual({name: figure["met"] for name, figure in cut["comparison"].items()},
+                         {"eager": False, "compiled": None, "memory": False})
+        self.assertIn("not done: seed_cnn_tf32 (torch-compile-nchw), seed_cnn_tf32 (torch-compile-nhwc), alexnet_bf16\n",
+                      done.stderr)
+        self.assertEqual(self.bench("alexnet", deadline=1).returncode, 2)
+
+    def test_a_figure_is_known_where_no_peer_that_is_left_out_could_change_it(self):
+        rows = {"fluid": {"ms": 1.0, "arena_bytes": 8}, "torch-eager-nchw": {"ms": 2.0, "peak_bytes": 8}}
+        met = lambda limit, left_out: gpu_results.comparison("eager", limit, rows, left_out)["met"]
+        self.assertEqual([met(0.5, []), met(0.4, [])], [True, False])
+        self.assertEqual([met(0.5, ["torch-eager-nhwc"]), met(0.4, ["torch-eager-nhwc"])], [None, False])
+        self.assertEqual(met(0.5, ["torch-compile-nhwc"]), True)
+        self.assertIsNone(gpu_results.comparison("compiled", 0.5, rows, ["torch-compile-nhwc"])["met"])
+        self.assertIs(gpu_results.comparison("compiled", 0.5, rows, [])["met"], False)
+
+    def test_versions_are_beside_what_was_measured(self):
+        self.side_text("fluidrun", """#!/bin/sh\necho '{"machine": {"versions": {"cuDNN": "9.1.0"}}}'\n""")
+        self.bench("alexnet")
+        self.assertEqual(self.works()["alexnet"]["versions"], {"cuDNN": "9.1.0"})
+
+    def test_files_of_several_runs_are_one_table(self):
+        self.bench("alexnet")
+        first, self.out = self.out, self.out + "2"
+        self.bench("seed_cnn")
+        both = self.out + "3"
+        done = subprocess.run([sys.executable, os.path.join(HERE, "gpu_results.py"), first, self.out, "--out", both],
+                              capture_output=True, text=True, check=True)
+        self.assertIn("| missed: eager, memory |", done.stdout)
+        self.out = both
+        self.assertEqual(list(self.works()), ["alexnet", "seed_cnn"])
+
+    def test_every_work_has_the_targets_that_were_set(self):
+        small, large = (0.3, 0.7, 0.8), (None, 0.95)
+        expected = {"matmul": (1.05, None, None), "linear_regression": small, "seed_cnn": small, "fluid_mnist": small,
+                    "alexnet": (*large, 1.0), "alexnet_bf16": (*large, 1.0), "alexnet_f16": (*large, 1.0),
+                    "resnet18_b64_bf16": (*large, 0.8)}
+        expected |= {name + "_tf32": limits for name, limits in expected.items() if "16" not in name}
+        self.assertEqual({name: tuple(limits) for name, (_, *limits) in gpu_bench.WORKS.items()}, expected)
 
     def test_works_are_added_to_those_of_the_file(self):
         self.assertEqual(self.bench("seed_cnn").returncode, 1, "its memory is not 0.8 of PyTorch's")

@@ -9,14 +9,17 @@ import sys
 import threading
 
 
-def arguments(known):
-    """The command line, and which of the works `known` it asks for: all of them without --only."""
+def arguments(known, **options):
+    """The command line, and which of the works `known` it asks for: all of them without --only.
+    `options` are further ones, with what argparse needs to know."""
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("python")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--out")
+    for name, settings in options.items():
+        parser.add_argument("--" + name, **settings)
     args = parser.parse_args()
     works = args.only.split(",") if args.only else list(known)
     unknown = set(works) - set(known)
@@ -37,7 +40,7 @@ class Runner:
     other lines go to stderr. One that takes `limit` seconds for an answer is killed."""
 
     def __init__(self, name, command, environment=(), limit=None):
-        self.name, self.times, self.limit = name, [], limit
+        self.name, self.times, self.limit, self.failed = name, [], limit, False
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         errors="replace", env=os.environ | dict(environment))
         self.ready = self.read()
@@ -56,6 +59,7 @@ class Runner:
             if killer:
                 killer.cancel()
         reason = f"took more than {self.limit:g} s" if late else f"ended with {self.process.wait()}"
+        self.failed = True
         raise RuntimeError(f"{self.name} {reason}")
 
     def measure(self):
@@ -66,11 +70,14 @@ class Runner:
             pass  # read() says how it ended
         self.times.append(self.read()["ms"])
 
-    def close(self):
+    def end_input(self):
         try:
             self.process.stdin.close()
         except BrokenPipeError:
             pass
+
+    def close(self):
+        self.end_input()
         try:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
@@ -83,12 +90,14 @@ class Runner:
                 **self.ready}
 
 
-def measure_in_turns(runners, rounds, failures=None):
+def measure_in_turns(runners, rounds, failures=None, more=lambda: True):
     """What each measured, by name. Of one that fails `failures` says why, and the others go on; without
-    that list it is raised. All are closed then."""
+    that list it is raised. No round begins when there is not `more` time. All are closed then."""
     going = list(runners)
     try:
         for _ in range(rounds):
+            if not more():
+                break
             for runner in list(going):
                 try:
                     runner.measure()
@@ -99,5 +108,7 @@ def measure_in_turns(runners, rounds, failures=None):
                     going.remove(runner)
     finally:
         for runner in runners:
+            runner.end_input()
+        for runner in runners:
             runner.close()
-    return {runner.name: runner.row() for runner in going}
+    return {runner.name: runner.row() for runner in going if runner.times}

@@ -169,14 +169,15 @@ if MODE == "memory":
     peak = tracker.get_tracker_snapshot("peak")[torch.device("cpu")]
     print(json.dumps({"peak_bytes": {str(kind): size for kind, size in peak.items()}}))
     sys.exit()
+if DEVICE == "cuda":
+    torch.cuda.reset_peak_memory_stats()  # what compiling and trying algorithms took is over
 for _ in range(min(10, STEPS)):
     step()
 ready = {"ready": NAME, "first_s": first, "version": torch.__version__, "threads": torch.get_num_threads()}
 if DEVICE == "cuda":
-    if MODE == "eager":  # without what the algorithms that were tried needed
-        torch.cuda.reset_peak_memory_stats()
-        step()
-    ready["peak_bytes"] = torch.cuda.max_memory_allocated()
+    ready |= {"peak_bytes": torch.cuda.max_memory_allocated(), "gpu": torch.cuda.get_device_name(),
+              "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
+              "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
 print(json.dumps(ready), flush=True)
 
 

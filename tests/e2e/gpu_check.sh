@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/gpu/check.py, which checks GPUs, on programs that stand for Fluid's, then on Fluid's and the host
 # that stands in for a GPU: gpu_check.sh DIR, a finished build. It says what is good, and fails where
-# something is not.
+# something is not. $FLUID_PEERS: an environment with PyTorch, for the benchmark, whose side then runs on
+# the CPU.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 tests=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,10 +19,36 @@ if [ -x "$build/test_gpu" ]; then stages+=,gpu_tests expected=4; fi
 run --stages "$stages" --filter GpuAlone.LeavesAStepWhoseDataIsRefused | tee "$out/said"
 test "$(grep -c '^ok ' "$out/said")" = "$expected"
 tar -tzf "$out/check.tar.gz" | grep -q '^check/summary.json$'
+
+if [ -x "$build/test_gpu" ]; then
+  ln -s "$tests/support/compute_sanitizer.py" "$out/compute-sanitizer"
+  PATH=$out:$PATH run --stages sanitizer --filter GpuAlone.LeavesAStepWhoseDataIsRefused | tee "$out/said"
+  test "$(grep -c '^ok ' "$out/said")" = 2
+fi
+run --stages trajectories --networks mnist_cnn --steps 2 | tee "$out/said"
+test "$(grep -c '^ok ' "$out/said")" = 5
+
 if [ -x "$build/fluid_bench" ]; then
   "$build/fluid_bench" seed_cnn_infer "$out/cache" cuda:0 < /dev/null > "$out/said"
   grep -q '^{"ready": .* "arithmetic_ms": .*}$' "$out/said"
 fi
+peer=${FLUID_PEERS:-$tests/../build/peers}/bin/python
+if [ ! -x "$build/fluid_bench" ] || ! "$peer" -c 'import torch' 2> /dev/null; then
+  echo "the benchmark is left out: no fluid_bench, or no PyTorch in $peer"
+else
+  cat > "$out/python" << END
+#!/bin/sh
+case \$1 in -c) exec "$peer" "\$@" ;; esac
+exec "$peer" "$tests/support/torch_on_cpu.py" "\$@"
+END
+  chmod +x "$out/python"
+  # What it measures misses its targets here: that all of it is measured is what counts.
+  run --stages bench --works linear_regression --python "$out/python" > "$out/said" || true
+  cat "$out/said"
+  grep -q '^FAIL bench linear_regression: eager [0-9.]* (<= 0.3); compiled [0-9.]* (<= 0.7); memory [0-9.]* (<= 0.8)$' "$out/said"
+  grep -q '"nvJitLink": "13.0"' "$out/check/bench.json"
+fi
+
 export FLUID_GPU_LIBRARY=$build/gpu_libraries/no_driver.so
 if run --stages devices,programs > "$out/said"; then echo "no GPU is no failure"; exit 1; fi
 grep -q 'no NVIDIA driver' "$out/said" || { cat "$out/said"; exit 1; }

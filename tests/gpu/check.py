@@ -8,8 +8,9 @@ the order in which they run unless --stages says another:
     devices       what `fluidrun devices` says
     programs      three examples, 10 steps in f64 on both places; plans with and without the GPU
     gpu_tests     test_gpu, suite by suite (--filter, as GoogleTest's)
-    trajectories  ResNet-18 and AlexNet, 10 steps in f32 and in mixed precision, on both places
-    bench         gpu_bench.py (--works), where PyTorch is installed
+    trajectories  ResNet-18 and AlexNet (--networks), 10 steps (--steps) in f32 and in mixed precision, on
+                  both places
+    bench         gpu_bench.py (--works), where PyTorch is installed (--python)
     sanitizer     compute-sanitizer's memcheck and racecheck of some tests (--filter)
 
 Prints one line a check. DIR (--out) has a log of each stage, which grows while it runs, its figures as
@@ -30,9 +31,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../bench"))
 
+import gpu_bench
 import stages
+import trajectories
 from processes import OutOfTime, Processes
 
+LISTS = {"stages": stages.STAGES, "programs": stages.PROGRAMS, "networks": trajectories.NETWORKS, "works": gpu_bench.WORKS}
 NEEDED_GLIBC = os.path.join(HERE, "glibc_version")  # of the bundle
 
 
@@ -92,16 +96,20 @@ def arguments():
     parser.add_argument("--stages", default=",".join(stages.STAGES))
     parser.add_argument("--deadline", type=float, default=float("inf"), help="seconds from now")
     parser.add_argument("--filter", help="of the tests of gpu_tests and sanitizer")
-    parser.add_argument("--works", help="of bench")
+    parser.add_argument("--works", default=",".join(gpu_bench.WORKS), help="of bench")
+    parser.add_argument("--python", default=sys.executable, help="which has PyTorch, for bench")
     parser.add_argument("--programs", default=",".join(stages.PROGRAMS), help="of the stage of that name")
+    parser.add_argument("--networks", default=",".join(trajectories.LARGE), help="of trajectories")
+    parser.add_argument("--steps", type=int, default=trajectories.STEPS, help="of trajectories")
     parser.add_argument("--out", default="gpu_check")
     parser.add_argument("--pack", help="DIR.tar.gz, if not said")
     parser.add_argument("--build", default=HERE)
     args = parser.parse_args()
-    args.stages = args.stages.split(",")
-    if set(args.stages) - set(stages.STAGES):
-        parser.error(f"there are the stages {', '.join(stages.STAGES)}")
-    args.programs = args.programs.split(",")
+    for option, known in LISTS.items():
+        chosen = getattr(args, option).split(",")
+        if unknown := set(chosen) - set(known):
+            parser.error(f"--{option}: no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        setattr(args, option, chosen)
     args.build, args.out = os.path.abspath(args.build), os.path.abspath(args.out)
     args.pack = os.path.abspath(args.pack or args.out + ".tar.gz")
     return args

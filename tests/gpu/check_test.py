@@ -5,6 +5,7 @@ Programs of a few lines stand for Fluid's.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "../..")
 # A test program whose test "Bad" breaks the process's context: what follows fails. "Dies" ends it, and
 # "Hangs" never ends.
 TEST_GPU = """#!{python}
@@ -35,6 +37,8 @@ for suite in tests:
         if test == "Hangs": time.sleep(600)
         broken |= test == "Bad"
         print(f"[  FAILED  ] {{suite}}{{test}} (1 ms)" if broken else f"[       OK ] {{suite}}{{test}} (1 ms)", flush=True)
+print(f"[  PASSED  ] {{0 if broken else len(chosen)}} tests.")
+if broken: print(" 1 FAILED TEST")
 sys.exit(broken)
 """
 FLUIDRUN = """#!{python}
@@ -56,9 +60,9 @@ class Check(unittest.TestCase):
             f.write(text.format(python=sys.executable, **given))
         os.chmod(path, 0o755)
 
-    def check(self, *arguments):
+    def check(self, *arguments, **settings):
         return subprocess.run([sys.executable, os.path.join(HERE, "check.py"), "--build", self.build, "--out", self.out,
-                               *arguments], capture_output=True, text=True, timeout=120)
+                               *arguments], capture_output=True, text=True, timeout=120, env=os.environ | settings)
 
     def read(self, name):
         with open(os.path.join(self.out, name), encoding="utf-8") as f:
@@ -115,8 +119,12 @@ class Check(unittest.TestCase):
         self.assertIn("a driver's warning", self.read("devices.log"))
 
     def test_a_bundle_says_what_glibc_it_needs(self):
-        for name in ("check", "gtest_runs", "processes", "stages", "trajectories", "../bench/cuda_folders"):
-            shutil.copy(os.path.join(HERE, name + ".py"), self.build)
+        with open(os.path.join(ROOT, "scripts/bundle"), encoding="utf-8") as f:
+            packed = re.findall(r"tests/(gpu|bench)/\{([\w,]+)\}\.py", f.read())
+        self.assertEqual([folder for folder, _ in packed], ["gpu", "bench"])
+        for folder, names in packed:
+            for name in names.split(","):
+                shutil.copy(os.path.join(ROOT, "tests", folder, name + ".py"), self.build)
         self.program("fluidrun", FLUIDRUN)
         for version, code in (("2.5", 0), ("9.36", 1)):
             with open(os.path.join(self.build, "glibc_version"), "w", encoding="utf-8") as f:
@@ -125,6 +133,45 @@ class Check(unittest.TestCase):
                                    "--out", self.out], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertIn("FAIL glibc: the programs need glibc 9.36 or newer, and this machine has glibc ", done.stdout)
+
+    def sanitize(self, tests, *arguments, **settings):
+        self.program("test_gpu", TEST_GPU, tests=tests)
+        folder = os.path.join(self.build, "bin")
+        os.makedirs(folder, exist_ok=True)
+        tool = os.path.join(folder, "compute-sanitizer")
+        if not os.path.exists(tool):
+            os.symlink(os.path.join(ROOT, "tests/support/compute_sanitizer.py"), tool)
+        done = self.check("--stages", "sanitizer", *arguments, PATH=folder + os.pathsep + os.environ["PATH"], **settings)
+        return done.returncode, done.stdout
+
+    def test_the_sanitizer_is_believed_where_tests_ran_and_it_found_nothing(self):
+        self.assertEqual(self.sanitize({"B.": ["Four"]}, "--filter", "B.Four"),
+                         (0, "ok   memcheck: ERROR SUMMARY: 0 errors\n"
+                             "ok   racecheck: RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"))
+        self.assertEqual(self.sanitize({"B.": ["Four"]}, "--filter", "B.Four", SANITIZER_FINDS="1"),
+                         (1, "FAIL memcheck: Invalid __global__ write of size 4 bytes; ERROR SUMMARY: 1 error\n"
+                             "FAIL racecheck: Error: Race reported between Write access at k3+0x70; "
+                             "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"))
+        code, said = self.sanitize({"B.": ["Bad"]}, "--filter", "B.Bad")
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL memcheck: Target application returned an error: exit code 1; ERROR SUMMARY: 0 errors\n", said)
+        code, said = self.sanitize({"B.": ["Four"]}, "--filter", "B.Five")
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL memcheck: ERROR SUMMARY: 0 errors; no test ran\n", said)
+
+    def test_libraries_kernels_are_checked_for_their_memory_alone(self):
+        self.assertEqual(self.sanitize({"GpuLibraryProducts.": ["One"], "Group/GpuOps.": ["K/0"]})[0], 1)
+        commands = [line for line in self.read("sanitizer.log").splitlines() if line.startswith("$")]
+        self.assertEqual([("GpuLibrary" in line, "racecheck" in line) for line in commands],
+                         [(True, False), (False, True)])
+
+    def test_what_is_not_there_is_named(self):
+        for option, named in (("--stages", "trajectories"), ("--programs", "mnist_fluid"), ("--networks", "resnet18"),
+                              ("--works", "matmul")):
+            done = self.check(option, "none,of_these")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{option}: no none, of_these; there are ", done.stderr)
+            self.assertIn(named, done.stderr)
 
     def test_output_that_is_no_text_is_kept(self):
         self.program("fluidrun", "#!/bin/sh\nprintf 'cuda:0 \\377\\n'\n")

@@ -1,13 +1,14 @@
 """The stages of check.py: what each runs, and what it expects."""
 
-import importlib.util
 import json
 import os
 import re
-import shutil
 import sys
 
+import gpu_bench
+import gpu_results
 import gtest_runs
+import sanitizer
 import trajectories
 from cuda_folders import with_cuda
 from processes import OutOfTime
@@ -19,7 +20,7 @@ PROGRAMS = {  # flags of a few steps; the batch divides the samples, so that one
     "mnist_cnn": ["--data", "digits?limit=1280", "--batch", "128"],
 }
 STEPS_SECONDS = 600  # of one process that trains
-SANITIZED = "Group/GpuOps.*/0:Group/GpuOps.*/1:*RepeatsBitForBit/linear_regression:GpuLibraryProducts.*:GpuLibraryConvolutions.WhatFollowsIsApplied:GpuLibraryOps.*"
+BENCH_ENDS_SECONDS = 20  # what is running may end in these
 ARENA_OF_TRAINING = re.compile(r"arena [^;]*\((\d+) bytes\)")
 
 
@@ -129,7 +130,7 @@ class Stages:
 
         def run(item):
             program, mode = item.split(" ", 1)
-            flags = [flag.format(data) for flag in trajectories.PROGRAMS[program]]
+            flags = [flag.format(data) for flag in trajectories.NETWORKS[program]] + ["--max-steps", str(self.args.steps)]
             if program not in exact:
                 exact[program] = self.losses("trajectories", f"{program} f64 cpu", program, "cpu", [*flags, "--dtype", "f64"])
             precision, rounds_to = trajectories.MODES[mode]
@@ -142,31 +143,43 @@ class Stages:
             part, step = trajectories.farthest(found, expected, true, trajectories.LEAST[rounds_to])
             return self.report.say(item, part <= 1, f"{part:.2f} of what is allowed, at step {step}")
 
-        self.each("trajectories", [f"{p} {m}" for p in trajectories.PROGRAMS for m in trajectories.MODES], run)
+        self.each("trajectories", [f"{n} {m}" for n in self.args.networks for m in trajectories.MODES], run)
 
     def sanitizer(self):
-        tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-        if not os.path.exists(tool):
-            return self.report.say("compute-sanitizer", False, "it is not installed")
+        tool = sanitizer.program()
+        if tool is None:
+            return self.report.say(sanitizer.NAME, False, "it is not installed")
 
         def run(check):
-            done = self.processes.run("sanitizer", [tool, "--tool", check, "--error-exitcode", "9", self.program("test_gpu"),
-                                                    f"--gtest_filter={self.args.filter or SANITIZED}"], 1800,
-                                      environment=self.cuda)
-            summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY.*", done.text)
-            self.report.say(check, done.good and summary, "; ".join(summary) or done.last_line)
+            command = sanitizer.command(tool, check, self.program("test_gpu"), self.args.filter)
+            self.report.say(check, *sanitizer.verdict(self.processes.run("sanitizer", command, 1800, environment=self.cuda)))
 
-        return self.each("sanitizer", ("memcheck", "racecheck"), run)
+        return self.each("sanitizer", sanitizer.TESTS, run)
 
     def bench(self):
-        if importlib.util.find_spec("torch") is None:
-            return self.report.say("bench", False, "PyTorch is not installed")
-        script = next(p for p in (os.path.join(HERE, "gpu_bench.py"), os.path.join(HERE, "../bench/gpu_bench.py"))
-                      if os.path.exists(p))
-        works = ["--only", self.args.works] if self.args.works else []
-        done = self.processes.run("bench", [sys.executable, script, self.args.build, sys.executable, *works,
-                                            "--out", self.file("bench.json")], 7200)
-        return self.report.say("bench", done.good, "\n" + done.stdout if done.stdout else done.last_line)
+        finds_torch = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        if not self.processes.run("bench", [self.args.python, "-c", finds_torch], 120).good:
+            return self.report.say("bench", False, f"{self.args.python} has no PyTorch")
+        path = self.file("bench.json")
+        before = gpu_results.read(path)
+        try:
+            done = self.processes.run("bench", [
+                sys.executable, gpu_bench.__file__, self.args.build, self.args.python, "--only", ",".join(self.args.works),
+                "--deadline", str(self.processes.left() - BENCH_ENDS_SECONDS), "--out", path], 7200)
+            if done.code not in (0, 1, 2) or done.why:
+                self.report.say("bench", False, done.last_line)
+        finally:
+            self.say_works(before, gpu_results.read(path))
+
+    def say_works(self, before, found):
+        for name in self.args.works:
+            work = found.get(name)
+            if work is None or work == before.get(name):
+                self.report.leave(f"bench {name}")
+            elif (verdict := gpu_results.verdict(work)) == "not known":
+                self.report.leave(f"bench {name}: {gpu_results.says(work)}")
+            else:
+                self.report.say(f"bench {name}", verdict == "met", gpu_results.says(work))
 
 
 STAGES = {name: getattr(Stages, name)

@@ -23,10 +23,13 @@ MODES = {  # flags, and what they round to
 CIFAR10 = "cifar10:{}"
 # At the examples' own rate ResNet-18 leaves its f64 run by a factor of ten every other step, whatever
 # computes it: then nothing could be said.
-PROGRAMS = {
-    "resnet18": ["--data", CIFAR10, "--batch", "8", "--max-steps", "10", "--lr", "0.001"],
-    "alexnet_cifar10": ["--data", CIFAR10, "--batch", "4", "--max-steps", "10"],
+NETWORKS = {
+    "resnet18": ["--data", CIFAR10, "--batch", "8", "--lr", "0.001"],
+    "alexnet_cifar10": ["--data", CIFAR10, "--batch", "4"],
+    "mnist_cnn": ["--data", "digits?limit=80", "--batch", "8"],
 }
+LARGE = ("resnet18", "alexnet_cifar10")  # the other one is for hosts that stand in for a GPU
+STEPS = 10
 
 
 def write_cifar10(folder, records=80):

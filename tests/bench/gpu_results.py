@@ -1,0 +1,118 @@
+"""What gpu_bench.py measured beside its targets, as a table and as JSON: python gpu_results.py FILE.json ...
+
+prints the table of several files, and with --out FILE.json writes what they say together: of a work
+that is in more than one, the last one counts.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+HEAD = ("| work | Fluid ms | eager ms | compiled ms | to eager | to compiled | memory "
+        "| first step s: Fluid / eager / compiled | % of FLOP/s | % of bytes/s | targets |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|")
+SIDES = ("fluid", "torch-eager", "torch-compile")
+FIGURES = {  # of a comparison: whose, and what of them
+    "eager": ("torch-eager", "ms", "ms"),
+    "compiled": ("torch-compile", "ms", "ms"),
+    "memory": ("torch", "arena_bytes", "peak_bytes"),
+}
+
+
+def best(rows, side, figure="ms"):
+    return min((row[figure] for name, row in rows.items() if name.startswith(side)), default=None)
+
+
+def comparison(name, at_most, rows, left_out):
+    """Fluid's figure to the best of PyTorch's that ran, and whether it is at most what it may be: None
+    where that is not known, as a side is left out that may be better, or where there is no target."""
+    side, ours, theirs = FIGURES[name]
+    figures = best(rows, "fluid", ours), best(rows, side, theirs)
+    ratio = figures[0] / figures[1] if all(figures) else None
+    if at_most is None:
+        met = None
+    elif ratio is not None and ratio > at_most:
+        met = False  # a better peer would not change that
+    elif any(other.startswith((side, "fluid")) for other in left_out):
+        met = None
+    else:
+        met = ratio is not None
+    return {"ratio": ratio, "at_most": at_most, "met": met}
+
+
+def compare(limits, rows, left_out=()):
+    return {name: comparison(name, limit, rows, left_out) for name, limit in zip(FIGURES, limits, strict=True)}
+
+
+def verdict(work):
+    """"met", "missed" with what is, or "not known"."""
+    missed = [name for name, figure in work["comparison"].items() if figure["met"] is False]
+    if missed:
+        return "missed: " + ", ".join(missed)
+    known = all(figure["met"] for figure in work["comparison"].values() if figure["at_most"] is not None)
+    return "met" if known else "not known"
+
+
+def text(number, places):
+    return "-" if number is None else f"{number:.{places}f}"
+
+
+def ratio_text(figure):
+    limit = "" if figure["at_most"] is None else f" (<= {figure['at_most']})"
+    return text(figure["ratio"], 2) + limit
+
+
+def percent_of_limit(rows, what):
+    """Of the time of Fluid's step, what the GPU needs at least: its arithmetic or its memory."""
+    row = rows.get("fluid", {})
+    return 100 * row[what] / row["ms"] if what in row else None
+
+
+def line_of(work):
+    rows = work["rows"]
+    cells = [text(best(rows, side), 3) for side in SIDES]
+    cells += [ratio_text(figure) for figure in work["comparison"].values()]
+    cells.append(" / ".join(text(best(rows, side, "first_s"), 2) for side in SIDES))
+    cells += [text(percent_of_limit(rows, what), 0) for what in ("arithmetic_ms", "memory_ms")]
+    return "| " + " | ".join([work["what"], *cells, verdict(work)]) + " |"
+
+
+def says(work):
+    """The comparison in a line, for a list of checks."""
+    figures = "; ".join(f"{name} {ratio_text(figure)}" for name, figure in work["comparison"].items())
+    return "; ".join([figures, *work["failures"], *(f"{name} left out" for name in work["left_out"])])
+
+
+def read(path):
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)["works"]
+
+
+def write(works, path):
+    """Over what the file says of the same works; its others stay."""
+    works = read(path) | works
+    with open(path + ".temporary", "w", encoding="utf-8") as f:
+        json.dump({"works": works}, f, indent=1)
+    os.replace(path + ".temporary", path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    works = {}
+    for path in args.files:
+        if not os.path.exists(path):
+            parser.error(f"there is no {path}")
+        works |= read(path)
+    print(HEAD, *map(line_of, works.values()), sep="\n")
+    if args.out:
+        write(works, args.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
