@@ -144,6 +144,7 @@ class Executor::Impl {
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
+    session_.initialise();  // which may have failed when the step was prepared
     if (together && !started_) start();
     if (together) session_.settle();  // a step that was refused must not meet those of others
     return session_.run(*step, batch);

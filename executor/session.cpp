@@ -170,19 +170,32 @@ void Session::prepare(std::span<const Options> wanted) {
   regions.state = std::max(regions.state, variables.bytes());
   check_memory(regions, batch);
   fetch_outputs();  // what is bound may write to the slots
-  const Regions known = memory_->regions();
-  if (regions != known) grow(regions);
-  const size_t first_part = regions == known ? parts_.size() : 0;
-  const size_t first_step = regions == known ? steps_.size() : 0;
-  std::ranges::move(compiled, std::back_inserter(parts_));
+  const bool grows = regions != memory_->regions();
+  if (grows) grow(regions);
+  adopt(std::move(compiled), std::move(steps), std::move(variables), grows);
+}
+
+/// Binds new steps to the memory, and where it has `moved` the others with them.
+void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
+                    std::vector<std::unique_ptr<PreparedStep>> steps, Variables variables,
+                    bool moved) {
+  const Variables known = std::exchange(variables_, std::move(variables));
+  const size_t known_parts = parts_.size(), known_steps = steps_.size();
+  std::ranges::move(parts, std::back_inserter(parts_));
   std::ranges::move(steps, std::back_inserter(steps_));
-  const bool more = variables.all().size() > variables_.all().size();
-  variables_ = std::move(variables);
-  bind(first_part, first_step);
-  if (random_ != nullptr && variables_.find(kRandomState)->offset >= known.state) {
+  try {
+    bind(moved ? 0 : known_parts, moved ? 0 : known_steps);
+  } catch (...) {
+    steps_.resize(known_steps);
+    parts_.resize(known_parts);
+    variables_ = known;
+    bind_again(std::current_exception());
+    throw;
+  }
+  if (random_ != nullptr && known.find(kRandomState) == nullptr) {
     memory_->write(random_, &options_.seed, sizeof options_.seed);
   }
-  if (initialised_ && more) refresh_halves();
+  if (initialised_ && variables_.all().size() > known.all().size()) refresh_halves();
 }
 
 /// What was bound follows the memory, also where that could not grow.
@@ -193,9 +206,19 @@ void Session::grow(const Regions& regions) {
     if (memory_->is_lost()) {
       broken_ = std::current_exception();
     } else {
-      bind(0, 0);
+      bind_again(std::current_exception());
     }
     throw;
+  }
+}
+
+/// After a failure, what there is: where that fails as well, no step runs any more because of
+/// `why`, which came first.
+void Session::bind_again(const std::exception_ptr& why) {
+  try {
+    bind(0, 0);
+  } catch (const std::exception&) {
+    broken_ = why;
   }
 }
 
@@ -232,22 +255,17 @@ void Session::bind(size_t first_part, size_t first_step) {
   reported_ = reported(variables_);
   random_ = address_of(kRandomState);
   weight_ = address_of(kPartWeight);
-  try {
-    for (size_t i = first_part; i < parts_.size(); ++i) {
-      parts_[i]->executable->bind(memory_->at(), variables_);
-    }
-  } catch (...) {
-    broken_ = std::current_exception();
-    throw;
+  for (size_t i = first_part; i < parts_.size(); ++i) {
+    parts_[i]->executable->bind(memory_->at(), variables_);
   }
   for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
 }
 
 void Session::initialise() {
   if (initialised_) return;
-  initialised_ = true;
   run(prepare(startup()), Batch());
   settle();
+  initialised_ = true;
   placed_ = {};
   refresh_halves();
 }
@@ -311,7 +329,12 @@ void Session::take(const std::map<std::string, std::string>& decisions) {
   settle();
   if (!device_->take(decisions)) return;
   fetch_outputs();
-  bind(0, 0);
+  try {
+    bind(0, 0);
+  } catch (...) {
+    bind_again(std::current_exception());
+    throw;
+  }
 }
 
 void Session::broadcast(const Variable& variable) {

@@ -46,10 +46,10 @@ class Session {
   /// Compiles a step, or finds it, and with the first that which fills the variables. Grows the
   /// arena when needed, keeping the variables and what the slots hold, of which there are never two
   /// on a place with memory of its own. Throws, before any code is generated, when the arena would
-  /// pass the memory
-  /// limit: UserError, or DeviceError when that is all there is or not as much is free; the session
-  /// is then as before. What fails later, as steps are bound to the memory, is thrown by all that
-  /// would run or prepare one from then on; variables are still there to be read.
+  /// pass the memory limit: UserError, or DeviceError when that is all there is. Whatever fails,
+  /// also as memory is taken or steps are bound to it, the session has the variables and steps that
+  /// it had, perhaps in a larger arena; unless these cannot be bound again, as on a GPU that has
+  /// failed: then that is thrown by all that would run or prepare a step from then on.
   PreparedStep& prepare(const Options& options);
   /// The same of several, for which the arena grows once: all or none.
   void prepare(std::span<const Options> steps);
@@ -131,7 +131,10 @@ class Session {
   Options startup() const;
   std::unique_ptr<PreparedStep> compile_step(const Options& options,
                                              std::vector<std::unique_ptr<Part>>& compiled);
+  void adopt(std::vector<std::unique_ptr<Part>> parts,
+             std::vector<std::unique_ptr<PreparedStep>> steps, Variables variables, bool moved);
   void grow(const Regions& regions);
+  void bind_again(const std::exception_ptr& why);
   std::byte* address_of(const Variable& variable) const;
   /// Null when the programs have no such variable.
   std::byte* address_of(std::string_view name) const;

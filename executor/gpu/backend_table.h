@@ -204,7 +204,8 @@ typedef struct FluidGpuTable {
   /// What is queued on the stream until `capture_end`, and on those that wait for an event of it,
   /// is recorded instead of run. All of these must have been joined to the stream by then, else the
   /// capture is lost and `capture_end` says misused; likewise when a call was misused meanwhile, as
-  /// waiting for the stream, asking for memory or returning it are. One capture a GPU at a time.
+  /// waiting for the stream, asking for memory or returning it are. One capture a GPU at a time,
+  /// which is over after `capture_end`, whatever that says.
   FluidGpuResult (*capture_begin)(FluidGpuStream* stream);
   FluidGpuResult (*capture_end)(FluidGpuStream* stream, FluidGpuGraph** graph);
   FluidGpuResult (*graph_launch)(FluidGpuGraph* graph, FluidGpuStream* stream);

@@ -264,22 +264,6 @@ TEST_F(GpuPlace, AProgramIsOneModule) {
   EXPECT_THROW(exe.prepare({.predict = {4}}), DeviceError);
 }
 
-/// A step that could not be bound is not run, nor are those that had other memory; parameters are
-/// there to be saved.
-TEST_F(GpuPlace, AFailedBindingIsToldFromThenOn) {
-  for (const int64_t larger : {2, 64}) {  // in the memory there is, and beyond
-    Executor exe(small_network(), stand_in(), {.batch = 4});
-    exe.run(batch_of(4));
-    const double before = exe.parameter("fc0.w").at(0);
-    fluid::testing::fail_host_gpu("launch", fluid_gpu_out_of_memory);
-    const std::string told = "launch was told to fail";
-    EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {larger}}); }), told);
-    EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {larger}}); }), told);
-    EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(4)); }), told);
-    EXPECT_EQ(exe.parameter("fc0.w").at(0), before);
-  }
-}
-
 TEST_F(GpuPlace, MachineCodeIsKeptOnDisk) {
   const TempDir dir;
   const auto report = [&](int64_t assembler) {

@@ -39,6 +39,7 @@ void reset_host_gpu(const HostGpuOptions& options);
 void change_host_gpu(const HostGpuOptions& options);
 
 /// Lets the call of the table's function `name` after the next `calls` fail. A failed GPU stays so.
+/// "graph_create" is what `capture_end` does when the capture is over.
 void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls = 0);
 
 /// A kernel's work, all groups at once.

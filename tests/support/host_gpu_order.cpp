@@ -93,8 +93,12 @@ FluidGpuResult host_capture_begin(FluidGpuStream* stream) {
 }
 
 FluidGpuResult host_capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
-  return host_gpu_call("capture_end", stream->gpu, [&] {
-    HostFrontier work = stream->gpu->scheduler.end_capture(*stream, stream->gpu->streams);
+  FluidGpu* gpu = stream->gpu;
+  HostFrontier work;
+  const FluidGpuResult ended = host_gpu_call(
+      "capture_end", gpu, [&] { work = gpu->scheduler.end_capture(*stream, gpu->streams); });
+  if (ended != fluid_gpu_ok) return ended;
+  return host_gpu_call("graph_create", gpu, [&] {
     create(graph);
     **graph = {stream->gpu, std::move(work)};
   });
