@@ -6,27 +6,14 @@
 
 #include "frontend/optimizers.h"
 #include "ir/atomic_file.h"
-#include "tests/support/parallel_test.h"
+#include "tests/support/gpu_programs_test.h"
 #include "tests/support/trace_check.h"
 #include "tests/support/training.h"
 
 namespace fluid {
 namespace {
 
-class GpuPrograms : public ParallelTest {
- protected:
-  void SetUp() override {
-    ParallelTest::SetUp();
-    before_ = "export FLUID_GPU_LIBRARY=" + std::string(FLUID_BINARY_DIR) +
-              "/gpu_libraries/stand_in.so; ";
-  }
-
-  std::string succeed(const std::string& command) const {
-    const Result result = run(command);
-    EXPECT_EQ(result.code, 0) << command << ": " << result.output;
-    return result.output;
-  }
-};
+class GpuPrograms : public GpuProgramsTest {};
 
 TEST_F(GpuPrograms, TrainAsOnTheCpu) {
   const std::string flags = "--epochs 3 --dtype f64 --batch 16 --val synthetic-linear?limit=37 ";

@@ -301,6 +301,27 @@ TEST_P(GpuSteps, MayBeUnderWayWhenTheExecutorGoes) {
   EXPECT_TRUE(std::isfinite(kept.item()));
 }
 
+/// Nobody hears of it any more: what is kept of steps before stays, and all is given back.
+TEST_P(GpuSteps, MayFailWhenTheExecutorGoes) {
+  for (const FluidGpuResult result :
+       {fluid_gpu_failed, fluid_gpu_out_of_memory, fluid_gpu_misused}) {
+    for (const int calls : {0, 1}) {
+      Tensor kept;
+      {
+        Executor exe(classifier(), stand_in(), {.batch = kSamples});
+        kept = exe.run(samples(0))["loss"];
+        exe.run(samples(1));
+        exe.run(samples(2));
+        fluid::testing::fail_host_gpu("event_synchronize", result, calls);
+      }
+      EXPECT_TRUE(std::isfinite(kept.item()));
+      kept = {};
+      EXPECT_EQ(host_gpu_objects(), 0) << result << " " << calls;
+      fluid::testing::reset_host_gpu({.pace = GetParam().pace, .seed = GetParam().seed});
+    }
+  }
+}
+
 TEST_P(GpuSteps, AFailureIsToldByWhoWaits) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   const Outputs outputs = exe.run(samples(0));
