@@ -31,7 +31,8 @@ inline constexpr std::array kAllSlots = {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, 
 /// In kAllSlots.
 inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
-/// How a step ended. When it is not good, no variable has changed.
+/// How a step ended. When it is not good, no variable has changed: what may refuse data comes
+/// before the first write to a variable (passes/schedule.cpp).
 struct Status {
   const ir::Op* op = nullptr;  ///< the op that met bad data, or null
   int argument = 0;            ///< its operand that was read out of range
@@ -53,13 +54,15 @@ class Executable {
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Begins the whole step with the feeds of one slot and the outputs of one, after those begun
   /// before, of any executable on this memory. Returns how it ended; or nothing, and then finish()
-  /// says it: until then the host leaves both slots alone. Allocates nothing. A DeviceError says
-  /// whether variables were written by then; the next step starts anew. Where `times` is not null,
-  /// which takes expect_times(), the step ends here, and `times->calls` has an entry for each of
-  /// calls(), filled in terms of clock_ns().
+  /// says it: until then the host leaves both slots alone. Allocates nothing. Where `times` is not
+  /// null, which takes expect_times(), the step ends here, and `times->calls` has an entry for each
+  /// of calls(), filled in terms of clock_ns(). After a DeviceError, of finish() too, variables may
+  /// have been written, in part, unless it says that they were not; the next step starts anew.
   ///
-  /// A step that comes after one that was refused, and was begun before that was known, changes no
-  /// variable either; nor does any other until PlaceMemory::allow_updates().
+  /// Where it returns nothing, steps may be begun after one that is refused, before that is known.
+  /// Those of programs that may refuse data themselves change no variable then either, until
+  /// PlaceMemory::allow_updates(). Others do not look: but where eval or predict may refuse data,
+  /// so may training, which computes the same outputs from the same feeds.
   virtual std::optional<Status> start(Slots slots, RunTimes* times) = 0;
   /// Waits for the step begun last with this slot for outputs, which start() left unfinished.
   virtual Status finish(int outputs) = 0;

@@ -141,8 +141,8 @@ class Executor {
 
   /// One training step: forward, backward, update. A program without `minimize` only runs forward.
   /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of
-  /// range): the step is then not applied. Throws DeviceError when a library fails, which says
-  /// whether the step was applied in part.
+  /// range): the step is then not applied. Throws DeviceError when a library fails, which says on
+  /// the CPU whether the step was applied in part; on a GPU nobody knows it then.
   ///
   /// On a GPU it returns once the feeds are copied, which the caller may change then, and the step
   /// goes on by itself: also with eval() and predict(). Two of them are under way at most. What a
