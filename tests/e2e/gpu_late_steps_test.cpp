@@ -1,6 +1,8 @@
 // `fluidrun train` on the host that stands in for a GPU, which is told of each step when the next
 // has begun: what it saves, shows and logs is that of the steps it names.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -48,9 +50,9 @@ class GpuLateSteps : public GpuProgramsTest {
 
   /// Trains to step 10, the 3rd of an epoch, on one place; goes on from the checkpoint of step 8,
   /// that was written on the way, as where it was killed, to step 18 on the next, and from that of
-  /// step 16 to the end on the last. Returns the table of epochs.
-  std::string train_in_parts(const std::array<std::string, 3>& places, const std::string& name,
-                             const std::string& flags) const {
+  /// step 16 to the end on the last.
+  void train_in_parts(const std::array<std::string, 3>& places, const std::string& name,
+                      const std::string& flags) const {
     const std::string command =
         train_dropping(flags + " --checkpoint-every 4 --checkpoint-dir " + name +
                        " --resume --log-json " + name + ".json --save " + name + ".safetensors");
@@ -61,7 +63,6 @@ class GpuLateSteps : public GpuProgramsTest {
     std::filesystem::remove_all(dir_.file(name + "/step-0000000018"));
     const std::string third = succeed(command + " --place " + places[2]);
     EXPECT_NE(third.find("step-0000000016: step 16 in epoch 3"), std::string::npos) << third;
-    return third;
   }
 
   /// What a step of the log says but for its loss and times.
@@ -114,6 +115,7 @@ TEST_F(GpuLateSteps, TheLossScaleAndSkippedStepsAreThoseOfTheStepTheyAreSaidOf) 
   const std::vector<Step> all = steps("cpu.json");
   EXPECT_EQ(steps("cuda.json"), all);
   std::vector<std::pair<double, int>> scaling;  // after each step: the scale, and skips until then
+  scaling.reserve(all.size());
   for (const auto& [epoch, step, lr, scale, skipped] : all) {
     scaling.emplace_back(scale, (scaling.empty() ? 0 : scaling.back().second) + skipped);
   }
@@ -147,10 +149,10 @@ TEST_F(GpuLateSteps, AWaitThatFailsIsToldWhicheverItIs) {
     int failures = 0;
     for (;; ++failures) {
       ASSERT_LT(failures, 100) << function;
-      const std::string setting =
-          "export FLUID_STAND_IN_FAILS='" + function + " " + std::to_string(failures) + "'; ";
-      const Result result = run_command(before_ + setting + "timeout 60 " + kFluidrun + " " +
-                                        train_dropping("--place cuda --save saved.safetensors"));
+      const std::string setting = fmt::format("export FLUID_STAND_IN_FAILS='{} {}'; timeout 60 {} ",
+                                              function, failures, kFluidrun);
+      const Result result =
+          run_command(before_ + setting + train_dropping("--place cuda --save saved.safetensors"));
       if (result.code == 0) break;
       EXPECT_EQ(result.code, 3) << result.output;
       const bool of_step = function == "event_synchronize" && failures > 0;  // the first fills
