@@ -146,7 +146,7 @@ class Executor::Impl {
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // which may have failed when the step was prepared
     if (together && !started_) start();
-    if (together) session_.settle();  // a step that was refused must not meet those of others
+    if (together) session_.settle_inference();
     return session_.run(*step, batch);
   }
 

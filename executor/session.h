@@ -67,6 +67,9 @@ class Session {
   Outputs run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps.
   void settle();
+  /// Waits for those that do not train. One that is refused holds up what was begun after it, on
+  /// this process alone.
+  void settle_inference();
 
   /// Of step `number`, which has the slot for its outputs: waits until it is done. Throws UserError
   /// when a later step has the slot.

@@ -161,6 +161,13 @@ void Session::settle() {
   finish(1);
 }
 
+void Session::settle_inference() {
+  for (size_t slot = 0; slot < 2; ++slot) {
+    const Begun& begun = begun_[slot];
+    if (begun.pending && begun.step->options().mode != Mode::train) finish(slot);
+  }
+}
+
 Session::Begun& Session::done(size_t slot, uint64_t number) {
   Begun& begun = begun_[slot];
   if (begun.number != number) {

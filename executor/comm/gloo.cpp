@@ -316,7 +316,7 @@ class GlooCommunicator final : public Communicator {
   /// Who is to blame is told now and from now on. Takes up to `wait` to be sure.
   void blame(const std::string& what, int64_t number, Duration wait) {
     store_.beat(heart_.entered);
-    set_failure(what, number, store_.verdict(wait));
+    set_failure(what, number, store_.verdict(wait, number));
   }
 
   /// The same for what `said` tells of, which is this rank's own failure unless another is gone.

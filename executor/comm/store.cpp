@@ -74,10 +74,11 @@ void Store::beat(int64_t entered) {
   exchange({Kind::beat, entered, "", ""}, stall(timeout_));
 }
 
-std::string Store::verdict(Duration wait) {
+std::string Store::verdict(Duration wait, std::optional<int64_t> failed) {
   std::lock_guard lock(mutex_);
   if (verdict_.empty()) {
-    auto answer = exchange({Kind::verdict, wait.count(), "", ""}, wait);
+    const std::string in = failed ? std::to_string(*failed) : "";
+    auto answer = exchange({Kind::verdict, wait.count(), "", in}, wait);
     if (verdict_.empty()) {
       verdict_ = answer && answer->kind == Kind::done
                      ? answer->value

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "executor/comm/store_server.h"
@@ -40,8 +41,9 @@ class Store {
   /// Says that this rank lives and how many collectives it has entered.
   void beat(int64_t entered);
   /// Names the rank to blame for a failure: the same one on every rank that asks. Takes up to
-  /// `wait` to be sure; then names the likeliest.
-  std::string verdict(Duration wait);
+  /// `wait` to be sure; then names the likeliest. `failed`: the collective that it failed in, which
+  /// who has entered it is not late for.
+  std::string verdict(Duration wait, std::optional<int64_t> failed = {});
   /// The same where one is gone or silent; else "".
   std::string certain_verdict(Duration wait);
 

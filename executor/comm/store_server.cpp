@@ -203,7 +203,8 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
       return std::nullopt;
     }
     case Kind::verdict: {
-      judge(late && request.text != kCertain ? likeliest() : missing(silence(timeout_)));
+      judge(late && request.text != kCertain ? likeliest(request.value)
+                                             : missing(silence(timeout_)));
       if (verdict_.empty() && !late) return std::nullopt;
       return Message{Kind::done, 0, "", verdict_};
     }
@@ -254,10 +255,12 @@ std::string StoreServer::missing(Duration silence) {
                      silent - ranks_.begin(), static_cast<double>(unheard.count()) / 1000);
 }
 
-std::string StoreServer::likeliest() {
+std::string StoreServer::likeliest(const std::string& failed) {
   if (std::string gone = missing(4 * beat_interval(timeout_)); !gone.empty()) return gone;
   const auto [behind, ahead] = std::ranges::minmax_element(ranks_, {}, &Rank::entered);
-  if (behind->entered == ahead->entered) {
+  int64_t number = ahead->entered - 1;
+  if (!failed.empty()) std::istringstream(failed) >> number;
+  if (behind->entered == ahead->entered || behind->entered > number) {
     return "every rank is there: a connection between two of them is broken";
   }
   return fmt::format("rank {} is late: it has entered {} collective operations, rank {} {}",

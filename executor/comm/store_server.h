@@ -57,8 +57,9 @@ class StoreServer {
   std::string absent_ranks() const;
   /// Who has gone, or not been heard for longer than `silence`; "" when nobody has.
   std::string missing(Duration silence);
-  /// Who is to blame by what is likely.
-  std::string likeliest();
+  /// Who is to blame by what is likely, for the failure of a collective, by its number, or of
+  /// another call, "".
+  std::string likeliest(const std::string& failed);
   /// Holds for all from now on, and is told to all.
   void judge(const std::string& verdict);
   bool anybody_needs_us() const;

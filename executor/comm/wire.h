@@ -20,7 +20,8 @@ struct Message {
     beat,     ///< number: the collectives that this rank has entered
     meet,     ///< number: which meeting; wait a little until every rank has asked for it
     verdict,  ///< asks who is to blame for a failure; wait for a certain answer for `number` ms;
-              ///< text kCertain: take no other
+              ///< text kCertain: take no other; value: the number of the collective that failed, ""
+              ///< where it is another call
     leave,    ///< this rank needs the others no more
     done,     ///< the answer: value, number
     expired,  ///< the answer: the wait ended first; value says what was waited for

@@ -264,7 +264,7 @@ class Training {
 
   /// Whether steps go on by themselves: then what one came to is read when the next was begun.
   bool reads_late() const {
-    return executor_.place().kind == Place::Kind::cuda && world_.size == 1 && !flags_.check_finite;
+    return executor_.place().kind == Place::Kind::cuda && !flags_.check_finite;
   }
 
   /// What the step begun before came to, it came to before `next` fails.

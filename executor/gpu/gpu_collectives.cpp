@@ -151,37 +151,42 @@ void GpuCollectives::await(size_t count) {
   if (count > 0) gpu_->gpu.wait(gpu_->stream, exchanged_[count - 1]);
 }
 
-void GpuCollectives::begin(const char* what) {
+BegunTogether GpuCollectives::begin(const char* what) {
   if (!failure_.empty()) throw DeviceError(failure_);
-  doing_ = what;
-  number_ = peers_.control->enter();
+  last_ = {what, peers_.control->enter()};
+  return last_;
 }
 
 void GpuCollectives::wait() {
   gpu_->gpu.record(done_, gpu_->stream);
+  wait(last_, done_);
+}
+
+void GpuCollectives::wait(const BegunTogether& begun, const GpuEvent& end) {
+  if (aborted_) throw DeviceError(failure_);
   const FluidGpuTable& table = gpu_->gpu.table();
-  poll(Clock::now() + peers_.timeout, [&] {
+  poll(begun, Clock::now() + peers_.timeout, [&] {
     const FluidGpuResult state = table.communicator_state(communicator_.get());
     if (state != fluid_gpu_ok) return state;
-    return table.event_query(done_.get());
+    return table.event_query(end.get());
   });
 }
 
 /// Waits until what has just begun is in effect.
 void GpuCollectives::settle(FluidGpuResult begun) {
   const FluidGpuTable& table = gpu_->gpu.table();
-  if (begun != fluid_gpu_ok) fail(table.error());
-  poll(Clock::now() + peers_.first_timeout,
+  if (begun != fluid_gpu_ok) fail(last_, table.error());
+  poll(last_, Clock::now() + peers_.first_timeout,
        [&] { return table.communicator_state(communicator_.get()); });
 }
 
 template <class Done>
-void GpuCollectives::poll(Deadline deadline, Done done) {
+void GpuCollectives::poll(const BegunTogether& begun, Deadline deadline, Done done) {
   for (int polls = 0;; ++polls) {
     const FluidGpuResult result = done();
     if (result == fluid_gpu_ok) return;
-    if (result != fluid_gpu_not_ready) fail(gpu_->gpu.table().error());
-    if (Clock::now() > deadline) fail("");
+    if (result != fluid_gpu_not_ready) fail(begun, gpu_->gpu.table().error());
+    if (Clock::now() > deadline) fail(begun, "");
     if (polls > kBusyPolls) std::this_thread::sleep_for(kPause);
   }
 }
@@ -197,6 +202,7 @@ void GpuCollectives::broadcast(void* data, int64_t bytes) {
 }
 
 void GpuCollectives::abort() {
+  aborted_ = true;
   if (communicator_) gpu_->gpu.table().communicator_abort(communicator_.get());
 }
 
@@ -211,13 +217,13 @@ void GpuCollectives::part() {
 }
 
 /// Lets go of the GPU first: finding out whom to blame takes a while.
-void GpuCollectives::fail(const std::string& said) {
+void GpuCollectives::fail(const BegunTogether& begun, const std::string& said) {
   const std::string why = said;  // aborting says something else
   abort();
   try {
-    peers_.control->fail(doing_, number_, why);
+    peers_.control->fail(begun.what, begun.number, why);
   } catch (const DeviceError& e) {
-    failure_ = e.what();
+    if (failure_.empty()) failure_ = e.what();
   }
   throw DeviceError(failure_);
 }

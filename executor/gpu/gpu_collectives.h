@@ -20,6 +20,12 @@ struct GpuPeers {
   std::chrono::milliseconds first_timeout{300'000};  ///< for them to meet
 };
 
+/// What the ranks have begun together, for who tells that it does not end.
+struct BegunTogether {
+  const char* what = "";
+  int64_t number = 0;  ///< as Communicator::enter() counts
+};
+
 /// What GPUs of several processes compute together, queued on a stream of their own beside the one
 /// that steps run on. A rank that dies, stops or stays away makes the call of every other one throw
 /// a DeviceError that names it, within the time-out; from then on every call does.
@@ -38,9 +44,12 @@ class GpuCollectives {
   /// What is queued on the steps' stream from now on waits for the first `count` exchanges.
   void await(size_t count);
 
-  /// Begins what all ranks do together.
-  void begin() { begin("the GPUs' step"); }
-  /// Returns when all is done that was queued on the steps' stream.
+  /// Begins what all ranks do together; wait() is to follow, or leave().
+  BegunTogether begin() { return begin("the GPUs' step"); }
+  /// Returns when it has come to `end`, which was noted on the steps' stream. What was begun before
+  /// it must be over: the time-out counts from here.
+  void wait(const BegunTogether& begun, const GpuEvent& end);
+  /// The same of what was begun last, to the end of all that was queued on that stream.
   void wait();
   /// The others go on with what this rank does not: from then on every call throws.
   void leave();
@@ -52,7 +61,7 @@ class GpuCollectives {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  void begin(const char* what);
+  BegunTogether begin(const char* what);
   void refuse_shared_gpus();
   void meet();
   void add_up_ones();
@@ -60,8 +69,8 @@ class GpuCollectives {
   void settle(FluidGpuResult begun);
   /// Polls until `done` says so; fails at the deadline, or when a call does.
   template <class Done>
-  void poll(Deadline deadline, Done done);
-  [[noreturn]] void fail(const std::string& said);
+  void poll(const BegunTogether& begun, Deadline deadline, Done done);
+  [[noreturn]] void fail(const BegunTogether& begun, const std::string& said);
   void abort();
 
   std::shared_ptr<const OpenGpu> gpu_;
@@ -70,9 +79,9 @@ class GpuCollectives {
   GpuEvent queued_, done_;
   std::vector<GpuEvent> ready_, exchanged_;  ///< by an exchange's number
   GpuCommunicator communicator_;
-  std::string doing_;    ///< what was begun last
-  int64_t number_ = 0;   ///< as Communicator::enter() counts
-  std::string failure_;  ///< once it failed
+  BegunTogether last_;
+  std::string failure_;  ///< once it failed, or this rank goes on no more
+  bool aborted_ = false;
 };
 
 }  // namespace fluid

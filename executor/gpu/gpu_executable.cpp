@@ -133,7 +133,7 @@ void GpuExecutable::guard_updates() {
       passes.insert(updates, {refusal_pass(count), Kind::refusal});
     }
   }
-  if (exchanges_ > 0) share_refusals();
+  if (exchanges()) share_refusals();
 }
 
 /// Lets the passes that come after all which may refuse data do nothing where that of any process
@@ -244,7 +244,7 @@ GpuGraph GpuExecutable::captured(Slots slots, const GpuTimeline* timeline) const
 
 /// What is queued next comes after all exchanges.
 void GpuExecutable::join_exchanges() const {
-  if (exchanges_ > 0) collectives_->await(exchanges_);
+  if (exchanges()) collectives_->await(exchanges_);
   if (refusals_) collectives_->await(*refusals_ + 1);
 }
 
@@ -297,60 +297,40 @@ void GpuExecutable::queue(const LoadedPass& pass, const std::vector<void*>& addr
   gpu_->gpu.launch(gpu_->stream, pass.entry, groups, pass.launch.threads, arguments);
 }
 
-/// Waits for what is queued.
-void GpuExecutable::wait() {
-  if (together_) return collectives_->wait();
-  gpu_->gpu.synchronize(gpu_->stream);
-}
-
-/// Runs what all processes do together, and all are told when data was refused. One that does not
-/// come to its end leaves the others.
-template <class Run>
-Status GpuExecutable::together(Run run) {
-  if (exchanges_ == 0) return run();
-  collectives_->begin();
-  together_ = true;
+std::optional<Status> GpuExecutable::start(Slots slots, RunTimes* times) {
+  if (slots.new_feeds) feeder_->copy(memory_, slots.feeds, feeds_);
+  if (watch_) return run_watched(slots);
+  if (exchanges()) begun_[static_cast<size_t>(slots.outputs)] = collectives_->begin();
   try {
-    const Status status = run();
-    together_ = false;
-    if (!status.good()) collectives_->part();
-    return status;
+    if (times != nullptr) return run_timed(slots, *times);
+    launch(slots);
+    return std::nullopt;
   } catch (...) {
-    together_ = false;
-    collectives_->leave();
+    if (exchanges()) collectives_->leave();
     throw;
   }
 }
 
-std::optional<Status> GpuExecutable::start(Slots slots, RunTimes* times) {
-  if (slots.new_feeds) feeder_->copy(memory_, slots.feeds, feeds_);
-  if (watch_) return run_watched(slots);
-  if (times != nullptr) return together([&] { return run_timed(slots, *times); });
-  if (exchanges_ > 0) return together([&] { return run_to_end(slots); });
+void GpuExecutable::launch(Slots slots) {
   gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
   results_->note_end(slots.outputs);
   feeder_->note_reader(slots.feeds);
-  return std::nullopt;
 }
 
+/// Where a process refused data, no process applies the step, nor goes on with the others.
 Status GpuExecutable::finish(int outputs) {
-  results_->wait(outputs);
-  return status(outputs);
-}
-
-/// How a step ended. Throws where another process refused it.
-Status GpuExecutable::status(int outputs) const {
+  const GpuEvent& end = results_->end(outputs);
+  if (exchanges()) {
+    collectives_->wait(begun_[static_cast<size_t>(outputs)], end);
+  } else {
+    gpu_->gpu.synchronize(end);
+  }
   const Status own = results_->status(outputs);
-  if (!own.good() || !results_->was_refused_elsewhere(outputs)) return own;
-  collectives_->part();
+  const bool elsewhere = own.good() && results_->was_refused_elsewhere(outputs);
+  if (exchanges() && (!own.good() || elsewhere)) collectives_->part();
+  if (!elsewhere) return own;
   throw DeviceError(
       "another rank was given data that it refused, and says which: no rank applied the step");
-}
-
-Status GpuExecutable::run_to_end(Slots slots) {
-  gpu_->gpu.launch(graphs_[index_of(slots)], gpu_->stream);
-  wait();
-  return status(slots.outputs);
 }
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {
@@ -395,7 +375,7 @@ Status GpuExecutable::run_watched(Slots slots) {
     if (!is_watched_on(call, true)) return {};
   }
   results_->send(slots.outputs);
-  wait();
+  gpu_->gpu.synchronize(gpu_->stream);
   return results_->status(slots.outputs);
 }
 
@@ -405,9 +385,10 @@ Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   gpu_->gpu.synchronize(gpu_->stream);
   const int64_t begin = clock_ns();
   gpu_->gpu.launch(timed_graphs_[index_of(slots)], gpu_->stream);
-  wait();
+  results_->note_end(slots.outputs);
+  const Status status = finish(slots.outputs);
   timeline_->read(begin, times);
-  return status(slots.outputs);
+  return status;
 }
 
 }  // namespace fluid

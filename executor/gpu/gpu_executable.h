@@ -51,8 +51,7 @@ struct GpuCall {
 /// may refuse the data, what writes to variables looks itself whether they did: it comes after all
 /// of them, and then does nothing. Processes that exchange sums tell each other whether they did: a
 /// step that one of them refuses none applies. Exchanges run beside it on a stream of their own, in
-/// the same graph. A step with exchanges, or one that is watched or timed, has ended when it was
-/// begun.
+/// the same graph. A step that is watched or timed has ended when it was begun.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
@@ -78,7 +77,6 @@ class GpuExecutable : public Executable {
   void guard_updates();
   void share_refusals();
   void join_exchanges() const;
-  Status status(int outputs) const;
   void load(GpuKernels& kernels);
   GpuChooser::Unused unused_operands(const GpuCall& call,
                                      const std::vector<void*>& addresses) const;
@@ -88,10 +86,8 @@ class GpuExecutable : public Executable {
   void queue(const Buffers& buffers, size_t call, const GpuTimeline* timeline) const;
   void queue_work(const GpuCall& call, const std::vector<void*>& own) const;
   void queue(const LoadedPass& pass, const std::vector<void*>& addresses) const;
-  template <class Run>
-  Status together(Run run);
-  void wait();
-  Status run_to_end(Slots slots);
+  bool exchanges() const { return exchanges_ > 0; }
+  void launch(Slots slots);
   Status run_watched(Slots slots);
   Status run_timed(Slots slots, RunTimes& times);
   std::vector<Tensor> host_copies(size_t call, const Buffers& buffers) const;
@@ -101,9 +97,9 @@ class GpuExecutable : public Executable {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuChooser& chooser_;
   std::shared_ptr<GpuCollectives> collectives_;
-  size_t exchanges_ = 0;            ///< of sums and shares, that a step has
-  std::optional<size_t> refusals_;  ///< the number of that by which processes tell of refused data
-  bool together_ = false;           ///< all processes run the step
+  size_t exchanges_ = 0;                ///< of sums and shares, that a step has
+  std::optional<size_t> refusals_;      ///< the number of that by which processes tell of refusals
+  std::array<BegunTogether, 2> begun_;  ///< of steps with exchanges, by their slot for outputs
   std::vector<GpuCall> calls_;
   std::shared_ptr<const GpuFeeds> feeder_;
   std::vector<Stretch> feeds_;

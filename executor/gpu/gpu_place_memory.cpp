@@ -10,6 +10,7 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kStaging = int64_t{1} << 20;
+constexpr int64_t kHalf = kStaging / 2;
 constexpr int64_t kCell = 64;  ///< what is written at every step is smaller
 
 }  // namespace
@@ -20,6 +21,7 @@ GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions
   refused_ = gpu_->gpu.allocate(sizeof(int64_t));
   reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
   staging_ = gpu_->gpu.allocate_host(kStaging);
+  for (GpuEvent& event : copied_) event = gpu_->gpu.event();
   allow_updates();
   std::memset(host_slots_.data(), 0, static_cast<size_t>(host_slots_.bytes()));
   allocate_arena();
@@ -57,10 +59,14 @@ void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const 
   }
 }
 
+/// Of the half of the cells that it comes back to the host waits for the copies, which came before
+/// those of the other half: they are done, unless steps write thousands of cells each.
 std::byte* GpuPlaceMemory::next_cell() {
-  if (cell_ == kStaging) {
-    gpu_->gpu.synchronize(gpu_->stream);
-    cell_ = 0;
+  if (cell_ == kStaging) cell_ = 0;
+  if (cell_ % kHalf == 0) {
+    const auto half = static_cast<size_t>(cell_ / kHalf);
+    gpu_->gpu.record(copied_[1 - half], gpu_->stream);
+    gpu_->gpu.synchronize(copied_[half]);
   }
   return staging_.data() + std::exchange(cell_, cell_ + kCell);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -31,7 +32,8 @@ class GpuPlaceMemory : public PlaceMemory {
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuMemory arena_, refused_, host_slots_, reports_, staging_;
-  int64_t cell_ = 0;  ///< the next for a write that nobody waits for
+  std::array<GpuEvent, 2> copied_;  ///< from a half of the cells
+  int64_t cell_ = 0;                ///< the next for a write that nobody waits for
 };
 
 }  // namespace fluid

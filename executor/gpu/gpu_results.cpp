@@ -57,13 +57,7 @@ void GpuResults::send(int outputs) const {
   }
 }
 
-void GpuResults::note_end(int outputs) const {
-  gpu_->gpu.record(ends_[static_cast<size_t>(outputs)], gpu_->stream);
-}
-
-void GpuResults::wait(int outputs) const {
-  gpu_->gpu.synchronize(ends_[static_cast<size_t>(outputs)]);
-}
+void GpuResults::note_end(int outputs) const { gpu_->gpu.record(end(outputs), gpu_->stream); }
 
 Status GpuResults::status(int outputs) const {
   const auto* words = reinterpret_cast<const int64_t*>(host_errors(outputs));

@@ -35,8 +35,8 @@ class GpuResults {
   void send(int outputs) const;
   /// The step queued last ends with all that is queued by now.
   void note_end(int outputs) const;
-  /// Waits for the end noted last.
-  void wait(int outputs) const;
+  /// The end noted last.
+  const GpuEvent& end(int outputs) const { return ends_[static_cast<size_t>(outputs)]; }
   /// What kernels refused, of a step that is done.
   Status status(int outputs) const;
   /// Of a step whose status() is good: whether another process refused it.

@@ -162,6 +162,27 @@ TEST_F(GpuParallel, AllRanksMultiplyAsTheFirstDoes) {
   expect_has(plan_of_second("own", another), "chosen at ");
 }
 
+/// Of 7 steps an epoch has, each rank begins each before the one before it is done.
+TEST_F(GpuParallel, BeginAStepWhileTheOneBeforeRuns) {
+  before_ += "export FLUID_STAND_IN_PACE=late; ";
+  const std::string flags = "--epochs 3 --batch 8 --dtype f64 ";
+  succeed(train("--epochs 3 --batch 16 --dtype f64 --place cpu --log-json one.json"));
+  const auto overlaps = [&](const std::string& more) {
+    std::ofstream(dir_.file("rank")) << "export FLUID_STAND_IN_OVERLAPS=overlaps$RANK\nexec "
+                                     << kFluidrun << " " << train(flags + more) << "\n";
+    succeed("launch --nproc 2 -- sh rank");
+    std::vector<int> counts(2);
+    for (const int rank : {0, 1}) {
+      std::ifstream(dir_.file("overlaps" + std::to_string(rank))) >> counts[size_t(rank)];
+    }
+    return counts;
+  };
+  EXPECT_EQ(overlaps("--log-json two.json"), std::vector<int>(2, 3 * 6));
+  expect_losses("two.json", "one.json");
+  EXPECT_EQ(overlaps("--zero 1"), std::vector<int>(2, 3 * 6));
+  EXPECT_EQ(overlaps("--check-finite"), std::vector<int>(2, 0)) << "it waits for every step";
+}
+
 TEST_F(GpuParallel, AKilledRankIsNamed) {
   const Result result =
       launch_with("(sleep 1; kill -KILL $$) &", "--batch 5 --epochs 100000 --comm-timeout 2");

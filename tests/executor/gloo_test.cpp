@@ -18,6 +18,7 @@
 #include "ir/error.h"
 #include "ir/tensor.h"
 #include "passes/bucket.h"
+#include "tests/support/errors.h"
 #include "tests/support/processes.h"
 
 namespace fluid {
@@ -414,6 +415,20 @@ TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
   EXPECT_EQ(told_of_others(late, "the GPU is broken"), begins + "the GPU is broken");
   EXPECT_EQ(told_of_others(late, ""),
             begins + "rank 1 is late: it has entered 3 collective operations, rank 0 4");
+}
+
+/// Rank 0 has begun one thing more, and cannot go on with what both have begun.
+TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
+  Ranks ranks(2, [](const World& world) {
+    auto all = make_communicator(world, kShort);
+    all->meet(kLong);
+    const int64_t number = all->enter();
+    if (world.rank == 0) all->enter();
+    return error_of<DeviceError>([&] { all->fail("the GPUs' step", number, ""); });
+  });
+  EXPECT_EQ(ranks.result(0),
+            "rank 0 cannot go on with the GPUs' step 2: every rank is there: a connection between "
+            "two of them is broken");
 }
 
 TEST(Gloo, StaysBrokenAfterAFailure) {

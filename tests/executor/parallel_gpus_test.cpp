@@ -128,6 +128,44 @@ TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
   EXPECT_TRUE(said.find("another") == std::string::npos && !said.ends_with("open")) << said;
 }
 
+/// The first of two exchanges that were begun is named, and the second is not waited for again.
+TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
+  Ranks ranks(2, [](const World& world) {
+    std::string said;
+    {
+      Rank rank(world, kShort);
+      if (world.rank == 1) {
+        std::this_thread::sleep_for(4 * kShort);
+        return std::string();
+      }
+      std::vector<BegunTogether> begun;
+      std::vector<GpuEvent> ends;
+      for (int i = 0; i < 2; ++i) {
+        begun.push_back(rank.all->begin());
+        rank.exchange(ExchangeKind::sum);
+        rank.all->await(1);
+        rank.open->gpu.record(ends.emplace_back(rank.open->gpu.event()), rank.open->stream);
+      }
+      said = error_of<DeviceError>([&] { rank.all->wait(begun[0], ends[0]); });
+      if (said.find("step " + std::to_string(begun[0].number) + ": ") == std::string::npos) {
+        said += ", of another";
+      }
+      const auto then = std::chrono::steady_clock::now();
+      if (error_of<DeviceError>([&] { rank.all->wait(begun[1], ends[1]); }) != said) {
+        said += ", then another";
+      }
+      if (std::chrono::steady_clock::now() - then > kShort / 2) said += ", late";
+    }
+    return said + (host_gpu_objects() == 0 ? "" : " and left objects open");
+  });
+  const std::string said = ranks.result(0);
+  EXPECT_EQ(said.find("rank 0 cannot go on with the GPUs' step "), 0U) << said;
+  const std::string end = " collective operations, rank 0 ";
+  EXPECT_NE(said.find(end), std::string::npos) << said;
+  EXPECT_EQ(said.find_first_not_of("0123456789", said.find(end) + end.size()), std::string::npos)
+      << said;
+}
+
 /// Of functions that do nothing.
 TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
   fluid::testing::reset_host_gpu({.devices = 2});

@@ -11,10 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// There at once and whole.
+/// There at once and whole; not at all where its folder is gone.
 void write_whole(const std::string& path, const std::string& text) {
   std::ofstream(path + ".new", std::ios::binary) << text;
-  fs::rename(path + ".new", path);
+  std::error_code gone;
+  fs::rename(path + ".new", path, gone);
 }
 
 std::string read_whole(const std::string& path) {
@@ -38,7 +39,7 @@ HostMeeting::HostMeeting(std::string folder, int rank, int ranks, const std::str
 
 HostMeeting::~HostMeeting() {
   std::error_code gone;
-  if (!aborted_ && fs::exists(folder_, gone)) {
+  if (!torn_ && fs::exists(folder_, gone)) {
     std::ofstream(file("left", rank_)).flush();
     for (int rank = 0; rank < ranks_; ++rank) {
       if (!fs::exists(file("left", rank), gone)) return;
@@ -104,6 +105,9 @@ std::vector<std::string> HostMeeting::parts(const std::string& what) {
   return all;
 }
 
-void HostMeeting::abort() { aborted_ = true; }
+void HostMeeting::abort() {
+  torn_ = torn_ || owner_ != nullptr;
+  aborted_ = true;
+}
 
 }  // namespace fluid::testing

@@ -16,7 +16,8 @@ class HostMeeting {
 
   /// `identity`: tells this process's GPU from others.
   HostMeeting(std::string folder, int rank, int ranks, const std::string& identity);
-  /// The last to leave removes the folder.
+  /// The last to leave removes the folder; or one that ended an exchange in its midst, which nobody
+  /// can go on with.
   ~HostMeeting();
   HostMeeting(const HostMeeting&) = delete;
   HostMeeting& operator=(const HostMeeting&) = delete;
@@ -46,7 +47,7 @@ class HostMeeting {
   int rank_, ranks_;
   const void* owner_ = nullptr;
   int64_t number_ = 0;  ///< of exchanges that have begun
-  bool aborted_ = false;
+  bool aborted_ = false, torn_ = false;
 };
 
 }  // namespace fluid::testing

@@ -1,0 +1,212 @@
+// Steps of several processes on GPUs go on by themselves too: they come to what they would come to
+// one at a time, and who fails is named meanwhile. On hosts that stand in for GPUs.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "frontend/optimizers.h"
+#include "tests/support/errors.h"
+#include "tests/support/parallel_training.h"
+#include "tests/support/processes.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::parallel_program;
+using fluid::testing::Ranks;
+using fluid::testing::share_of_batch;
+
+constexpr std::chrono::milliseconds kTimeout{600};
+
+class GpuRankSteps : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    setenv("FLUID_GPU_LIBRARY", FLUID_BINARY_DIR "/gpu_libraries/stand_in.so", 1);
+    setenv("FLUID_STAND_IN_DEVICES", "2", 1);
+    setenv("FLUID_STAND_IN_PACE", GetParam(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"FLUID_GPU_LIBRARY", "FLUID_STAND_IN_DEVICES", "FLUID_STAND_IN_PACE"})
+      unsetenv(name);
+  }
+};
+
+ExecutorOptions of_rank(const World& world, ExecutorOptions options = {}) {
+  options.batch = testing::kWhole / world.size;
+  options.threads = 1;
+  options.world = world;
+  options.comm_timeout = kTimeout;
+  return options;
+}
+
+/// Training with evaluations and a snapshot on the way; what each step told, read when the next was
+/// begun or at once.
+std::string told(const World& world, ExecutorOptions options, bool late) {
+  options.any_batch = true;
+  Executor exe(parallel_program({.clip = {.global_norm = 0.5}}), cuda(world.rank),
+               of_rank(world, std::move(options)));
+  std::string all;
+  std::optional<Outputs> before;
+  const auto read = [&] {
+    if (!before) return;
+    all += std::to_string((*before)["loss"].item()) + " ";
+    if (const auto scaling = before->loss_scaling()) all += std::to_string(scaling->skipped) + " ";
+  };
+  for (int step = 0; step < 9; ++step) {
+    Batch batch = share_of_batch(world);
+    batch.columns[0].second.as<float>()[0] += static_cast<float>(step);
+    const Outputs outputs = step % 4 == 2 ? exe.eval(batch) : exe.run(batch);
+    if (!late) outputs.wait();
+    if (step % 4 != 3) read();  // what it read is of this rank's samples
+    before = outputs;
+    if (step == 5) {
+      for (const auto& variable : exe.snapshot().variables) {
+        for (int64_t i = 0; i < variable.value.numel(); ++i) {
+          all += std::to_string(variable.value.at(i)) + " ";
+        }
+      }
+    }
+  }
+  read();
+  return all;
+}
+
+TEST_P(GpuRankSteps, GiveWhatStepsGiveThatAreWaitedFor) {
+  const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
+  const Buckets small{.first_bytes = 64, .bytes = 128};
+  for (const ExecutorOptions& options :
+       {ExecutorOptions{}, {.buckets = small, .zero = 1}, {.amp = amp}, {.micro_batches = 2}}) {
+    const auto results = [&](bool late) {
+      return Ranks(2, [&](const World& world) { return told(world, options, late); }).results();
+    };
+    const std::vector<std::string> expected = results(false);
+    EXPECT_GT(expected[0].size(), 100U) << expected[0];
+    EXPECT_EQ(results(true), expected);
+  }
+}
+
+std::vector<float> parameters_of(Executor& exe) {
+  std::vector<float> all;
+  for (const std::string& name : exe.parameters()) {
+    const Tensor value = exe.parameter(name);
+    all.insert(all.end(), value.as<float>().begin(), value.as<float>().end());
+  }
+  return all;
+}
+
+/// A label that is none, on one rank: no rank applies the step, nor one that it has begun
+/// meanwhile, whether or not the others have.
+TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
+  for (const int begin_next : {0b00, 0b11, 0b01, 0b10}) {
+    SCOPED_TRACE(begin_next);
+    Ranks ranks(2, [begin_next](const World& world) {
+      Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
+      Batch batch = share_of_batch(world);
+      exe.run(batch).wait();
+      const std::vector<float> before = parameters_of(exe);
+      const auto label = batch.columns[1].second.as<int64_t>();
+      const int64_t good = std::exchange(label[2], world.rank == 1 ? 3 : label[2]);
+      const Outputs refused = exe.run(batch);
+      label[2] = good;
+      if ((begin_next >> world.rank & 1) != 0) exe.run(batch);
+      const std::string said = world.rank == 1 ? error_of<UserError>([&] { refused.wait(); })
+                                               : error_of<DeviceError>([&] { refused.wait(); });
+      const bool changed = parameters_of(exe) != before;
+      return said + "\n" + (changed ? "it changed parameters\n" : "") +
+             error_of<DeviceError>([&] { exe.run(batch); });
+    });
+    const std::string left = "\nthis process left a step that all ranks take: start all again";
+    EXPECT_EQ(
+        ranks.result(0),
+        "another rank was given data that it refused, and says which: no rank applied the step" +
+            left);
+    const std::string own = ranks.result(1);
+    EXPECT_NE(own.find("in sample 2 of the batch; the step was not applied"), std::string::npos)
+        << own;
+    EXPECT_EQ(own.find("nor was the one begun after it") != std::string::npos, begin_next > 1);
+    EXPECT_TRUE(own.ends_with(left)) << own;
+  }
+}
+
+/// An evaluation concerns one rank alone: the step after it is begun once its data is known to be
+/// good, so that the others are not left.
+TEST_P(GpuRankSteps, AnEvaluationOnBadDataLeavesNobody) {
+  const std::vector<std::string> results =
+      Ranks(2, [](const World& world) {
+        Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
+        const Batch batch = share_of_batch(world);
+        exe.prepare({.eval = {batch.size}});
+        exe.run(batch);
+        Batch bad = share_of_batch(world);
+        bad.columns[1].second.as<int64_t>()[2] = 3;
+        std::string said;
+        if (world.rank == 1) {
+          exe.eval(bad);
+          said = error_of<UserError>([&] { exe.run(batch); });
+        }
+        exe.run(batch);
+        exe.run(batch).wait();
+        return said;
+      }).results();
+  EXPECT_EQ(results[0], "");
+  EXPECT_NE(results[1].find("in sample 2 of the batch"), std::string::npos) << results[1];
+}
+
+class GpuRankFailures : public GpuRankSteps {};
+
+/// How a rank may fail, and what the others say of it.
+struct Failure {
+  const char* said;
+  void (*fail)();
+};
+
+const Failure kFailures[] = {
+    {": rank 1 has ended: it was killed, or failed by itself", [] { raise(SIGKILL); }},
+    {": rank 1 has been silent for ", [] { raise(SIGSTOP); }},
+    {": rank 1 is late: it has entered ", [] { std::this_thread::sleep_for(4 * kTimeout); }}};
+
+/// The step that did not end is named, not the one that was begun after it.
+TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
+  for (const Failure& failure : kFailures) {
+    const auto said = [&](bool ahead) {
+      Ranks ranks(2, [&](const World& world) {
+        Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
+        const Batch batch = share_of_batch(world);
+        exe.run(batch).wait();
+        if (world.rank == 1) {
+          failure.fail();
+          return std::string();
+        }
+        std::optional<Outputs> last;
+        const auto begin = std::chrono::steady_clock::now();
+        const std::string what = error_of<DeviceError>([&] {
+          for (int step = 0; step < 3; ++step) {
+            last = exe.run(batch);
+            if (!ahead) last->wait();
+          }
+        });
+        if (std::chrono::steady_clock::now() - begin > 3 * kTimeout) return "late: " + what;
+        const std::string again = error_of<DeviceError>([&] { last->wait(); });
+        return what == again ? what : "first " + what + ", then " + again;
+      });
+      return ranks.result(0);
+    };
+    const std::string one_by_one = said(false), ahead = said(true);
+    EXPECT_EQ(one_by_one.find("rank 0 cannot go on with the GPUs' step "), 0U) << one_by_one;
+    const size_t end = one_by_one.find(": ");
+    EXPECT_EQ(ahead.substr(0, end), one_by_one.substr(0, end)) << ahead;
+    for (const std::string& text : {one_by_one, ahead}) EXPECT_EQ(text.find(failure.said), end);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pace, GpuRankSteps, ::testing::Values("early", "late", "random"),
+                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Pace, GpuRankFailures, ::testing::Values("random"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace fluid
