@@ -128,6 +128,7 @@ class Executor::Impl {
     if (steps.empty()) return;
     session_.prepare(steps);
     session_.initialise();
+    share_decisions();
   }
 
   Outputs run(Mode mode, const Batch& batch) {
@@ -330,9 +331,23 @@ class Executor::Impl {
           fmt::format("{}buckets {} {}, check_finite {}, zero {}", options, b.first_bytes, b.bytes,
                       options_.check_finite, options_.zero));
     if (place_.kind == Place::Kind::cuda) {
-      session_.take(together(*communicator_, options_.world, session_.device().decisions()));
+      decided_ = together(*communicator_, options_.world, session_.device().decisions());
+      session_.take(decided_);
     }
     send(session().initialised());
+  }
+
+  /// Of what is prepared after the first step ranks may each prepare something else: what one of
+  /// them decides first holds for all that come to decide the same.
+  void share_decisions() {
+    if (!started_) return;  // start() shares all
+    std::map<std::string, std::string> first;
+    for (const auto& [key, own] : session_.device().decisions()) {
+      if (!decided_.contains(key)) first.emplace(key, communicator_->propose(key, own));
+    }
+    if (first.empty()) return;
+    decided_.insert(first.begin(), first.end());
+    session_.take(first);
   }
 
   /// Rank 0's, of variables that every rank names in this order.
@@ -355,6 +370,7 @@ class Executor::Impl {
   PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
     PreparedStep& prepared = session_.prepare(step(mode, batch, feeds));
     session_.initialise();
+    share_decisions();
     return prepared;
   }
 
@@ -411,7 +427,8 @@ class Executor::Impl {
   bool scheduled_;  ///< the learning rate
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
-  bool started_ = false;  ///< the first step has begun
+  bool started_ = false;                        ///< the first step has begun
+  std::map<std::string, std::string> decided_;  ///< the device's decisions that all ranks share
   Session session_;
 };
 

@@ -40,6 +40,12 @@ class Communicator {
   /// DeviceError that names the rank to blame. `said`: what the other means know of it, or "".
   [[noreturn]] virtual void fail(const std::string& what, int64_t number, const std::string& said);
 
+  /// What a rank proposed first for `key`: `value`, where nobody has. Each rank calls it when it
+  /// likes, and waits for no other.
+  virtual std::string propose(const std::string& /*key*/, const std::string& value) {
+    return value;
+  }
+
   /// For the calls that follow.
   virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
 

@@ -277,6 +277,10 @@ class GlooCommunicator final : public Communicator {
     throw DeviceError(failure_);
   }
 
+  std::string propose(const std::string& key, const std::string& value) override {
+    return store_.propose(key, value);
+  }
+
   void set_timeout(Duration timeout) override {
     timeout_ = timeout;
     store_.set_timeout(timeout);

@@ -61,6 +61,10 @@ int64_t Store::add(const std::string& key, int64_t n) {
   return ask({Kind::add, n, key, ""}, Duration(0)).number;
 }
 
+std::string Store::propose(const std::string& key, const std::string& value) {
+  return ask({Kind::propose, 0, key, value}, Duration(0)).value;
+}
+
 void Store::meet(Duration patience) {
   const Clock::time_point deadline = Clock::now() + patience;
   const int64_t number = ++meetings_;

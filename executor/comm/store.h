@@ -33,6 +33,9 @@ class Store {
   std::string get(const std::string& key);
   /// Adds to the key's sum, 0 at first, and returns it. Sums are apart from the values of set().
   int64_t add(const std::string& key, int64_t n);
+  /// What was proposed first for the key, by whichever rank. Proposals are apart from the values of
+  /// set().
+  std::string propose(const std::string& key, const std::string& value);
 
   /// Returns when every rank has called it. Throws DeviceError when one has not after `patience`,
   /// or is gone, or gives no sign of life for as long as the time-out.

@@ -191,6 +191,9 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
     }
     case Kind::add:
       return Message{Kind::done, sums_[request.text] += request.number, "", ""};
+    case Kind::propose:
+      return Message{Kind::done, 0, "",
+                     proposed_.emplace(request.text, request.value).first->second};
     case Kind::beat:
       ranks_[static_cast<size_t>(connection.rank)].entered = request.number;
       return Message{};

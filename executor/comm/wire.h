@@ -17,6 +17,7 @@ struct Message {
     set,      ///< text: the key, value
     get,      ///< text: the key; wait until it is set, for `number` ms
     add,      ///< text: the key, number: what to add; answered with the sum
+    propose,  ///< text: the key, value: what it is to be; answered with what was proposed first
     beat,     ///< number: the collectives that this rank has entered
     meet,     ///< number: which meeting; wait a little until every rank has asked for it
     verdict,  ///< asks who is to blame for a failure; wait for a certain answer for `number` ms;

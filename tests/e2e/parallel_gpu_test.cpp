@@ -1,8 +1,12 @@
 // `fluidrun train` in several processes, each on a GPU that a library of ours stands in for.
 
+#include <set>
+#include <sstream>
 #include <thread>
 
+#include "frontend/layers.h"
 #include "ir/atomic_file.h"
+#include "ops/functions.h"
 #include "tests/support/errors.h"
 #include "tests/support/parallel_test.h"
 #include "tests/support/parallel_training.h"
@@ -320,6 +324,54 @@ TEST_F(GpuRanks, DataThatOneRankRefusesChangesNoVariableOnAny) {
   EXPECT_NE(refused.find("in sample 2 of the batch; the step was not applied" + left),
             std::string::npos)
       << refused;
+}
+
+/// Products that are large enough for a library, of ranks on which others are the fastest. What is
+/// prepared after the first step the one computes as the other does that was there first, whichever
+/// that is, and whether or not it does so in the same order.
+TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
+  const TempDir dir;
+  const std::vector<std::string> results =
+      testing::Ranks(2, [&](const World& world) {
+        if (world.rank == 1) setenv("FLUID_STAND_IN_PARTS", "1", 1);
+        Program net("wide");
+        const Value x = net.data("x", {kBatch, 64}, f32);
+        const Value loss = mean(square(linear(linear(x, {.units = 128}), {.units = 128})));
+        net.output("loss", loss);
+        minimize(loss, SGD{.lr = 0.001});
+        const std::string cache = dir.file("rank" + std::to_string(world.rank));
+        Executor exe(net, cuda(world.rank),
+                     {.batch = 32, .threads = 1, .world = world, .cache_dir = cache});
+        const auto run = [&](int64_t n) {
+          Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .whole = 2 * n};
+          exe.run(batch).wait();
+          return exe.snapshot().decisions.size();
+        };
+        const size_t at_first = run(32);
+        const auto in_turn = [&](int rank, int64_t n) {
+          if (world.rank == rank) exe.prepare({.train = {n}});
+          exe.share("done");
+        };
+        in_turn(0, 48);
+        in_turn(1, 40);
+        in_turn(0, 40);
+        in_turn(1, 48);
+        if (run(40) <= at_first) return std::string("it decided nothing");
+        run(48);
+        std::string all;
+        for (const auto& [key, value] : exe.snapshot().decisions) all += key + " " + value + "\n";
+        return all;
+      }).results();
+  EXPECT_EQ(results[0], results[1]);
+  std::set<bool> in_parts;
+  std::istringstream lines(results[0]);
+  for (std::string line; std::getline(lines, line);) {
+    std::string key;
+    int64_t ms = 0, workspace = 0;
+    std::istringstream(line) >> key >> ms >> workspace;
+    in_parts.insert(workspace > 0);
+  }
+  EXPECT_EQ(in_parts, (std::set<bool>{false, true})) << results[0];
 }
 
 /// From a loss scale that overflows: as many steps are skipped, on all ranks.

@@ -37,6 +37,22 @@ TEST(Store, SharesKeysAndNumbers) {
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "012 15");
 }
 
+TEST(Store, KeepsWhatIsProposedFirst) {
+  Ranks ranks(3, [](const World& world) {
+    Store store(world, kLong);
+    while (store.add("proposed", 0) != (world.rank + 2) % 3) {  // rank 1, 2, 0
+      std::this_thread::sleep_for(Duration(1));
+    }
+    const std::string first = store.propose("key", "of " + std::to_string(world.rank));
+    store.set("key", "a value");
+    store.add("proposed", 1);
+    while (store.add("proposed", 0) < 3) std::this_thread::sleep_for(Duration(1));
+    return first + ", " + store.propose("key", "again") + ", " +
+           store.propose("of " + std::to_string(world.rank), "own");
+  });
+  for (const std::string& result : ranks.results()) EXPECT_EQ(result, "of 1, of 1, own");
+}
+
 TEST(Store, CarriesLargeValues) {
   Ranks ranks(2, [](const World& world) {
     Store store(world, kLong);
