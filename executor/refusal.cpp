@@ -28,6 +28,15 @@ std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t v
   return "";
 }
 
+/// "in the step begun before this one: "; "" of this step.
+std::string step_text(const RefusedStep& step) {
+  if (step.heard_by == step.number) return "";
+  if (step.heard_by == step.number + 1) return "in the step begun before this one: ";
+  if (step.heard_by != 0) return "in the second step before this one: ";
+  return step.last == step.number ? "in the step begun last: "
+                                  : "in the step begun before the last one: ";
+}
+
 }  // namespace
 
 UserError refusal(const Status& status, const RefusedFeeds& given) {
@@ -63,6 +72,10 @@ UserError refusal(const Status& status, const RefusedFeeds& given) {
   return UserError(op->loc, fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
                                         op->attrs.get_or("part_of", op->name), what, range, sample,
                                         given.went_on ? ", nor was the one begun after it" : ""));
+}
+
+UserError heard(const UserError& refusal, const RefusedStep& step) {
+  return UserError(step_text(step) + refusal.what());
 }
 
 }  // namespace fluid

@@ -33,9 +33,9 @@ struct SessionOptions {
 /// live in: [variables | slot 0 | slot 1 | transient].
 ///
 /// Where the place goes on with a step by itself, two are under way at once, one for each slot.
-/// What a step was refused for is thrown by the first call that waits for it: whatever reads or
-/// writes variables or prepares steps, the second step after it, or who asks for its outputs or
-/// those of the step after it, which is then not applied either.
+/// What a step was refused for is thrown by the first call that waits for it, and says there which
+/// step it was: whatever reads or writes variables or prepares steps, the second step after it, or
+/// who asks for its outputs or those of the step after it, which is then not applied either.
 class Session {
  public:
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
@@ -67,8 +67,8 @@ class Session {
   Outputs run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps.
   void settle();
-  /// Waits for those that do not train. One that is refused holds up what was begun after it, on
-  /// this process alone.
+  /// Waits, before a step that trains, for those that do not. One that is refused holds up what was
+  /// begun after it, on this process alone.
   void settle_inference();
 
   /// Of step `number`, which has the slot for its outputs: waits until it is done. Throws UserError
@@ -150,10 +150,11 @@ class Session {
                                     RunTimes* times);
   void start(Begun& begun, const Batch& batch, StepTimes* times);
   bool runs_alone(const PreparedStep& step, bool timed) const;
-  void finish(size_t slot);
+  void finish(size_t slot, uint64_t for_step);
+  void settle(uint64_t for_step);
   Begun& done(size_t slot, uint64_t number);
   [[noreturn]] void refuse(Begun& begun, size_t run, const Status& status);
-  void abandon(Begun& failed, const std::exception_ptr& why);
+  void abandon(Begun& failed, const std::exception_ptr& why, const std::exception_ptr& why_later);
   void fetch_outputs();
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,
                     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);

@@ -31,7 +31,9 @@ void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
   slots_.feeds = slots_.outputs;
   slots_.new_feeds = true;
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
-  if (begun_[before].slots.feeds == slots_.feeds) finish(before);  // it may be refused for them
+  if (begun_[before].slots.feeds == slots_.feeds) {
+    finish(before, steps_begun_);  // it may be refused for them
+  }
   std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
   for (const Feed& feed : run.part->feeds) {
     copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
@@ -76,12 +78,14 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   if (broken_) std::rethrow_exception(broken_);
   const auto slot = static_cast<size_t>(slots_.outputs);
   StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
-  if (runs_alone(step, times != nullptr)) settle();
-  finish(slot);
+  const uint64_t number = steps_begun_ + 1;
+  if (runs_alone(step, times != nullptr)) settle(number);
+  finish(slot, number);
   if (times != nullptr) times->step.begin = clock_ns();
   if (options_.passes.check_finite && step.options().mode == Mode::train) copy_controls(before_);
   Begun& begun = begun_[slot];
-  begun = {.step = &step, .number = ++steps_begun_};
+  begun = {.step = &step, .number = number};
+  steps_begun_ = number;
   step.begin(slot);
   start(begun, batch, times);
   slots_.outputs ^= 1;
@@ -109,19 +113,27 @@ void Session::start(Begun& begun, const Batch& batch, StepTimes* times) {
   }
 }
 
-/// Waits for the step that has a slot, after those begun before it.
-void Session::finish(size_t slot) {
+/// Waits for the step that has a slot, after those begun before it, on behalf of step `for_step`,
+/// which may not have begun, or of none, 0.
+void Session::finish(size_t slot, uint64_t for_step) {
   Begun& begun = begun_[slot];
   if (!begun.pending) return;
   const Begun& other = begun_[1 - slot];
-  if (other.pending && other.number < begun.number) finish(1 - slot);
+  if (other.pending && other.number < begun.number) finish(1 - slot, for_step);
   begun.pending = false;
+  const auto heard_by = [&](const UserError& refusal, uint64_t step) {
+    return heard(refusal, {.number = begun.number, .heard_by = step, .last = steps_begun_});
+  };
   try {
     const auto& run = begun.step->runs().front();
     const Status status = run.part->executable->finish(static_cast<int>(slot));
     if (!status.good()) refuse(begun, 0, status);
+  } catch (const UserError& refusal) {
+    abandon(begun, std::current_exception(),
+            std::make_exception_ptr(heard_by(refusal, begun.number + 1)));
+    throw heard_by(refusal, for_step);
   } catch (...) {
-    abandon(begun, std::current_exception());
+    abandon(begun, std::current_exception(), std::current_exception());
     throw;
   }
 }
@@ -142,13 +154,14 @@ void Session::refuse(Begun& begun, size_t run, const Status& status) {
 }
 
 /// A step failed, so that the one begun after it, if any, was not applied either.
-void Session::abandon(Begun& failed, const std::exception_ptr& why) {
+void Session::abandon(Begun& failed, const std::exception_ptr& why,
+                      const std::exception_ptr& why_later) {
   failed.failure = why;
   const int slot = failed.slots.outputs ^ 1;
   Begun& later = begun_[static_cast<size_t>(slot)];
   if (!later.pending) return;
   later.pending = false;
-  later.failure = why;
+  later.failure = why_later;
   try {
     later.step->runs().front().part->executable->finish(slot);
   } catch (const DeviceError&) {
@@ -156,15 +169,19 @@ void Session::abandon(Begun& failed, const std::exception_ptr& why) {
   }
 }
 
-void Session::settle() {
-  finish(0);
-  finish(1);
+void Session::settle() { settle(0); }
+
+void Session::settle(uint64_t for_step) {
+  finish(0, for_step);
+  finish(1, for_step);
 }
 
 void Session::settle_inference() {
   for (size_t slot = 0; slot < 2; ++slot) {
     const Begun& begun = begun_[slot];
-    if (begun.pending && begun.step->options().mode != Mode::train) finish(slot);
+    if (begun.pending && begun.step->options().mode != Mode::train) {
+      finish(slot, steps_begun_ + 1);
+    }
   }
 }
 
@@ -175,7 +192,7 @@ Session::Begun& Session::done(size_t slot, uint64_t number) {
         "outputs are read after the second step that followed theirs, which has their memory now: "
         "read them before, or keep a copy()");
   }
-  finish(slot);
+  finish(slot, number);
   if (begun.failure) std::rethrow_exception(begun.failure);
   return begun;
 }

@@ -187,22 +187,30 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   EXPECT_EQ(figures(false), expected);
 }
 
-/// How somebody may come to hear that step 2 was refused, when step 3 was begun as well.
+/// How somebody may come to hear that step 2 was refused, when step 3 was begun as well, and which
+/// it is to them.
 struct Hearing {
   const char* name;
+  const char* step;
   std::function<void(Executor&, const Outputs& refused, const Outputs& next)> by;
 };
 
 std::vector<Hearing> hearings(const std::string& file) {
-  return {
-      {"its outputs", [](Executor&, const Outputs& o, const Outputs&) { o.wait(); }},
-      {"the next one's", [](Executor&, const Outputs&, const Outputs& o) { o["loss"]; }},
-      {"run", [](Executor& e, const Outputs&, const Outputs&) { e.run(samples(9)); }},
-      {"eval", [](Executor& e, const Outputs&, const Outputs&) { e.eval(samples(9)); }},
-      {"parameter", [](Executor& e, const Outputs&, const Outputs&) { e.parameter("fc0.w"); }},
-      {"snapshot", [](Executor& e, const Outputs&, const Outputs&) { e.snapshot(); }},
-      {"save", [file](Executor& e, const Outputs&, const Outputs&) { e.save(file); }},
-      {"prepare", [](Executor& e, const Outputs&, const Outputs&) { e.prepare({.train = {7}}); }}};
+  return {{"its outputs", "", [](Executor&, const Outputs& o, const Outputs&) { o.wait(); }},
+          {"the next one's", "in the step begun before this one: ",
+           [](Executor&, const Outputs&, const Outputs& o) { o["loss"]; }},
+          {"run", "in the second step before this one: ",
+           [](Executor& e, const Outputs&, const Outputs&) { e.run(samples(9)); }},
+          {"eval", "in the second step before this one: ",
+           [](Executor& e, const Outputs&, const Outputs&) { e.eval(samples(9)); }},
+          {"parameter", "in the step begun before the last one: ",
+           [](Executor& e, const Outputs&, const Outputs&) { e.parameter("fc0.w"); }},
+          {"snapshot", "in the step begun before the last one: ",
+           [](Executor& e, const Outputs&, const Outputs&) { e.snapshot(); }},
+          {"save", "in the step begun before the last one: ",
+           [file](Executor& e, const Outputs&, const Outputs&) { e.save(file); }},
+          {"prepare", "in the step begun before the last one: ",
+           [](Executor& e, const Outputs&, const Outputs&) { e.prepare({.train = {7}}); }}};
 }
 
 TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
@@ -220,15 +228,25 @@ TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
     const std::string why =
         "value 7 of feed 'label' is out of range [0, 3), in sample 3 of the "
         "batch; the step was not applied, nor was the one begun after it";
-    expect_user_error([&] { hearing.by(exe, refused, next); }, why);
+    const std::string heard = error_of<UserError>([&] { hearing.by(exe, refused, next); });
     EXPECT_EQ(state_of(exe), before) << hearing.name;
-    expect_user_error([&] { refused.wait(); }, why);
-    expect_user_error([&] { next.wait(); }, why);
+    const std::string own = error_of<UserError>([&] { refused.wait(); });
+    EXPECT_TRUE(own.starts_with("gpu_steps_test.cpp:") && own.ends_with(why)) << own;
+    EXPECT_EQ(heard, hearing.step + own);
+    EXPECT_EQ(error_of<UserError>([&] { next.wait(); }),
+              "in the step begun before this one: " + own);
     exe.run(samples(4)).wait();
     Executor other(classifier(), stand_in(), {.batch = kSamples});
     for (const int64_t number : {0, 1, 4}) other.run(samples(number));
     EXPECT_EQ(state_of(exe), state_of(other)) << hearing.name << ": it goes on as if nothing was";
   }
+}
+
+TEST_P(GpuSteps, TheLastThatWasBegunIsCalledSo) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  const Outputs refused = exe.run(bad_samples(0, 3));
+  const std::string heard = error_of<UserError>([&] { exe.parameter("fc0.w"); });
+  EXPECT_EQ(heard, "in the step begun last: " + error_of<UserError>([&] { refused.wait(); }));
 }
 
 /// Bad data is met in inference too: training that was begun after it stops there as on a CPU.
