@@ -187,17 +187,22 @@ TEST_F(GpuParallel, BeginAStepWhileTheOneBeforeRuns) {
   EXPECT_EQ(overlaps("--check-finite"), std::vector<int>(2, 0)) << "it waits for every step";
 }
 
+/// What a rank does to itself once steps are done.
+std::string once_it_trains(const std::string& signal) {
+  return "(while [ ! -s steps.json ]; do sleep 0.1; done; kill -" + signal + " $$) &";
+}
+constexpr const char* kWithoutEnd =
+    "--batch 5 --epochs 100000 --comm-timeout 2 --log-json steps.json";
+
 TEST_F(GpuParallel, AKilledRankIsNamed) {
-  const Result result =
-      launch_with("(sleep 1; kill -KILL $$) &", "--batch 5 --epochs 100000 --comm-timeout 2");
+  const Result result = launch_with(once_it_trains("KILL"), kWithoutEnd);
   EXPECT_NE(result.code, 0);
   expect_has(result.output, "rank 1 was killed by signal 9");
 }
 
 TEST_F(GpuParallel, AStoppedRankIsNamedWithinTheTimeOut) {
   const auto begin = std::chrono::steady_clock::now();
-  const Result result =
-      launch_with("(sleep 1; kill -STOP $$) &", "--batch 5 --epochs 100000 --comm-timeout 2");
+  const Result result = launch_with(once_it_trains("STOP"), kWithoutEnd);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   EXPECT_EQ(result.code, 3) << result.output;
   expect_has(result.output, "rank 0 cannot go on with ");
