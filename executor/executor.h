@@ -148,8 +148,9 @@ class Executor {
   /// goes on by itself: also with eval() and predict(). Two of them are under way at most. What a
   /// step is refused for is thrown by the first call that waits for it: of its Outputs or those of
   /// the step after it, of the second run after it, or of what reads or sets variables, saves or
-  /// prepares. A step begun meanwhile is then not applied either. A step of micro-batches, of
-  /// several processes, with check_finite or that is profiled is over when run() returns.
+  /// prepares. It says which step it was, where that is another one. A step begun meanwhile is then
+  /// not applied either. A step of micro-batches, with check_finite or that is profiled is over
+  /// when run() returns. Of several processes the others are thrown a DeviceError then.
   Outputs run(const Batch& batch);
   /// All outputs in inference mode (dropout off); changes no variable.
   Outputs eval(const Batch& batch);

@@ -153,7 +153,9 @@ class Session {
   void finish(size_t slot, uint64_t for_step);
   void settle(uint64_t for_step);
   Begun& done(size_t slot, uint64_t number);
-  [[noreturn]] void refuse(Begun& begun, size_t run, const Status& status);
+  void run_slices(Begun& begun, const Batch& batch, StepTimes* times,
+                  std::optional<UserError>& refused);
+  UserError refusal_of(const Begun& begun, size_t run, const Status& status) const;
   void abandon(Begun& failed, const std::exception_ptr& why, const std::exception_ptr& why_later);
   void fetch_outputs();
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,

@@ -96,8 +96,23 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   return {*this, step, slot, begun.number};
 }
 
-/// Runs the slices of a step, the last of which may go on by itself where it is the only one.
 void Session::start(Begun& begun, const Batch& batch, StepTimes* times) {
+  std::optional<UserError> refused;
+  try {
+    run_slices(begun, batch, times, refused);
+  } catch (const DeviceError&) {
+    if (!refused) throw;  // else it says that the step was refused
+  }
+  if (!refused) return;
+  memory_->allow_updates();
+  throw *refused;
+}
+
+/// Runs the slices of a step, the last of which may go on by itself where it is the only one. Where
+/// the place remembers that data was refused, those that remain are run, too: the last one tells
+/// the other processes, which take part in it.
+void Session::run_slices(Begun& begun, const Batch& batch, StepTimes* times,
+                         std::optional<UserError>& refused) {
   const PreparedStep& step = *begun.step;
   for (size_t i = 0; i < step.runs().size(); ++i) {
     std::optional<Status> status =
@@ -108,7 +123,8 @@ void Session::start(Begun& begun, const Batch& batch, StepTimes* times) {
       return;
     }
     if (!status) status = step.runs()[i].part->executable->finish(slots_.outputs);
-    if (!status->good()) refuse(begun, i, *status);
+    if (!status->good() && !refused) refused = refusal_of(begun, i, *status);
+    if (refused && memory_->at().refused == nullptr) return;
     step.gather(i, static_cast<size_t>(slots_.outputs), *memory_);
   }
 }
@@ -127,7 +143,10 @@ void Session::finish(size_t slot, uint64_t for_step) {
   try {
     const auto& run = begun.step->runs().front();
     const Status status = run.part->executable->finish(static_cast<int>(slot));
-    if (!status.good()) refuse(begun, 0, status);
+    if (!status.good()) {
+      memory_->allow_updates();
+      throw refusal_of(begun, 0, status);
+    }
   } catch (const UserError& refusal) {
     abandon(begun, std::current_exception(),
             std::make_exception_ptr(heard_by(refusal, begun.number + 1)));
@@ -139,7 +158,7 @@ void Session::finish(size_t slot, uint64_t for_step) {
 }
 
 /// Says which feeds a slice of the step was refused for: the host's slot still has them.
-void Session::refuse(Begun& begun, size_t run, const Status& status) {
+UserError Session::refusal_of(const Begun& begun, size_t run, const Status& status) const {
   const auto& [slice, part] = begun.step->runs()[run];
   const std::byte* slot = memory_->at().host_slots[static_cast<size_t>(begun.slots.feeds)];
   Batch fed{.size = slice.samples, .columns = {}};
@@ -149,8 +168,7 @@ void Session::refuse(Begun& begun, size_t run, const Status& status) {
                                           const_cast<std::byte*>(slot) + feed.offset));
   }
   const bool went_on = begun_[begun.slots.outputs ^ 1].pending;
-  memory_->allow_updates();
-  throw refusal(status, {.feeds = fed, .first = slice.first, .went_on = went_on});
+  return refusal(status, {.feeds = fed, .first = slice.first, .went_on = went_on});
 }
 
 /// A step failed, so that the one begun after it, if any, was not applied either.

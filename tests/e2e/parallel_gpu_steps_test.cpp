@@ -132,6 +132,30 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
   }
 }
 
+/// Of a slice that exchanges nothing with the others, too: they hear of it in the last one.
+TEST_P(GpuRankSteps, NoneIsAppliedWhereASliceIsRefused) {
+  Ranks ranks(2, [](const World& world) {
+    Executor exe(parallel_program(), cuda(world.rank), of_rank(world, {.micro_batches = 3}));
+    Batch batch = share_of_batch(world);
+    exe.run(batch);
+    const std::vector<float> before = parameters_of(exe);
+    const auto label = batch.columns[1].second.as<int64_t>();
+    const int64_t good = std::exchange(label[1], world.rank == 1 ? 3 : label[1]);
+    const std::string said = world.rank == 1 ? error_of<UserError>([&] { exe.run(batch); })
+                                             : error_of<DeviceError>([&] { exe.run(batch); });
+    label[1] = good;
+    if (parameters_of(exe) != before) return said + "\nit changed parameters";
+    return said + "\n" + error_of<DeviceError>([&] { exe.run(batch); });
+  });
+  const std::string left = "\nthis process left a step that all ranks take: start all again";
+  EXPECT_EQ(ranks.result(0),
+            "another rank was given data that it refused, and says which: no rank applied the "
+            "step" +
+                left);
+  const std::string own = ranks.result(1);
+  EXPECT_TRUE(own.ends_with(", in sample 1 of the batch; the step was not applied" + left)) << own;
+}
+
 /// An evaluation concerns one rank alone: the step after it is begun once its data is known to be
 /// good, so that the others are not left.
 TEST_P(GpuRankSteps, AnEvaluationOnBadDataLeavesNobody) {
