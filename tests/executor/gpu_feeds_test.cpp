@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "executor/gpu/gpu_place_memory.h"
 #include "tests/support/host_gpu.h"
@@ -28,6 +29,21 @@ TEST(Stretches, JoinAcrossPaddingAlone) {
   EXPECT_EQ(text({{64, 4}, {0, 4}}), "0+68 ");
   EXPECT_EQ(text({{128, 4}, {0, 4}}), "0+4 128+4 ");
   EXPECT_EQ(text({{192, 8}, {0, 64}, {64, 65}}), "0+200 ");
+}
+
+/// More than there are cells for on their way, of which none is copied before somebody waits.
+TEST(GpuPlaceMemory, KeepsSmallWritesUntilTheyAreCopied) {
+  constexpr int64_t kWrites = 20'000;
+  fluid::testing::reset_host_gpu({.pace = HostPace::late});
+  const auto open = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
+  GpuPlaceMemory memory(open, {.state = kWrites * int64_t{sizeof(int64_t)}});
+  for (int64_t i = 0; i < kWrites; ++i) {
+    memory.write(memory.at().state + i * int64_t{sizeof i}, &i, sizeof i);
+  }
+  std::vector<int64_t> found(kWrites), expected(kWrites);
+  std::iota(expected.begin(), expected.end(), 0);
+  memory.read(found.data(), memory.at().state, memory.regions().state);
+  EXPECT_TRUE(found == expected);
 }
 
 /// What the step sees of both slots while the next step's feeds go to one of them.
