@@ -39,7 +39,7 @@ TEST_F(GpuAlone, TrainsAsItDoesWithoutExchanges) {
   }
 }
 
-/// Its communicator is aborted while graphs hold work of it; then all is given back.
+/// Nothing goes on after it through the communicator, and all is given back.
 TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
   Program net("labels");
   const Value x = net.data("x", {kBatch, 4}, f32);
@@ -53,7 +53,7 @@ TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
     const Batch batch{.size = 2, .columns = {{"x", some}, {"label", labels}}};
     exe.run(batch);
     labels.as<int64_t>()[1] = 3;
-    expect_user_error([&] { exe.run(batch); }, "the step was not applied");
+    expect_user_error([&] { exe.run(batch).wait(); }, "the step was not applied");
     EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch); }),
               "this process left a step that all ranks take: start all again");
   }
