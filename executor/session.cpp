@@ -202,7 +202,7 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
 void Session::grow(const Regions& regions) {
   try {
     memory_ = memory_->grown(regions);
-  } catch (const DeviceError&) {
+  } catch (...) {
     if (memory_->is_lost()) {
       broken_ = std::current_exception();
     } else {

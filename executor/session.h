@@ -150,6 +150,7 @@ class Session {
                                     RunTimes* times);
   void start(Begun& begun, const Batch& batch, StepTimes* times);
   bool runs_alone(const PreparedStep& step, bool timed) const;
+  bool keeps_controls(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t for_step);
   void settle(uint64_t for_step);
   Begun& done(size_t slot, uint64_t number);

@@ -70,8 +70,11 @@ std::optional<Status> Session::start_slice(const PreparedStep& step, size_t numb
 /// Whether no other step may be under way: slices leave gradients to each other, and what a step
 /// with `check_finite` found is read before it.
 bool Session::runs_alone(const PreparedStep& step, bool timed) const {
-  const bool kept = options_.passes.check_finite && step.options().mode == Mode::train;
-  return step.runs().size() > 1 || kept || timed;
+  return step.runs().size() > 1 || keeps_controls(step) || timed;
+}
+
+bool Session::keeps_controls(const PreparedStep& step) const {
+  return options_.passes.check_finite && step.options().mode == Mode::train;
 }
 
 Outputs Session::run(PreparedStep& step, const Batch& batch) {
@@ -82,12 +85,13 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   if (runs_alone(step, times != nullptr)) settle(number);
   finish(slot, number);
   if (times != nullptr) times->step.begin = clock_ns();
-  if (options_.passes.check_finite && step.options().mode == Mode::train) copy_controls(before_);
+  if (keeps_controls(step)) copy_controls(before_);
   Begun& begun = begun_[slot];
   begun = {.step = &step, .number = number};
   steps_begun_ = number;
   step.begin(slot);
   start(begun, batch, times);
+  if (keeps_controls(step)) finish(slot, number);
   slots_.outputs ^= 1;
   if (times != nullptr) {
     times->step.end = clock_ns();

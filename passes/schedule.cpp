@@ -26,6 +26,7 @@ class Problem {
     order_updates();
     order_checks();
     order_exchanges();
+    order_checks_among_exchanges();
   }
 
   int size() const { return static_cast<int>(graph_.ops.size()); }
@@ -154,6 +155,25 @@ class Problem {
   void order_exchanges() {
     for (const ir::Op* op : fluid::exchanges(graph_)) exchanges_.push_back(position_.at(op));
     for (size_t i = 1; i < exchanges_.size(); ++i) add_edge(exchanges_[i - 1], exchanges_[i]);
+  }
+
+  /// Once all that may refuse data has run, processes may tell each other whether it did
+  /// (executor/gpu): at the same place among their exchanges, though the rest of their orders may
+  /// differ, as their batches do. That is before the first exchange which nothing that may refuse
+  /// needs.
+  void order_checks_among_exchanges() {
+    std::vector<int> checks;
+    size_t needed = 0;
+    for (int check = 0; check < size(); ++check) {
+      if (!may_refuse(op(check))) continue;
+      checks.push_back(check);
+      const std::vector<bool> earlier = up_to(check);
+      for (size_t i = needed; i < exchanges_.size(); ++i) {
+        if (earlier[static_cast<size_t>(exchanges_[i])]) needed = i + 1;
+      }
+    }
+    if (needed == exchanges_.size()) return;
+    for (const int check : checks) add_edge(check, exchanges_[needed]);
   }
 
   const ir::Graph& graph_;

@@ -135,7 +135,7 @@ ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
     const DnnDescriptor heuristics = heuristics_of(description, machine, mode);
     const cudnnStatus_t status = heuristics.status();
     if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) continue;
-    if (status != CUDNN_STATUS_SUCCESS) return {status, {}};
+    if (status != CUDNN_STATUS_SUCCESS) failure = status;
     for (const DnnDescriptor& configuration : heuristics.all(
              CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, kMostEngines)) {
       if (std::ssize(found.choices) >= room) return found;

@@ -17,6 +17,9 @@ using Clock = std::chrono::steady_clock;
 /// before and may be saving.
 constexpr std::chrono::seconds kGrace{3}, kGraceToFinish{10};
 
+/// For the cause to end, where the first to end could not go on without another.
+constexpr std::chrono::seconds kConsequence{2};
+
 /// How `id` has ended; nothing while it runs. It keeps its number until it is reaped.
 std::optional<siginfo_t> ending_of(pid_t id) {
   siginfo_t info = {};
@@ -102,9 +105,11 @@ void Ranks::wait(const SignalQueue& signals) const {
   std::vector<pollfd> events = {{signals.fd(), POLLIN, 0}};
   for (const Rank& rank : ranks_) rank.output.wait_for(events);
   int ms = -1;
-  if (deadline_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
-    ms = static_cast<int>(std::max<int64_t>(left.count(), 0));
+  for (const auto& until : {deadline_, verdict_}) {
+    if (!until) continue;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
+    const int least = static_cast<int>(std::max<int64_t>(left, 0));
+    ms = ms < 0 ? least : std::min(ms, least);
   }
   poll(events.data(), events.size(), ms);
 }
@@ -125,8 +130,6 @@ void Ranks::take(int signal) {
 }
 
 void Ranks::collect() {
-  Rank* worst = nullptr;
-  siginfo_t how = {};
   for (Rank& rank : ranks_) {
     const std::optional<siginfo_t> ending = rank.id < 0 ? std::nullopt : ending_of(rank.id);
     if (!ending) continue;
@@ -135,17 +138,24 @@ void Ranks::collect() {
     rank.id = -1;
     if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
     if (witness_ == nullptr && misses_another(*ending)) witness_ = &rank;
-    if (worst != nullptr && telling(*ending) >= telling(how)) continue;
-    worst = &rank;
-    how = *ending;
+    if (failure_ || (failed_ != nullptr && telling(*ending) >= telling(how_))) continue;
+    failed_ = &rank;
+    how_ = *ending;
   }
-  if (worst != nullptr && !failure_) fail(*worst, how);
+  if (failed_ == nullptr || failure_) return;
+  if (!verdict_) verdict_ = Clock::now() + kConsequence;
+  if (!may_be_told_why(how_) || Clock::now() >= *verdict_) fail();
 }
 
-void Ranks::fail(Rank& rank, const siginfo_t& how) {
-  failed_ = &rank;
+/// Whether a rank that runs may be about to end, and be the cause.
+bool Ranks::may_be_told_why(const siginfo_t& how) const {
+  return misses_another(how) && std::ranges::any_of(ranks_, [](const Rank& r) { return r.id > 0; });
+}
+
+void Ranks::fail() {
+  verdict_.reset();
   failure_ = RankFailure{
-      .rank = rank.number, .killed = how.si_code != CLD_EXITED, .number = how.si_status};
+      .rank = failed_->number, .killed = how_.si_code != CLD_EXITED, .number = how_.si_status};
   const auto running = std::ranges::count_if(ranks_, [](const Rank& r) { return r.id > 0; });
   const bool stopping = running > 0 && !stop_asked_;
   fmt::print(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");

@@ -74,14 +74,17 @@ class Ranks {
   void take(int signal);
   /// Notes which ranks have ended.
   void collect();
-  void fail(Rank& rank, const siginfo_t& how);
+  bool may_be_told_why(const siginfo_t& how) const;
+  void fail();
   std::vector<LastLines> last_lines() const;
   void signal_all(int number);
 
   std::list<Rank> ranks_;
   bool stop_asked_ = false;
   std::optional<RankFailure> failure_;
-  const Rank* failed_ = nullptr;
+  const Rank* failed_ = nullptr;  ///< that ended badly, first or as the cause of it
+  siginfo_t how_ = {};            ///< how it ended
+  std::optional<std::chrono::steady_clock::time_point> verdict_;  ///< until when a cause may come
   const Rank* witness_ = nullptr;  ///< the first that could not go on without the one that failed
   std::optional<std::chrono::steady_clock::time_point> deadline_;
 };

@@ -18,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kBusyPolls = 200;  ///< before whoever waits sleeps in between
 constexpr std::chrono::microseconds kPause{20};
+/// For a step that was begun after one which all refused: if the others have begun it too, it ends.
+constexpr std::chrono::milliseconds kParting{2'000};
 
 FluidGpuNumber element_of(DType dtype) {
   const std::optional<FluidGpuNumber> number = gpu_number(dtype);
@@ -165,7 +167,8 @@ void GpuCollectives::wait() {
 void GpuCollectives::wait(const BegunTogether& begun, const GpuEvent& end) {
   if (aborted_) throw DeviceError(failure_);
   const FluidGpuTable& table = gpu_->gpu.table();
-  poll(begun, Clock::now() + peers_.timeout, [&] {
+  const bool parted = !failure_.empty();
+  poll(begun, Clock::now() + (parted ? std::min(peers_.timeout, kParting) : peers_.timeout), [&] {
     const FluidGpuResult state = table.communicator_state(communicator_.get());
     if (state != fluid_gpu_ok) return state;
     return table.event_query(end.get());
@@ -216,14 +219,16 @@ void GpuCollectives::part() {
   if (failure_.empty()) failure_ = kLeftAStep;
 }
 
-/// Lets go of the GPU first: finding out whom to blame takes a while.
+/// Lets go of the GPU first: finding out whom to blame takes a while, and nobody is where all have
+/// parted.
 void GpuCollectives::fail(const BegunTogether& begun, const std::string& said) {
   const std::string why = said;  // aborting says something else
   abort();
+  if (!failure_.empty()) throw DeviceError(failure_);
   try {
     peers_.control->fail(begun.what, begun.number, why);
   } catch (const DeviceError& e) {
-    if (failure_.empty()) failure_ = e.what();
+    failure_ = e.what();
   }
   throw DeviceError(failure_);
 }

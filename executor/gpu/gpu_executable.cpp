@@ -275,14 +275,14 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ow
   if (call.passes.empty()) {
     return gpu_->gpu.copy(gpu_->stream, own[1], own[0], call.copy_bytes);
   }
-  const bool alone = static_cast<bool>(watch_);
+  const bool watched = static_cast<bool>(watch_);
   for (const GpuPass& pass : call.passes) {
     std::vector<void*> addresses = own;
     if (pass.kind == GpuPass::Kind::refusal) addresses = {results_->errors()};
     if (pass.kind != GpuPass::Kind::plain) addresses.push_back(memory_.refused);
-    if (pass.heeds && !alone) collectives_->await(*refusals_ + 1);
+    if (pass.heeds && !watched) collectives_->await(*refusals_ + 1);
     queue(pass.loaded, addresses);
-    if (pass.tells && !alone)
+    if (pass.tells && !watched)
       collectives_->start(*refusals_, {.elements = 1}, memory_.refused, f64);
   }
 }

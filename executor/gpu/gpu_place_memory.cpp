@@ -72,6 +72,7 @@ std::byte* GpuPlaceMemory::next_cell() {
 }
 
 void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
   if (bytes <= kCell) {
     std::byte* cell = next_cell();
     std::memcpy(cell, from, static_cast<size_t>(bytes));
@@ -118,7 +119,7 @@ std::shared_ptr<PlaceMemory> GpuPlaceMemory::grown(const Regions& regions) {
       std::memcpy(memory->at().reports[i], at().reports[i], sizeof(StepReport));
     }
     return memory;
-  } catch (const DeviceError&) {
+  } catch (...) {
     allocate_arena();
     put(kept, this->regions());
     throw;

@@ -173,6 +173,15 @@ TEST_F(GpuPlace, FindsWhereAStepStoppedBeingFinite) {
   EXPECT_EQ(both.gpu.first_nonfinite(samples), expected);
 }
 
+TEST_F(GpuPlace, AStepIsOverWhereNumbersAreChecked) {
+  Executor exe(small_network(), stand_in(), {.batch = 4, .check_finite = true});
+  exe.run(batch_of(4));
+  Batch bad = batch_of(4, 1);
+  bad.columns[1].second.as<int64_t>()[2] = 3;
+  expect_user_error([&] { exe.run(bad); }, "the step was not applied");
+  exe.run(batch_of(4, 1));
+}
+
 TEST_F(GpuPlace, ProfilesItsCalls) {
   Executor exe(small_network(), stand_in(),
                {.any_batch = true, .profile = ProfileOptions{.warm_up = 1, .steps = 2}});

@@ -80,6 +80,76 @@ TEST_F(GpuParallel, ARankWithoutSamplesJoinsTheOthers) {
   }
 }
 
+/// Two heads, of which one may refuse its labels: in which order they are computed follows from the
+/// batch, here of 102 samples and of 101, and their gradients are exchanged all the same.
+TEST_F(GpuParallel, RanksWithOtherOrdersExchangeInOne) {
+  write_plain(dir_.file("heads.fir"), R"(program @heads {
+  %x = data "x" : f32[?, 16]
+  %y = data "y" : i64[?]
+  %wa1 = param "wa1" {init = "xavier_uniform"} : f32[16, 128]
+  %a1 = matmul(%x, %wa1) : f32[?, 128]
+  %a2 = relu(%a1) : f32[?, 128]
+  %wa = param "wa" {init = "xavier_uniform"} : f32[128, 64]
+  %a = matmul(%a2, %wa) : f32[?, 64]
+  %ea = softmax_cross_entropy(%a, %y) : f32[?]
+  %loa = mean(%ea) : f32[]
+  %wb1 = param "wb1" {init = "xavier_uniform"} : f32[16, 32]
+  %b1 = matmul(%x, %wb1) : f32[?, 32]
+  %b2 = relu(%b1) : f32[?, 32]
+  %wb = param "wb" {init = "xavier_uniform"} : f32[32, 16]
+  %b = matmul(%b2, %wb) : f32[?, 16]
+  %eb = square_error(%b, %x) : f32[?, 16]
+  %lob = mean(%eb) : f32[]
+  %loss = add(%loa, %lob) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.1}
+  output "loss" = %loss
+}
+)");
+  std::ofstream rows(dir_.file("rows.csv"));
+  for (int c = 0; c < 16; ++c) rows << "c" << c << ",";
+  rows << "label\n";
+  for (int row = 0; row < 203; ++row) {
+    for (int c = 0; c < 16; ++c) rows << 0.01 * (row * 7 % 97 + c) << ",";
+    rows << row % 2 << "\n";
+  }
+  rows.close();
+  const std::string flags =
+      "train heads.fir --data 'csv:rows.csv?label=label&classes=1' --first-bucket 4KiB --bucket "
+      "16KiB --log-json ";
+  succeed(flags + "one.json --place cpu --batch 204");
+  succeed("launch --nproc 2 --log-dir logs -- " + kFluidrun + " " + flags +
+          "two.json --batch 102 --place cuda");
+  expect_losses("two.json", "one.json");
+}
+
+/// What one rank's data was refused for is what `launch` shows, whichever rank ends first.
+TEST_F(GpuParallel, TheRankWhoseDataIsRefusedIsTheOneNamed) {
+  std::ofstream rows(dir_.file("rows.csv"));
+  rows << "c0,label\n";
+  for (int row = 0; row < 24; ++row) rows << row << "," << (row == 17 ? 5 : row % 2) << "\n";
+  rows.close();
+  write_plain(dir_.file("label.fir"), R"(program @label {
+  %x = data "x" : f32[?, 1]
+  %y = data "y" : i64[?]
+  %w = param "w" {init = "xavier_uniform"} : f32[1, 2]
+  %a = matmul(%x, %w) : f32[?, 2]
+  %e = softmax_cross_entropy(%a, %y) : f32[?]
+  %loss = mean(%e) : f32[]
+  train(%loss) {optimizer = "sgd", lr = 0.1}
+  output "loss" = %loss
+}
+)");
+  for (const std::string seed : {"1", "2", "3", "4"}) {
+    const Result result =
+        run("launch --nproc 2 --log-dir logs -- " + kFluidrun +
+            " train label.fir --data 'csv:rows.csv?label=label&classes=1' --batch 4 --place cuda "
+            "--epochs 1 --seed " +
+            seed);
+    EXPECT_EQ(result.code, 1) << result.output;
+    expect_has(result.output, "value 5 of feed 'y' is out of range [0, 2)");
+  }
+}
+
 TEST_F(GpuParallel, TheRankWhoseSamplesOverflowSaysSo) {
   std::ofstream csv(dir_.file("rows.csv"));
   csv << "a,b,y\n";
