@@ -3,8 +3,8 @@
 
 namespace fluid::cuda {
 
-/// Whoever waits for one spins, rather than let an interrupt wake it: that takes longer than a
-/// short step, and the host has nothing else to do then.
+/// Whoever waits for one spins, as CUDA does by default while there are cores for it, rather than
+/// let an interrupt wake it: that takes longer than a short step.
 FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
   const bool times = use == fluid_gpu_times;
   const unsigned flags = times ? cudaEventDefault : cudaEventDisableTiming;

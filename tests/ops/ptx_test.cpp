@@ -11,7 +11,7 @@ namespace fluid::testing {
 namespace {
 
 /// With floats of `dtype`.
-void expect_every_op_assembles(DType dtype, const std::vector<std::string>& architectures) {
+void expect_every_op_assembles(DType dtype) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   std::vector<kir::Kernel> kernels;
@@ -27,17 +27,15 @@ void expect_every_op_assembles(DType dtype, const std::vector<std::string>& arch
       }
     }
   }
-  expect_assembles(assembler, std::move(kernels), architectures);
+  expect_assembles(assembler, std::move(kernels), gpu_architectures());
 }
 
-TEST(Ptx, EveryOpAssembles) { expect_every_op_assembles(f32, gpu_architectures()); }
+class Ptx : public ::testing::TestWithParam<DType> {};
 
-TEST(Ptx, EveryOpAssemblesInHalves) {
-  expect_every_op_assembles(f16, {"sm_120"});
-  expect_every_op_assembles(bf16, {"sm_100"});
-}
+TEST_P(Ptx, OfEveryOpAssembles) { expect_every_op_assembles(GetParam()); }
 
-TEST(Ptx, EveryOpAssemblesInF64) { expect_every_op_assembles(f64, {"sm_80"}); }
+INSTANTIATE_TEST_SUITE_P(Floats, Ptx, ::testing::Values(f64, f32, f16, bf16),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace
 }  // namespace fluid::testing

@@ -13,10 +13,16 @@ std::string ptx_assembler();
 /// Those that kernels are tested for.
 std::vector<std::string> gpu_architectures();
 
+/// What a thread of a kernel may take at most.
+struct PtxLimits {
+  int registers = 255;
+  int spilled = 0;  ///< bytes of registers that the assembler puts into memory
+};
+
 /// Expects that `assembler` takes the passes, each distinct one once, for every architecture, and
-/// that no thread needs memory of its own. What it says of a kernel names it by the kernel's name
-/// and a number. Prints how many registers they take.
+/// that the code asks for no memory of a thread's own. What it says of a kernel names it by the
+/// kernel's name and a number. Prints how many registers they take.
 void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> passes,
-                      const std::vector<std::string>& architectures, int most_registers = 255);
+                      const std::vector<std::string>& architectures, const PtxLimits& most_of = {});
 
 }  // namespace fluid::testing
