@@ -442,7 +442,8 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
   std::istringstream lines(results[0]);
   for (std::string line; std::getline(lines, line);) {
     std::string key;
-    int64_t ms = 0, workspace = 0;
+    double ms = 0;
+    int64_t workspace = 0;
     std::istringstream(line) >> key >> ms >> workspace;
     in_parts.insert(workspace > 0);
   }
