@@ -13,34 +13,18 @@
 #include <vector>
 
 #include "ir/atomic_file.h"
+#include "tests/support/dropping_program.h"
 #include "tests/support/gpu_programs_test.h"
 
 namespace fluid {
 namespace {
-
-/// Random numbers, moments and a schedule: all that a checkpoint has to keep. 7 steps an epoch.
-constexpr std::string_view kDropping = R"(program @dropping {
-  %x = data "x" : f32[?, 2]
-  %y = data "y" : f32[?, 1]
-  %rng = state "rng" : i64[3]
-  %w = param "w" {init = "xavier_uniform"} : f32[2, 8]
-  %h = matmul(%x, %w) : f32[?, 8]
-  %d = dropout(%h, %rng) {p = 0.3, stream = 3} : f32[?, 8]
-  %v = param "v" {init = "xavier_uniform"} : f32[8, 1]
-  %p = matmul(%d, %v) : f32[?, 1]
-  %e = square_error(%p, %y) : f32[?, 1]
-  %loss = mean(%e) : f32[]
-  train(%loss) {optimizer = "adam", lr = 0.01, schedule = "cosine", schedule_steps = 100}
-  output "loss" = %loss
-}
-)";
 
 class GpuLateSteps : public GpuProgramsTest {
  protected:
   void SetUp() override {
     GpuProgramsTest::SetUp();
     before_ += "export FLUID_STAND_IN_PACE=late; ";
-    write_plain(dir_.file("dropping.fir"), std::string(kDropping));
+    write_plain(dir_.file("dropping.fir"), std::string(testing::kDropping));
   }
 
   static std::string train_dropping(const std::string& flags, int batch = 16) {

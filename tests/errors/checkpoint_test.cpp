@@ -5,33 +5,18 @@
 #include <regex>
 
 #include "ir/atomic_file.h"
+#include "tests/support/dropping_program.h"
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/training_log.h"
 
 namespace fluid {
 namespace {
 
-constexpr std::string_view kDropping = R"(program @dropping {
-  %x = data "x" : f32[?, 2]
-  %y = data "y" : f32[?, 1]
-  %rng = state "rng" : i64[3]
-  %w = param "w" {init = "xavier_uniform"} : f32[2, 8]
-  %h = matmul(%x, %w) : f32[?, 8]
-  %d = dropout(%h, %rng) {p = 0.3, stream = 3} : f32[?, 8]
-  %v = param "v" {init = "xavier_uniform"} : f32[8, 1]
-  %p = matmul(%d, %v) : f32[?, 1]
-  %e = square_error(%p, %y) : f32[?, 1]
-  %loss = mean(%e) : f32[]
-  train(%loss) {optimizer = "adam", lr = 0.01, schedule = "cosine", schedule_steps = 100}
-  output "loss" = %loss
-}
-)";
-
 class CheckpointCommand : public FluidrunTest {
  protected:
   void SetUp() override {
     FluidrunTest::SetUp();
-    write_plain(dir_.file("dropping.fir"), std::string(kDropping));
+    write_plain(dir_.file("dropping.fir"), std::string(testing::kDropping));
   }
 
   /// What a run came to: its parameters' bytes, its log and its table, without times.
