@@ -267,7 +267,8 @@ function(fluid_made_up_gpus)
               ${support}/host_gpu_order.cpp ${support}/host_gpu_products.cpp
               ${support}/host_gpu_state.cpp ${support}/host_gpu_work.cpp
               ${support}/ptx_arithmetic.cpp ${support}/ptx_bits.cpp ${support}/ptx_code.cpp
-              ${support}/ptx_instructions.cpp ${support}/ptx_machine.cpp)
+              ${support}/ptx_instructions.cpp ${support}/ptx_machine.cpp
+              ${support}/ptx_races.cpp)
   target_link_libraries(stand_in PRIVATE fluid_ir)
   target_precompile_headers(stand_in PRIVATE ${FLUID_PCH})
 

@@ -87,6 +87,7 @@ Sweep::Nest& Sweep::nest_for(FlatSink& sink) {
   Nest wanted;
   const Vars kept = without(sink.out, rows_);
   wanted.array = partial && !partial->block_major && !kept.empty();
+  wanted.told_apart = partial && partial->block_major ? kept.size() : 0;
   if (sink.is_reduction() && !partial) {
     wanted.outer = kept;
   } else {
@@ -98,7 +99,10 @@ Sweep::Nest& Sweep::nest_for(FlatSink& sink) {
                       std::ranges::equal(wanted.inner, nest.inner, [&](int64_t a, int64_t b) {
                         return b_.extent(a) == b_.extent(b);
                       });
-    if (!fits) continue;
+    const bool keep_the_same =
+        wanted.told_apart == 0 || nest.told_apart == 0 || wanted.told_apart == nest.told_apart;
+    if (!fits || !keep_the_same) continue;
+    nest.told_apart = std::max(nest.told_apart, wanted.told_apart);
     Vars fresh;
     for (int64_t v : wanted.inner) {
       fresh.push_back(b_.next_var++);
@@ -135,13 +139,10 @@ void Sweep::choose_vector() {
       Vars candidates = nest.inner;
       if (nest.array) candidates = nest.sinks.front()->reduce;
       candidates.insert(candidates.end(), nest.outer.begin(), nest.outer.end());
+      if (nest.told_apart > 0) candidates.resize(nest.told_apart);
+      fixed_rows = fixed_rows || nest.told_apart > 0;
       for (const FlatSink* s : nest.sinks) {
-        const Partial* partial = partial_of(*s);
-        if (partial && partial->block_major) {
-          candidates = s->out;
-          fixed_rows = true;
-        }
-        fixed_rows = fixed_rows || (partial && s->position && rows_.size() > 1);
+        fixed_rows = fixed_rows || (partial_of(*s) && s->position && rows_.size() > 1);
       }
       for (int64_t v : without(candidates, rows_)) {
         double good = 0;
@@ -356,14 +357,25 @@ kir::Block& Sweep::flat_loop(int64_t fastest, const Vars& others, kir::Block& ou
   return unpack(b_, number, digits, loop);
 }
 
+/// The variables that share one loop with the vector variable: with many of a GPU's threads, none
+/// where two threads would then add to one sum in memory.
+Vars Sweep::flattened(const Nest& nest, const Vars& vars) const {
+  const bool wide = nominal(b_.extent(nest.vector)) >= kTeamLoop;
+  if (!b_.processor.gpu || nest.array || wide) return {};
+  Vars flat = without(vars, {nest.vector});
+  if (nest.told_apart > 0) {
+    Vars kept = nest.inner;
+    kept.resize(nest.told_apart);
+    std::erase_if(flat, [&](int64_t v) { return !contains(kept, v); });
+  }
+  return flat;
+}
+
 /// Loops over `vars`, the nest's vector variable innermost, short ones unrolled.
 kir::Block& Sweep::nest_loops(const Nest& nest, const Vars& vars, kir::Block& out) {
-  Vars order = without(vars, {nest.vector});
   const bool vector = contains(vars, nest.vector);
-  if (b_.processor.gpu && vector && !order.empty() && !nest.array &&
-      nominal(b_.extent(nest.vector)) < kTeamLoop) {
-    return flat_loop(nest.vector, order, out);
-  }
+  const Vars flat = vector ? flattened(nest, vars) : Vars();
+  const Vars order = without(without(vars, {nest.vector}), flat);
   std::vector<kir::For::Kind> kinds(order.size(), kir::For::Kind::serial);
   double copies = 1;
   for (size_t i = order.size(); i-- > 0;) {
@@ -381,6 +393,7 @@ kir::Block& Sweep::nest_loops(const Nest& nest, const Vars& vars, kir::Block& ou
     at = &add_loop(*at, order[i], Expr::index(0), extent_expr(b_.extent(order[i])), kinds[i]);
   }
   if (!vector) return *at;
+  if (!flat.empty()) return flat_loop(nest.vector, flat, *at);
   return add_loop(*at, nest.vector, Expr::index(0), extent_expr(b_.extent(nest.vector)),
                   kir::For::Kind::vector);
 }

@@ -30,9 +30,10 @@ class Sweep {
  private:
   /// Sinks of one stage in one nest of loops inside a row.
   struct Nest {
-    Vars outer;          ///< kept variables, outside the accumulators
-    Vars inner;          ///< all others but rows
-    bool array = false;  ///< the kept variables index an array of accumulators
+    Vars outer;             ///< kept variables, outside the accumulators
+    Vars inner;             ///< all others but rows
+    size_t told_apart = 0;  ///< the first of `inner`, which sums in memory keep; 0: there are none
+    bool array = false;     ///< the kept variables index an array of accumulators
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< of outer or inner, else -1
   };
@@ -57,6 +58,7 @@ class Sweep {
   void emit_point(const Nest& nest, std::vector<FlatSink>& sinks, kir::Block& out);
   void emit_results(const FlatSink& sink, kir::Block& out);
   kir::Block& nest_loops(const Nest& nest, const Vars& vars, kir::Block& out);
+  Vars flattened(const Nest& nest, const Vars& vars) const;
   kir::Block& flat_loop(int64_t fastest, const Vars& others, kir::Block& out);
   void declare(const FlatSink& sink, bool lanes, kir::Block& out);
   void accumulate(const Nest& nest, const FlatSink& sink, const Expr& value, kir::Block& out);

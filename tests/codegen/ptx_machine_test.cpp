@@ -29,9 +29,10 @@ std::array<uint32_t, 32> run(const std::string& body) {
   const auto* begin = reinterpret_cast<const std::byte*>(words.data());
   const PtxBlock block{begin, begin + sizeof words};
   const uint64_t address = reinterpret_cast<uint64_t>(words.data());
-  PtxMachine(kernel(body)).run("k", 1, 32, {&address, 1}, [&](const void* at) {
+  const auto find = [&](const void* at) {
     return block.begin <= at && at < block.end ? block : PtxBlock();
-  });
+  };
+  PtxMachine(kernel(body)).run("k", 1, 32, {&address, 1}, find, {.must_be_given = true});
   return words;
 }
 
@@ -73,6 +74,28 @@ TEST(PtxMachine, StopsWhereThreadsWaitForOthersThatDoNotCome) {
     EXPECT_NE(failure(some + wait + "$end:\n").find("wait for others that do not come"),
               std::string::npos)
         << wait;
+  }
+}
+
+TEST(PtxMachine, StopsWhereTheOrderOfThreadsMatters) {
+  const std::string own = "st.global.b32 [%rd2], %r1;\n";
+  const std::string neighbour = "xor.b64 %rd4, %rd2, 4;\nld.global.b32 %r2, [%rd4];\n";
+  const std::string adds = "ld.global.b32 %r2, [%rd1];\nadd.s32 %r2, %r2, %r1;\n";
+  EXPECT_NE(failure(own + neighbour).find("thread 1 of group 0 writes what to read thread 0"),
+            std::string::npos);
+  EXPECT_NE(failure(neighbour + own).find("thread 1 of group 0 reads what to write thread 0"),
+            std::string::npos);
+  EXPECT_NE(failure("st.global.b32 [%rd1], %r1;\n").find("writes what to write thread 0"),
+            std::string::npos);
+  EXPECT_NE(failure(adds + "st.global.b32 [%rd1], %r2;\n").find("may do at the same time"),
+            std::string::npos);
+  EXPECT_NE(failure(own + "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n" + neighbour)
+                .find("may do at the same time"),
+            std::string::npos);
+  EXPECT_EQ(run("st.global.b32 [%rd1], 3;\n")[0], 3U);
+  EXPECT_EQ(run("st.relaxed.sys.global.b32 [%rd1], %r1;\n")[0], 31U);
+  for (const std::string wait : {"bar.sync 0;\n", "bar.warp.sync -1;\n"}) {
+    EXPECT_EQ(run(own + wait + neighbour + wait + "st.global.b32 [%rd2], %r2;\n")[0], 1U) << wait;
   }
 }
 

@@ -90,6 +90,21 @@ TEST(Schedule, RowResultsFeedAMeanAndColumnSums) {
   }
 }
 
+/// Of more elements than accumulate in registers: threads share a sum's loop, but no sum.
+TEST(Schedule, RowResultsBesideSumsOverRowsAndMore) {
+  for (const auto& [a, b] : {std::pair(7, 48), {16, 16}, {10, 16}, {3, 1100}}) {
+    check_program(19, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {kBatch, a, b});
+      return Values{sqrt(sum(x, {.axes = {1, 2}})), sum(x, {.axes = {0, 1}})};
+    });
+    check_program(19, [&](ir::Graph& g) {
+      const Value x = input(g, "x", {kBatch, a, b});
+      return Values{sqrt(sum(x, {.axes = {1, 2}})), sum(x, {.axes = 0}), max(x, {.axes = {0, 2}}),
+                    sum(x, {.axes = {0, 1}}), argmax(x, {.axis = 2})};
+    });
+  }
+}
+
 TEST(Schedule, LinearRegressionIsOneSweep) {
   EXPECT_EQ(1, check_program(5000, [](ir::Graph& g) {
               const Value x = input(g, "x", {kBatch, 2}), y = input(g, "y", {kBatch, 1});
@@ -200,7 +215,7 @@ Values random_graph(ir::Graph& g, uint64_t seed) {
   for (int i = 0; i < 9; ++i) {
     const Value x = any();
     const auto axis = static_cast<int64_t>(random() % static_cast<uint64_t>(x.shape().rank()));
-    switch (random() % 8) {
+    switch (random() % 9) {
       case 0:
         pool.push_back(tanh(x));
         break;
@@ -222,8 +237,11 @@ Values random_graph(ir::Graph& g, uint64_t seed) {
       case 6:
         pool.push_back(max(x, {.axes = axis, .keep_dims = true}));
         break;
-      default:
+      case 7:
         pool.push_back(mean(x, {.axes = axis, .keep_dims = true}));
+        break;
+      default:
+        pool.push_back(sqrt(sum(x * x, {.axes = {-1, -2}, .keep_dims = true})));
         break;
     }
   }

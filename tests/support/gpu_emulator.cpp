@@ -57,7 +57,8 @@ void GpuEmulator::run(std::span<const kir::Kernel> passes, std::span<void* const
       }
       return PtxBlock();
     };
-    impl_->machine_of(pass).run(pass.name, launched, threads, arguments, find, backwards);
+    impl_->machine_of(pass).run(pass.name, launched, threads, arguments, find,
+                                {.backwards = backwards, .must_be_given = true});
   }
 }
 

@@ -36,7 +36,9 @@ std::array<std::byte, 16> read_global(PtxThread& t, const PtxInstruction& i, siz
   require_aligned(reinterpret_cast<uintptr_t>(from), bytes);
   std::array<std::byte, 16> junk;
   junk.fill(std::byte{0xCD});
-  std::memcpy(junk.data(), from, std::min(bytes, reach(*t.launch, from)));
+  const size_t known = std::min(bytes, reach(*t.launch, from));
+  std::memcpy(junk.data(), from, known);
+  if (t.launch->races != nullptr) t.launch->races->read(t, from, known);
   return junk;
 }
 
@@ -55,8 +57,10 @@ std::byte* shared_at(PtxThread& t, const PtxOperand& base, int64_t offset, size_
 }
 
 std::array<std::byte, 16> read_shared(PtxThread& t, const PtxInstruction& i, size_t bytes) {
+  const std::byte* from = shared_at(t, i.from[0], i.offset, bytes);
   std::array<std::byte, 16> read;
-  std::memcpy(read.data(), shared_at(t, i.from[0], i.offset, bytes), bytes);
+  std::memcpy(read.data(), from, bytes);
+  if (t.launch->races != nullptr) t.launch->races->read(t, from, bytes);
   return read;
 }
 
@@ -77,13 +81,15 @@ void load(PtxThread& t, const PtxInstruction& i) {
   }
 }
 
-template <class T, auto kWritten>
+/// Of what is atomic any order will do.
+template <class T, auto kWritten, bool kAtomic = false>
 void store(PtxThread& t, const PtxInstruction& i) {
   std::byte* to = kWritten(t, i, sizeof(T) * i.count);
   for (size_t n = 0; n < i.count; ++n) {
     const uint64_t bits = bits_in(t, i.from.at(n));
     std::memcpy(to + n * sizeof(T), &bits, sizeof(T));
   }
+  if (!kAtomic && t.launch->races != nullptr) t.launch->races->written(t, to, sizeof(T) * i.count);
 }
 
 void load_argument(PtxThread& t, const PtxInstruction& i) {
@@ -98,10 +104,11 @@ PtxRun access(const PtxName& name) {
     return std::ranges::find(name, space) != name.end();
   };
   if (loads && in("param")) return load_argument;
-  const bool in_shared = in("shared");
+  const bool in_shared = in("shared"), atomic = in("relaxed");
   if (!in_shared && !in("global")) return nullptr;
   return typed(name.back(), [&]<class T>(T) -> PtxRun {
     if (loads) return in_shared ? load<T, read_shared> : load<T, read_global>;
+    if (atomic) return in_shared ? nullptr : store<T, written_global, true>;
     return in_shared ? store<T, written_shared> : store<T, written_global>;
   });
 }

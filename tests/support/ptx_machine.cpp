@@ -1,6 +1,7 @@
 #include "tests/support/ptx_machine.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/error.h"
 #include "tests/support/ptx_thread.h"
@@ -38,7 +39,11 @@ bool release_warp(std::span<PtxThread> warp) {
     for (size_t i = 0; i < warp.size(); ++i) {
       if ((mask >> i & 1) == 0) continue;
       warp[i].state = State::running;
-      if (warp[i].taken_to == kPtxNowhere) continue;
+      if (warp[i].taken_to == kPtxNowhere) {
+        ++warp[i].warp_waits;
+        warp[i].warp_mates = mask;
+        continue;
+      }
       check((mask >> warp[i].taken_from & 1) != 0, "a thread takes from one that gives nothing");
       warp[i].registers[warp[i].taken_to] = warp[warp[i].taken_from].given;
     }
@@ -49,7 +54,10 @@ bool release_warp(std::span<PtxThread> warp) {
 bool release_group(std::span<PtxThread> threads) {
   const auto waits = [](const PtxThread& t) { return t.state == State::with_group; };
   if (!std::ranges::all_of(threads, waits)) return false;
-  for (PtxThread& t : threads) t.state = State::running;
+  for (PtxThread& t : threads) {
+    t.state = State::running;
+    ++t.group_waits;
+  }
   return true;
 }
 
@@ -86,13 +94,15 @@ std::vector<std::string> PtxMachine::entries() const {
 
 void PtxMachine::run(std::string_view name, int64_t groups, int64_t threads,
                      std::span<const uint64_t> arguments, const FindBlock& find,
-                     bool backwards) const {
+                     const Order& order) const {
   const auto found = impl_->code.entries.find(name);
   check(found != impl_->code.entries.end(), "PTX without the entry '" + std::string(name) + "'");
   const PtxEntry& entry = found->second;
   check(arguments.size() == entry.arguments, "a kernel is given another number of arguments");
   check(threads == entry.threads, "a kernel is launched with another number of threads");
   PtxLaunch launch{.entry = &entry, .arguments = arguments, .find = &find};
+  std::optional<PtxRaces> races;
+  if (order.must_be_given) launch.races = &races.emplace();
   for (const auto& [global, bytes] : impl_->code.globals) {
     launch.globals.push_back({bytes.data(), bytes.data() + bytes.size()});
   }
@@ -101,6 +111,7 @@ void PtxMachine::run(std::string_view name, int64_t groups, int64_t threads,
   std::vector<PtxThread> all(count);
   for (int64_t g = 0; g < groups; ++g) {
     launch.shared.assign(static_cast<size_t>(entry.shared_bytes), std::byte{0xCD});
+    if (races) races->forget(launch.shared);
     for (size_t i = 0; i < count; ++i) {
       all[i] = {.registers = registers.data() + i * entry.registers, .launch = &launch};
       all[i].registers[kPtxThread] = i;
@@ -108,7 +119,7 @@ void PtxMachine::run(std::string_view name, int64_t groups, int64_t threads,
       all[i].registers[kPtxGroup] = static_cast<uint64_t>(g);
       all[i].registers[kPtxGroups] = static_cast<uint64_t>(groups);
     }
-    run_group(all, backwards);
+    run_group(all, order.backwards);
   }
 }
 

@@ -27,10 +27,13 @@ class PtxMachine {
   std::vector<std::string> entries() const;
   /// The block of memory that an address lies in; empty: none.
   using FindBlock = std::function<PtxBlock(const void* address)>;
-  /// `backwards`: the last thread of a group first.
+  /// The order that threads run in.
+  struct Order {
+    bool backwards = false;      ///< the last thread of a group first
+    bool must_be_given = false;  ///< by the kernel, wherever it matters (see ptx_races.h): slow
+  };
   void run(std::string_view entry, int64_t groups, int64_t threads,
-           std::span<const uint64_t> arguments, const FindBlock& find,
-           bool backwards = false) const;
+           std::span<const uint64_t> arguments, const FindBlock& find, const Order& order) const;
 
  private:
   struct Impl;

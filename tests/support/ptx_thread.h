@@ -6,6 +6,7 @@
 
 #include "tests/support/ptx_code.h"
 #include "tests/support/ptx_machine.h"
+#include "tests/support/ptx_races.h"
 
 namespace fluid::testing {
 
@@ -18,6 +19,7 @@ struct PtxLaunch {
   std::vector<std::byte> shared;  ///< of the group that runs
   std::array<PtxBlock, 8> known;  ///< blocks that were found last
   size_t next = 0;
+  PtxRaces* races = nullptr;  ///< null: nobody looks
 };
 
 struct PtxThread {
@@ -28,6 +30,8 @@ struct PtxThread {
   uint32_t given = 0;       ///< what it lets them have,
   uint32_t taken_from = 0;  ///< whose it takes (in its warp), and where to: kPtxNowhere for nothing
   uint32_t taken_to = kPtxNowhere;
+  uint32_t group_waits = 0, warp_waits = 0;  ///< barriers that it came through
+  uint32_t warp_mates = 0;                   ///< those in its warp who came through the last one
   uint64_t* registers = nullptr;
   PtxLaunch* launch = nullptr;
 };

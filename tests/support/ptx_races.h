@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+namespace fluid::testing {
+
+struct PtxThread;
+
+/// Finds threads of one launch that touch the same byte with nothing between them that orders them,
+/// where one of them changes it: a GPU would run them in any order, or at once. Threads of a group
+/// are ordered by its barriers, those of a warp also by the warp's; exchanges of registers order no
+/// memory. Atomic accesses, which any order is right for, are not told. A byte's last two readers
+/// are known, not all.
+class PtxRaces {
+ public:
+  /// Throws InternalError where another thread may write at the same time.
+  void read(const PtxThread& t, const std::byte* at, size_t bytes);
+  /// Of what lies there now, written. Throws InternalError where another thread may read at the
+  /// same time, or write something else.
+  void written(const PtxThread& t, const std::byte* at, size_t bytes);
+  /// Memory that others, who never see what lies there, have from now on.
+  void forget(std::span<const std::byte> memory);
+
+ private:
+  /// That a thread was there.
+  struct Touch {
+    bool made = false;
+    uint32_t group = 0, number = 0;
+    uint32_t group_waits = 0, warp_waits = 0;  ///< that it had come through
+  };
+  struct Byte {
+    Touch writer, readers[2];
+    std::byte holds = {};
+  };
+  static constexpr uintptr_t kLine = 16;  // bytes that are found at once
+  using Line = std::array<Byte, kLine>;
+
+  static Touch touch_of(const PtxThread& t);
+  static bool is_before(const Touch& touch, const PtxThread& t);
+  static void require_order(const Touch& touch, const PtxThread& t, const char* what);
+  template <class Visit>
+  void for_each_byte(const std::byte* at, size_t bytes, Visit visit);
+
+  std::unordered_map<uintptr_t, Line> lines_;
+};
+
+}  // namespace fluid::testing
