@@ -1,0 +1,50 @@
+#include "executor/gpu/gpu_trial_buffers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace fluid {
+namespace {
+
+constexpr uintptr_t kAlignment = 256;  ///< of memory that is asked for alone
+
+/// The GPU's addresses are numbers here.
+struct Place {
+  uintptr_t begin, end;
+  explicit Place(std::span<std::byte> memory)
+      : begin(reinterpret_cast<uintptr_t>(memory.data())), end(begin + memory.size()) {}
+};
+
+uintptr_t aligned_up(uintptr_t address) {
+  return (address + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// The first place in `spare` that overlaps nothing of `taken`.
+std::optional<uintptr_t> free_place(const Place& spare, std::vector<Place> taken, size_t bytes) {
+  std::ranges::sort(taken, {}, &Place::begin);
+  uintptr_t at = aligned_up(spare.begin);
+  for (const Place& place : taken) {
+    if (place.end <= at) continue;
+    if (at + bytes <= place.begin) break;
+    at = aligned_up(place.end);
+  }
+  return at + bytes <= spare.end ? std::optional(at) : std::nullopt;
+}
+
+}  // namespace
+
+void move_needed(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
+  std::vector<Place> taken;
+  for (const TrialBuffer& buffer : buffers) taken.emplace_back(buffer.memory);
+  for (TrialBuffer& buffer : buffers) {
+    if (!buffer.needed) continue;
+    const auto at = free_place(Place(spare), taken, buffer.memory.size());
+    if (!at) continue;
+    buffer = {.memory = {reinterpret_cast<std::byte*>(*at), buffer.memory.size()}};
+    taken.emplace_back(buffer.memory);
+  }
+}
+
+}  // namespace fluid
