@@ -11,7 +11,7 @@ struct CompileReport {
   double compile_ms = 0;
   int kernels = 0;  ///< compiled by LLVM
   int from_cache = 0;
-  std::vector<std::string> refused = {};  ///< lines: what libraries could not compute
+  std::vector<std::string> of_libraries = {};  ///< lines: what they could not, and why
 };
 
 }  // namespace fluid

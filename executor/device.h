@@ -14,6 +14,7 @@
 #include "executor/profile/limits.h"
 #include "executor/profile/step_times.h"
 #include "executor/variables.h"
+#include "ir/error.h"
 #include "passes/memory_plan.h"
 #include "passes/options.h"
 #include "passes/target.h"
@@ -44,13 +45,27 @@ struct Status {
 /// of its results. When it returns false the step ends there.
 using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool done)>;
 
+/// A library finds only as it is to compute what its kernel claimed that it cannot.
+class LibraryRefusal : public DeviceError {
+ public:
+  /// `what`: the op, and why, in one line.
+  explicit LibraryRefusal(const std::string& what)
+      : DeviceError(what + "; start the program again: code is generated for it then"),
+        refused_(what) {}
+  const std::string& refused() const { return refused_; }
+
+ private:
+  std::string refused_;
+};
+
 /// A program compiled for one batch size: a flat list of calls.
 class Executable {
  public:
   virtual ~Executable() = default;
   /// Before bind(): steps will be timed.
   virtual void expect_times() {}
-  /// May write to the slots of the place and to transient memory.
+  /// May write to the slots of the place and to transient memory. Throws LibraryRefusal where the
+  /// target claims less from now on: the program is to go through the pipeline again.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Begins the whole step with the feeds of one slot and the outputs of one, after those begun
   /// before, of any executable on this memory. Returns how it ended; or nothing, and then finish()

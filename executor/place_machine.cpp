@@ -29,7 +29,7 @@ std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& 
         {.machine = machine_of(gpu, gpu_backend().versions), .workspace = libraries.most()},
         {cache_dir, CompilerOptions().cache_limit});
     return std::make_unique<GpuTarget>(
-        gpu, libraries, [record](const GpuTask& task) { return record.refuses(task); });
+        gpu, libraries, [record](const GpuTask& task) { return record.refusal(task); });
   }
   return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
 }

@@ -142,7 +142,23 @@ std::unique_ptr<PreparedStep> Session::compile_step(const Options& options,
   return step;
 }
 
+/// Again, with generated code, where a library turns out not to compute what it claimed.
 void Session::prepare(std::span<const Options> wanted) {
+  std::string refused;
+  while (true) {
+    try {
+      return add(wanted);
+    } catch (const LibraryRefusal& refusal) {
+      if (broken_) throw;
+      if (refused.empty()) refused = refusal.refused();
+    } catch (const DeviceError& failure) {
+      if (refused.empty()) throw;
+      throw DeviceError(fmt::format("{}; nor can generated code: {}", refused, failure.what()));
+    }
+  }
+}
+
+void Session::add(std::span<const Options> wanted) {
   if (broken_) std::rethrow_exception(broken_);
   std::vector<std::unique_ptr<Part>> compiled;
   std::vector<std::unique_ptr<PreparedStep>> steps;

@@ -126,6 +126,7 @@ class Session {
     std::optional<int64_t> first;
     std::optional<double> weight;
   };
+  void add(std::span<const Options> wanted);
   std::unique_ptr<Part> compile(const Options& options, int64_t batch);
   Part* part_of(const SliceOfBatch& slice, const Options& step,
                 std::vector<std::unique_ptr<Part>>& compiled);

@@ -75,7 +75,7 @@ void describe(const PreparedTraining& t) {
              t.world.size == 1 ? std::to_string(batch)
                                : fmt::format("{} on each of {} ranks", batch, t.world.size),
              report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
-  for (const std::string& line : report.refused) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : report.of_libraries) fmt::print(stderr, "{}\n", line);
   describe_memory(t);
   if (t.flags.place.tf32 && t.executor.place() != cpu()) {
     fmt::print(stderr, "products and convolutions of f32 round their operands to TF32\n");

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <sstream>
+#include <string_view>
 
 #include "codegen/compiler.h"
 #include "executor/bytes_text.h"
@@ -15,7 +16,12 @@
 namespace fluid {
 namespace {
 
-constexpr const char* kRefused = "refused";
+constexpr std::string_view kHere = "here ";  ///< before what is not for who comes later
+constexpr std::string_view kRefused = "refused";
+
+Lasts how_long(std::string_view text) {
+  return text.starts_with(kHere) ? Lasts::here : Lasts::later;
+}
 
 std::string record_of(const KeptChoice& kept) {
   return fmt::format("{} {} {}", kept.ms, kept.choice.workspace,
@@ -45,33 +51,41 @@ std::string ChoiceRecord::refusal_key_of(const GpuTask& task) const {
                                                terms_.workspace, terms_.machine));
 }
 
+/// Of a decision of this process, else on disk; without how long it holds.
+std::optional<std::string> ChoiceRecord::text_at(const std::string& key) const {
+  const auto decided = decided_.find(key);
+  if (decided == decided_.end()) return cache_.find(key);
+  const std::string& text = decided->second;
+  return how_long(text) == Lasts::here ? text.substr(kHere.size()) : text;
+}
+
+void ChoiceRecord::set(const std::string& key, const std::string& text, Lasts lasts) {
+  decided_[key] = lasts == Lasts::here ? std::string(kHere) + text : text;
+  if (lasts == Lasts::later) cache_.put(key, text);
+}
+
 std::optional<KeptChoice> ChoiceRecord::find(const GpuTask& task) const {
-  const std::string key = key_of(task);
-  if (const auto known = decided_.find(key); known != decided_.end()) {
-    return choice_in(known->second, terms_.workspace);
-  }
-  const auto text = cache_.find(key);
+  const auto text = text_at(key_of(task));
   return text ? choice_in(*text, terms_.workspace) : std::nullopt;
 }
 
-void ChoiceRecord::decide(const GpuTask& task, const KeptChoice& kept) {
-  decided_[key_of(task)] = record_of(kept);
+void ChoiceRecord::decide(const GpuTask& task, const KeptChoice& found) {
+  decided_.try_emplace(key_of(task), record_of(found));
 }
 
-void ChoiceRecord::keep(const GpuTask& task, const KeptChoice& kept) {
-  decide(task, kept);
-  cache_.put(key_of(task), record_of(kept));
+void ChoiceRecord::keep(const GpuTask& task, const KeptChoice& kept, Lasts lasts) {
+  set(key_of(task), record_of(kept), lasts);
 }
 
-void ChoiceRecord::refuse(const GpuTask& task) {
-  const std::string key = refusal_key_of(task);
-  decided_[key] = kRefused;
-  cache_.put(key, kRefused);
+void ChoiceRecord::refuse(const GpuTask& task, const std::string& why, Lasts lasts) {
+  const std::string text(kRefused);
+  set(refusal_key_of(task), why.empty() ? text : text + " " + why, lasts);
 }
 
-bool ChoiceRecord::refuses(const GpuTask& task) const {
-  const std::string key = refusal_key_of(task);
-  return decided_.contains(key) || cache_.find(key) == kRefused;
+std::optional<std::string> ChoiceRecord::refusal(const GpuTask& task) const {
+  const auto text = text_at(refusal_key_of(task));
+  if (!text || !text->starts_with(kRefused)) return std::nullopt;
+  return text->size() > kRefused.size() ? text->substr(kRefused.size() + 1) : "";
 }
 
 bool ChoiceRecord::take(const Decisions& decisions) {
@@ -80,7 +94,7 @@ bool ChoiceRecord::take(const Decisions& decisions) {
     const auto [known, is_new] = decided_.insert({key, text});
     if (!is_new && known->second == text) continue;
     known->second = text;
-    cache_.put(key, text);
+    if (how_long(text) == Lasts::later) cache_.put(key, text);
     changed |= !is_new;
   }
   return changed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,10 @@ struct KeptChoice {
   float ms = 0;  ///< that it took; 0: it was not timed
 };
 
+/// How long something holds: in this process, and in what is resumed from its checkpoints; or also
+/// for who comes later and finds it on disk.
+enum class Lasts : uint8_t { here, later };
+
 /// What was chosen for which task, in this process and on disk.
 class ChoiceRecord {
  public:
@@ -36,15 +41,15 @@ class ChoiceRecord {
 
   const Terms& terms() const { return terms_; }
   std::optional<KeptChoice> find(const GpuTask& task) const;
-  /// From now on it is this, in this process.
-  void decide(const GpuTask& task, const KeptChoice& kept);
-  /// And for who comes later.
-  void keep(const GpuTask& task, const KeptChoice& kept);
-  /// The library has no way to compute it: here, and for who comes later.
-  void refuse(const GpuTask& task);
-  bool refuses(const GpuTask& task) const;
-  /// From now on it is as in `decisions`, also for who comes later. Whether anything changed of
-  /// what held here.
+  /// What find() said holds in this process.
+  void decide(const GpuTask& task, const KeptChoice& found);
+  void keep(const GpuTask& task, const KeptChoice& kept, Lasts lasts = Lasts::later);
+  /// The library has no way to compute it, because of `why`, in one line; "": it knows of none.
+  void refuse(const GpuTask& task, const std::string& why, Lasts lasts = Lasts::later);
+  /// Why the task was refused; empty where it was not.
+  std::optional<std::string> refusal(const GpuTask& task) const;
+  /// From now on it is as in `decisions`, also for who comes later, where it is for them. Whether
+  /// anything changed of what held here.
   bool take(const Decisions& decisions);
   /// What holds in this process.
   const Decisions& decided() const { return decided_; }
@@ -52,6 +57,8 @@ class ChoiceRecord {
  private:
   std::string key_of(const GpuTask& task) const;
   std::string refusal_key_of(const GpuTask& task) const;
+  std::optional<std::string> text_at(const std::string& key) const;
+  void set(const std::string& key, const std::string& text, Lasts lasts);
 
   Terms terms_;
   ObjectCache cache_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "executor/bytes_text.h"
-#include "ir/error.h"
 
 namespace fluid {
 namespace {
@@ -16,20 +15,25 @@ Owned made(const FluidGpuTable& table, Make&& make) {
   return Owned(table, object);
 }
 
+std::string text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
 std::string too_little(const FluidGpuTable& table, FluidGpu* gpu, int64_t bytes) {
-  int64_t free = 0, total = 0;
-  check_gpu(table, table.memory_info(gpu, &free, &total));
-  const auto text = [](int64_t n) { return bytes_text(static_cast<double>(n)); };
-  return fmt::format(
-      "the GPU has no {} in one piece: {} of {} are free; take a smaller batch, micro-batches or "
-      "mixed precision, or end what else uses the GPU",
-      text(bytes), text(free), text(total));
+  return fmt::format("the GPU has no {} in one piece: {}", text(bytes), memory_advice(table, gpu));
 }
 
 }  // namespace
 
+std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu) {
+  int64_t free = 0, total = 0;
+  check_gpu(table, table.memory_info(gpu, &free, &total));
+  return fmt::format(
+      "{} of {} are free; take a smaller batch, micro-batches or mixed precision, or end what else "
+      "uses the GPU",
+      text(free), text(total));
+}
+
 void check_gpu(const FluidGpuTable& table, FluidGpuResult result) {
-  if (result != fluid_gpu_ok) throw DeviceError(table.error());
+  if (result != fluid_gpu_ok) throw GpuError(result, table.error());
 }
 
 GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes,
@@ -39,7 +43,7 @@ GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int
   const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
   const FluidGpuResult result = take(gpu, bytes, &address);
   if (result == fluid_gpu_out_of_memory && where == Where::gpu) {
-    throw DeviceError(too_little(table, gpu, bytes));
+    throw GpuError(result, too_little(table, gpu, bytes));
   }
   check_gpu(table, result);
   data_ = static_cast<std::byte*>(address);

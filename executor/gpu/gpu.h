@@ -11,11 +11,25 @@
 
 #include "executor/gpu/backend_table.h"
 #include "executor/gpu/gpu_task.h"
+#include "ir/error.h"
 
 namespace fluid {
 
-/// Throws DeviceError with what the table says went wrong, unless it went well.
+/// What the functions of a table say went wrong.
+class GpuError : public DeviceError {
+ public:
+  GpuError(FluidGpuResult result, const std::string& what) : DeviceError(what), result_(result) {}
+  FluidGpuResult result() const { return result_; }
+
+ private:
+  FluidGpuResult result_;
+};
+
+/// Throws GpuError, unless it went well.
 void check_gpu(const FluidGpuTable& table, FluidGpuResult result);
+
+/// What to say where a GPU lacks memory: how much is free, and what to do.
+std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu);
 
 /// Owns an object of the table, and gives it back.
 template <class T, FluidGpuResult (*FluidGpuTable::*kRelease)(T*)>

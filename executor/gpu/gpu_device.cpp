@@ -1,5 +1,8 @@
 #include "executor/gpu/gpu_device.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "codegen/compiler.h"
 #include "executor/gpu/gpu_executable.h"
 #include "executor/gpu/gpu_place_memory.h"
@@ -28,7 +31,7 @@ class GpuDevice : public Device {
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
         target_(described(table, options.device), options.libraries,
-                [this](const GpuTask& task) { return chooser_.record().refuses(task); }),
+                [this](const GpuTask& task) { return chooser_.record().refusal(task); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),
         chooser_(gpu_,
@@ -64,7 +67,8 @@ class GpuDevice : public Device {
 
   CompileReport report() const override {
     CompileReport report = kernels_.report();
-    report.refused = target_.refused();
+    report.of_libraries = target_.refused();
+    std::ranges::copy(chooser_.notes(), std::back_inserter(report.of_libraries));
     return report;
   }
   std::map<std::string, std::string> decisions() const override {

@@ -198,31 +198,6 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   });
 }
 
-/// Operands in memory that steps share, which hold nothing between them.
-GpuChooser::Unused GpuExecutable::unused_operands(const GpuCall& call,
-                                                  const std::vector<void*>& addresses) const {
-  GpuChooser::Unused unused;
-  for (size_t i = 0; i < call.op->operands.size(); ++i) {
-    if (call.refs[i].region != Region::transient) continue;
-    unused.emplace_back(static_cast<std::byte*>(addresses[i]),
-                        static_cast<size_t>(call.op->operands[i].type().bytes_at(batch_)));
-  }
-  return unused;
-}
-
-/// Nothing that a step needs from one before it lies where libraries write.
-void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
-  for (size_t i = 0; i < calls_.size(); ++i) {
-    GpuCall& call = calls_[i];
-    if (!call.library) continue;
-    if (call.multiplier && call.revision == chooser_.revision()) continue;
-    call.revision = chooser_.revision();
-    call.multiplier = chooser_.multiplier(
-        call.library->task, call.library->factors(buffers[i], buffers[i].back()),
-        call.library->workspace, unused_operands(call, buffers[i]));
-  }
-}
-
 GpuExecutable::Graphs GpuExecutable::captured(const GpuTimeline* timeline) const {
   Graphs graphs;
   for (const Slots slots : kAllSlots) graphs[index_of(slots)] = captured(slots, timeline);

@@ -12,6 +12,7 @@
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_results.h"
 #include "executor/gpu/gpu_timeline.h"
+#include "executor/gpu/gpu_trial_buffers.h"
 #include "executor/gpu/open_gpu.h"
 #include "executor/kernel_memo.h"
 
@@ -78,9 +79,11 @@ class GpuExecutable : public Executable {
   void share_refusals();
   void join_exchanges() const;
   void load(GpuKernels& kernels);
-  GpuChooser::Unused unused_operands(const GpuCall& call,
-                                     const std::vector<void*>& addresses) const;
+  std::vector<TrialBuffer> trial_buffers(const GpuCall& call,
+                                         const std::vector<void*>& addresses) const;
   void prepare_library_calls(const Buffers& buffers);
+  bool prepare_library_call(GpuCall& call, const std::vector<void*>& addresses);
+  std::string refusal_of(const GpuCall& call) const;
   Graphs captured(const GpuTimeline* timeline) const;
   GpuGraph captured(Slots slots, const GpuTimeline* timeline) const;
   void queue(const Buffers& buffers, size_t call, const GpuTimeline* timeline) const;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "codegen/gpu.h"
-#include "executor/bytes_text.h"
 #include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_convolution.h"
 #include "executor/gpu/gpu_library_call.h"
@@ -80,14 +79,14 @@ double lanes_used(const FluidGpuConvolution& c) {
 
 }  // namespace
 
-GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries, Refuses refuses)
+GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries, Refusal refusal)
     : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
       memory_rate_(memory_rate_of(gpu)),
       operation_rate_(operation_rate_of(gpu)),
       wide_rate_(wide_rate_of(gpu)),
       half_rate_(half_rate_of(gpu)),
       libraries_(libraries),
-      refuses_(std::move(refuses)),
+      refusal_(std::move(refusal)),
       kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
 
 double GpuTarget::wide_product_rate() const {
@@ -121,10 +120,9 @@ double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
 }
 
 bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {
-  if (!refuses_ || !refuses_(task)) return false;
-  refused_.insert(fmt::format("{} cannot compute {} with a workspace of {}: code is generated",
-                              kernel, text_of(task), bytes_text(static_cast<double>(workspace()))));
-  return true;
+  const std::optional<std::string> why = refusal_ ? refusal_(task) : std::nullopt;
+  if (why) refused_.insert(refusal_text(kernel, task, workspace(), *why) + ": code is generated");
+  return why.has_value();
 }
 
 std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
@@ -136,8 +134,9 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
     task = *convolution;
     kernel = gpu_convolution_kernel(op);
   }
-  if (!task || is_refused(*task, kernel)) return {};
+  if (!task) return {};
   std::visit([&](auto& t) { t.tf32 = libraries_.tf32; }, *task);
+  if (is_refused(*task, kernel)) return {};
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   return {{.kernel = std::string(kernel),
            .seconds = seconds(op, *task),

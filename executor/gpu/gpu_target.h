@@ -14,11 +14,11 @@ namespace fluid {
 /// else is generated.
 class GpuTarget : public Target {
  public:
-  /// Whether the library was found to have no way to compute a task.
-  using Refuses = std::function<bool(const GpuTask&)>;
+  /// Why the library was found to have no way to compute a task; empty where it was not.
+  using Refusal = std::function<std::optional<std::string>(const GpuTask&)>;
 
   explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
-                     Refuses refuses = {});
+                     Refusal refusal = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
@@ -53,7 +53,7 @@ class GpuTarget : public Target {
   std::string arch_;
   double memory_rate_, operation_rate_, wide_rate_, half_rate_;
   GpuLibraries libraries_;
-  Refuses refuses_;
+  Refusal refusal_;
   mutable std::set<std::string> refused_;  ///< lines, of tasks that were asked about
   std::unique_ptr<KernelMemo> kernels_;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "executor/bytes_text.h"
+
 namespace fluid {
 namespace {
 
@@ -59,6 +61,13 @@ std::string key(const FluidGpuConvolution& c) {
 
 std::string text_of(const GpuTask& task) {
   return std::visit([](const auto& t) { return words(t); }, task);
+}
+
+std::string refusal_text(std::string_view kernel, const GpuTask& task, int64_t workspace,
+                         std::string_view why) {
+  return fmt::format("{} cannot compute {} with a workspace of {}{}", kernel, text_of(task),
+                     bytes_text(static_cast<double>(workspace)),
+                     why.empty() ? "" : fmt::format(" ({})", why));
 }
 
 std::string key_text_of(const GpuTask& task) {

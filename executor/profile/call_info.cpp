@@ -26,14 +26,6 @@ const ir::Graph* body_of(const ir::Op& op) {
   return body == nullptr ? nullptr : op.graph()->program().find(std::get<GraphRef>(*body).name);
 }
 
-std::string layer_of(const ir::Op& op) {
-  if (!op.scope.empty()) return op.scope;
-  const ir::Graph& main = op.graph()->program().main();
-  const ir::Op* parameter = op.param.empty() ? nullptr : variable_named(main, op.param);
-  if (parameter != nullptr && !parameter->scope.empty()) return parameter->scope;
-  return op.loc.known() ? op.loc.str() : op.name;
-}
-
 /// The dtype that decides how fast a machine can be at `op`.
 DType limiting_dtype(const ir::Op& op) {
   const auto computes_in = [&](DType dtype) {
@@ -71,6 +63,14 @@ double predicted_ms(const ir::Op& op, const ir::Op& main_op, int64_t batch, cons
 }
 
 }  // namespace
+
+std::string layer_of(const ir::Op& op) {
+  if (!op.scope.empty()) return op.scope;
+  const ir::Graph& main = op.graph()->program().main();
+  const ir::Op* parameter = op.param.empty() ? nullptr : variable_named(main, op.param);
+  if (parameter != nullptr && !parameter->scope.empty()) return parameter->scope;
+  return op.loc.known() ? op.loc.str() : op.name;
+}
 
 std::string ops_text(const ir::Graph& body) {
   constexpr size_t kMost = 4;

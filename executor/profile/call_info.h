@@ -28,6 +28,9 @@ struct CallInfo {
 /// `op` of the main graph of a final program, run for `batch` samples on `target`.
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target);
 
+/// Of `op`, as CallInfo has it.
+std::string layer_of(const ir::Op& op);
+
 /// The names of the ops in a fused body, the first few.
 std::string ops_text(const ir::Graph& body);
 

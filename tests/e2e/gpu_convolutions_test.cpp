@@ -145,7 +145,7 @@ TEST_F(GpuConvolutions, AreGeneratedWhereTheLibraryHasNoWay) {
   fluid::testing::reset_host_gpu({.most_filters = kFilters - 1});
   Executor gpu(residual_network(), stand_in(), {.batch = kBatch8});
   EXPECT_EQ(count_of(gpu.text(Mode::train, kBatch8), "cudnn."), 0);
-  const auto refused = gpu.compile_report().refused;
+  const auto refused = gpu.compile_report().of_libraries;
   ASSERT_FALSE(refused.empty());
   EXPECT_EQ(refused.front(),
             "cudnn.conv2d cannot compute f32 8 x 16 x 8 x 8 by 32 x 3 x 3 with a workspace of 1.00 "

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -11,6 +12,8 @@
 #include "executor/gpu/gpu_device.h"
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/session.h"
+#include "executor/session_options.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "passes/memory_plan.h"
@@ -36,12 +39,14 @@ constexpr int64_t kBatch64 = 64;
 constexpr int64_t kWorkspace = 1 << 20;
 constexpr std::string_view kKernel = "kernel = \"cublaslt.matmul\"";
 
+constexpr int kFirstLayerLine = __LINE__ + 7;
+
 /// Three dense layers, wide enough for a library.
 Program wide_network() {
   Program net("wide");
   const Value x = net.data("x", {kBatch, kIn}, f32);
   const Value label = net.data("label", {kBatch}, i64);
-  Value h = relu(linear(x, {.units = kHidden}));
+  Value h = relu(linear(x, {.units = kHidden}));  // kFirstLayerLine
   h = relu(linear(h, {.units = kHidden}));
   const Value logits = linear(h, {.units = kClasses});
   const Value loss = mean(softmax_cross_entropy(logits, label));
@@ -269,6 +274,168 @@ TEST_F(GpuLibrary, IsToldToFailWhileAStepIsPrepared) {
         std::string(call) + " was told to fail");
     EXPECT_EQ(host_gpu_objects(), 0) << call;
   }
+}
+
+/// Where the factors of products lay that were computed outside of a capture, and where the largest
+/// stretch of memory was.
+struct Seen {
+  std::vector<const void*> factors;
+  const std::byte* arena = nullptr;
+  int64_t largest = 0;
+  bool captures = false;
+};
+Seen seen;
+
+/// The stand-in's, told of in `seen`.
+FluidGpuTable seeing_table() {
+  FluidGpuTable table = host_gpu_table();
+  table.allocate = [](FluidGpu* gpu, int64_t bytes, void** address) {
+    const FluidGpuResult result = host_gpu_table().allocate(gpu, bytes, address);
+    if (bytes > seen.largest) seen.arena = static_cast<const std::byte*>(*address);
+    seen.largest = std::max(seen.largest, bytes);
+    return result;
+  };
+  table.capture_begin = [](FluidGpuStream* stream) {
+    seen.captures = true;
+    return host_gpu_table().capture_begin(stream);
+  };
+  table.capture_end = [](FluidGpuStream* stream, FluidGpuGraph** graph) {
+    seen.captures = false;
+    return host_gpu_table().capture_end(stream, graph);
+  };
+  table.multiply = [](FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
+                      const FluidGpuFactors* f) {
+    for (const void* factor : {f->a, f->b, f->addend, f->bias}) {
+      if (factor != nullptr && !seen.captures) seen.factors.push_back(factor);
+    }
+    return host_gpu_table().multiply(stream, multiplier, f);
+  };
+  return table;
+}
+
+/// Noise lies where the step has memory for it, as variables keep what they hold.
+TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
+  seen = {};
+  const FluidGpuTable table = seeing_table();
+  const TempDir dir;
+  Executor gpu(wide_network(),
+               gpu_device(table, {.cache_dir = dir.path(), .libraries = {kWorkspace}}),
+               {.batch = kBatch64});
+  const std::byte* behind_variables = seen.arena + gpu.memory().state;
+  ASSERT_EQ(seen.largest, gpu.memory().total);
+  EXPECT_GT(seen.factors.size(), 15U);
+  for (const void* factor : seen.factors) {
+    EXPECT_GE(static_cast<const std::byte*>(factor), behind_variables);
+  }
+  Executor untuned(wide_network(), stand_in(), {.batch = kBatch64});
+  EXPECT_EQ(parameter_bytes(gpu), parameter_bytes(untuned));
+}
+
+/// What the library finds only as it computes it: the program is compiled again without it.
+TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
+  for (const FluidGpuResult result : {fluid_gpu_misused, fluid_gpu_failed}) {
+    const TempDir dir;
+    fluid::testing::reset_host_gpu({.most_rows_computed = 0, .refuses_by = result});
+    Executor gpu(wide_network(), stand_in(dir.path()), {.batch = kBatch64});
+    EXPECT_EQ(count_of(gpu.text(Mode::train, kBatch64), kKernel), 0);
+    const std::vector<std::string> said = gpu.compile_report().of_libraries;
+    const std::string line =
+        "cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 1.00 MiB "
+        "(no engine computes so many rows): code is generated";
+    EXPECT_EQ(std::ranges::count(said, line), 1) << ::testing::PrintToString(said);
+    Executor cpu(wide_network(), fluid::cpu(), {.batch = kBatch64, .libraries = false});
+    EXPECT_LT(worst_difference(cpu, gpu, {batch_of(kBatch64), batch_of(kBatch64, 1)}), 2e-5);
+    fluid::testing::change_host_gpu({});
+    Executor later(wide_network(), stand_in(dir.path()), {.batch = kBatch64});
+    const bool forgotten = count_of(later.text(Mode::train, kBatch64), kKernel) > 0;
+    EXPECT_EQ(forgotten, result == fluid_gpu_failed) << "which may not happen again";
+  }
+}
+
+/// Steps that are there go on as they are.
+TEST_F(GpuLibrary, LeavesStepsAloneWhereAnotherFailsAsItIsComputed) {
+  Executor gpu(wide_network(), stand_in(), {.batch = kBatch64});
+  Executor same(wide_network(), stand_in(), {.batch = kBatch64});
+  const std::string before = gpu.text(Mode::train, kBatch64);
+  gpu.run(batch_of(kBatch64));
+  same.run(batch_of(kBatch64));
+  fluid::testing::change_host_gpu({.most_rows_computed = kBatch64 - 1});
+  gpu.prepare({.eval = {kBatch64}});
+  EXPECT_EQ(count_of(gpu.text(Mode::eval, kBatch64), kKernel), 0);
+  EXPECT_EQ(gpu.text(Mode::train, kBatch64), before);
+  fluid::testing::change_host_gpu({});
+  same.prepare({.eval = {kBatch64}});
+  EXPECT_GT(count_of(same.text(Mode::eval, kBatch64), kKernel), 0);
+  const Batch samples = batch_of(kBatch64, 1);
+  EXPECT_LT(worst_difference(gpu.eval(samples)["prob"], same.eval(samples)["prob"]), 1e-6);
+  gpu.run(samples);
+  same.run(samples);
+  EXPECT_EQ(parameter_bytes(gpu), parameter_bytes(same));
+}
+
+const std::string kFirstRefusal =
+    "fc0 @ gpu_library_test.cpp:" + std::to_string(kFirstLayerLine) +
+    ": cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 64.00 KiB "
+    "(no engine computes so many rows)";
+
+/// The first reason is said where generated code fails as well, whichever of its modules it is.
+TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
+  const std::string refused =
+      kFirstRefusal + "; nor can generated code: module_load was told to fail";
+  std::vector<std::string> said;
+  do {
+    fluid::testing::reset_host_gpu({.most_rows_computed = 0});
+    fluid::testing::fail_host_gpu("module_load", fluid_gpu_out_of_memory,
+                                  static_cast<int>(said.size()));
+    try {
+      Executor(wide_network(), stand_in(), {.batch = kBatch64});
+      said.emplace_back();
+    } catch (const DeviceError& e) {
+      said.emplace_back(e.what());
+    }
+    EXPECT_EQ(host_gpu_objects(), 0);
+  } while (!said.back().empty());
+  ASSERT_GE(said.size(), 3U);
+  EXPECT_EQ(said.front(), "module_load was told to fail");
+  EXPECT_EQ(said.at(said.size() - 2), refused);
+}
+
+/// A step that is bound again, as other processes have chosen otherwise, is not compiled again.
+TEST_F(GpuLibrary, SaysWhatToDoWhereAKnownStepFails) {
+  const Program net = wide_network();
+  const ExecutorOptions options{.batch = kBatch64};
+  Session session(net.ir().clone(), stand_in(), session_options(options));
+  Options step = session_options(options).passes;
+  step.batch = kBatch64;
+  session.prepare(step);
+  std::map<std::string, std::string> others = session.device().decisions();
+  for (auto& [key, choice] : others) choice = "none";
+  fluid::testing::change_host_gpu({.most_rows_computed = 0});
+  const std::string said =
+      kFirstRefusal + "; start the program again: code is generated for it then";
+  EXPECT_EQ(error_of<DeviceError>([&] { session.take(others); }), said);
+  step.batch = kBatch64 / 2;
+  EXPECT_EQ(error_of<DeviceError>([&] { session.prepare(step); }), said);
+}
+
+/// Another way is taken, and said so; it is not what the next run finds.
+TEST_F(GpuLibrary, SaysThatAWayLackedMemory) {
+  const TempDir dir;
+  fluid::testing::reset_host_gpu({.parts_are_fast = true});
+  fluid::testing::fail_host_gpu("multiply", fluid_gpu_out_of_memory);
+  const auto two_ways = [&] {
+    return testing::stand_in({.cache_dir = dir.path(), .libraries = {8 * kWorkspace}});
+  };
+  Executor gpu(wide_network(), two_ways(), {.batch = kBatch64});
+  const std::vector<std::string> said = gpu.compile_report().of_libraries;
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said.front().starts_with("the GPU lacked memory for one of the ways to compute f32 "))
+      << said.front();
+  gpu.run(batch_of(kBatch64));
+  Executor next(wide_network(), two_ways(), {.batch = kBatch64});
+  EXPECT_TRUE(next.compile_report().of_libraries.empty());
+  EXPECT_EQ(next.snapshot().decisions.size(), gpu.snapshot().decisions.size());
+  EXPECT_NE(next.snapshot().decisions, gpu.snapshot().decisions);
 }
 
 TEST_F(GpuLibrary, ProfilesItsProducts) {

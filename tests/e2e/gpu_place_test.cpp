@@ -252,6 +252,27 @@ TEST_F(GpuPrograms, GenerateWhatTheLibraryHasNoWayFor) {
   EXPECT_NEAR(losses("none.json").at(1), losses("cpu.json").at(1), 1e-5 * losses("cpu.json").at(1));
 }
 
+/// The same, where the library finds that only as it is to compute it.
+TEST_F(GpuPrograms, GenerateWhatTheLibraryFailsToCompute) {
+  write_wide_program();
+  const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
+  const std::string refused =
+      "cublaslt.matmul cannot compute f32 128 x 128 of 32, transposed a with a workspace of "
+      "1.00 MiB (no engine computes so many rows): code is generated\n";
+  succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
+  before_ += "export FLUID_STAND_IN_ROWS_COMPUTED=64; ";
+  for (const std::string run : {"first", "second"}) {
+    const std::string told = succeed(train(flags + run + ".json --place cuda:0", "wide.fir"));
+    EXPECT_NE(told.find(refused), std::string::npos) << told;
+    EXPECT_NEAR(losses(run + ".json").at(1), losses("cpu.json").at(1),
+                1e-5 * losses("cpu.json").at(1));
+  }
+  EXPECT_EQ(losses("second.json"), losses("first.json"));
+  const std::string plan =
+      succeed("plan wide.fir --batch 32 --place cuda:0 --kernels --workspace 1MiB");
+  EXPECT_NE(plan.find("  " + refused), std::string::npos) << plan;
+}
+
 /// Of a GPU whose every object takes 1 MiB of its memory: contexts, modules, multipliers, graphs.
 TEST_F(GpuPrograms, SayWhatTakesMemoryOutsideTheArena) {
   write_wide_program();

@@ -251,21 +251,131 @@ TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
 TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
   GpuChooser able = products();
   EXPECT_TRUE(able.has_way(kProduct, kWorkspace));
-  EXPECT_FALSE(able.record().refuses(kProduct));
+  EXPECT_FALSE(able.record().refusal(kProduct));
   fluid::testing::change_host_gpu({.most_rows = kProduct.m - 1});
   GpuChooser unable = products();
   EXPECT_FALSE(unable.has_way(kProduct, kWorkspace));
-  EXPECT_TRUE(unable.record().refuses(kProduct));
+  EXPECT_TRUE(unable.record().refusal(kProduct));
   FluidGpuProduct other = kProduct;
   other.bias = 1;
-  EXPECT_FALSE(unable.record().refuses(other));
+  EXPECT_FALSE(unable.record().refusal(other));
   fluid::testing::change_host_gpu({});
   EXPECT_FALSE(products().has_way(kProduct, kWorkspace)) << "on disk";
   const ChoiceRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
                              unable.record().decided());
-  EXPECT_TRUE(resumed.refuses(kProduct)) << "in checkpoints";
+  EXPECT_TRUE(resumed.refusal(kProduct)) << "in checkpoints";
   const GpuChooser wider = products({.machine = "this", .workspace = 2049});
-  EXPECT_FALSE(wider.record().refuses(kProduct));
+  EXPECT_FALSE(wider.record().refusal(kProduct));
+}
+
+/// An engine may find only as it runs, or is recorded, that it cannot.
+TEST_F(GpuChooserTest, ATaskIsRefusedWhereEveryWayFails) {
+  fluid::testing::change_host_gpu({.most_rows_computed = kProduct.m - 1});
+  for (const bool tune : {true, false}) {
+    SCOPED_TRACE(tune);
+    GpuChooser chooser =
+        products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
+    ASSERT_TRUE(chooser.has_way(kProduct, kWorkspace));
+    EXPECT_FALSE(chooser.multiplier(kProduct, factors(), kWorkspace));
+    EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
+    const GpuChooser later = products(chooser.record().terms());
+    EXPECT_EQ(later.record().refusal(kProduct), "no engine computes so many rows") << "on disk";
+    EXPECT_EQ(chooser.record().decided().size(), 1U) << "nothing was chosen";
+    EXPECT_TRUE(chooser.notes().empty());
+  }
+}
+
+/// What failed otherwise than by a refusal may work another time: it is refused in this process, in
+/// what is resumed from its checkpoints, and in those that it works with.
+TEST_F(GpuChooserTest, AFailureIsNotKeptForLater) {
+  fluid::testing::change_host_gpu(
+      {.most_rows_computed = kProduct.m - 1, .refuses_by = fluid_gpu_failed});
+  GpuChooser chooser = products();
+  EXPECT_FALSE(chooser.multiplier(kProduct, factors(), kWorkspace));
+  EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
+  EXPECT_FALSE(products().record().refusal(kProduct)) << "on disk";
+  GpuChooser other = products({.machine = "this", .workspace = 2048});
+  other.take(chooser.record().decided());
+  EXPECT_EQ(other.record().refusal(kProduct), "no engine computes so many rows");
+  EXPECT_EQ(other.record().decided(), chooser.record().decided()) << "for checkpoints";
+  EXPECT_FALSE(products().record().refusal(kProduct)) << "on disk";
+}
+
+/// The favourite, which is faster, too, has no memory: what is taken instead holds for this
+/// process, and for those that it works with, and is not what later ones find.
+TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
+  fluid::testing::change_host_gpu({.parts_are_fast = true});
+  for (const char* call : {"multiplier_create", "multiply", "graph_create"}) {
+    SCOPED_TRACE(call);
+    GpuChooser chooser = products({.machine = call, .workspace = 2048});
+    fail_host_gpu(call, fluid_gpu_out_of_memory);
+    EXPECT_EQ(workspace_of(chooser), 0);
+    EXPECT_EQ(workspace_of(chooser), 0) << "in this process";
+    EXPECT_EQ(chooser.notes(),
+              std::vector<std::string>{
+                  "the GPU lacked memory for one of the ways to compute f32 4 x 5 of 6, transposed "
+                  "a (" +
+                  std::string(call) +
+                  " was told to fail): another is taken, and the choice made anew the next time"});
+    GpuChooser resumed(
+        gpu_, {chooser.record().terms(), {dir_.path(), 1 << 20}, chooser.record().decided()});
+    EXPECT_EQ(workspace_of(resumed), 0);
+    EXPECT_EQ(resumed.record().decided(), chooser.record().decided());
+    GpuChooser other = products(chooser.record().terms());
+    other.take(chooser.record().decided());
+    EXPECT_EQ(workspace_of(other), 0) << "of another process";
+    GpuChooser later = products(chooser.record().terms());
+    EXPECT_EQ(workspace_of(later), kPartsBytes);
+    EXPECT_TRUE(later.notes().empty());
+  }
+}
+
+TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRefusal) {
+  const std::string said =
+      "the GPU lacks memory to compute f32 4 x 5 of 6, transposed a (no engine computes so many "
+      "rows): 1024.00 MiB of 1.00 GiB are free; take a smaller batch, micro-batches or mixed "
+      "precision, or end what else uses the GPU";
+  fluid::testing::change_host_gpu(
+      {.most_rows_computed = kProduct.m - 1, .refuses_by = fluid_gpu_out_of_memory});
+  GpuChooser chooser = products();
+  EXPECT_EQ(error_of<DeviceError>([&] { chooser.multiplier(kProduct, factors(), kWorkspace); }),
+            said);
+  fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
+  EXPECT_EQ(error_of<DeviceError>([&] { chooser.has_way(kProduct, kWorkspace); }).substr(0, 50),
+            said.substr(0, 50));
+  EXPECT_TRUE(chooser.record().decided().empty());
+  EXPECT_TRUE(chooser.has_way(kProduct, kWorkspace));
+}
+
+TEST_F(GpuChooserTest, AWayThatCannotBeTimedIsPassedOver) {
+  fluid::testing::change_host_gpu({.parts_are_fast = true});
+  fail_host_gpu("graph_launch", fluid_gpu_misused);
+  GpuChooser chooser = products();
+  EXPECT_EQ(workspace_of(chooser), 0);
+  EXPECT_TRUE(chooser.notes().empty());
+}
+
+/// And those that are short once more, several calls as one.
+TEST_F(GpuChooserTest, EachWayIsRecordedOnce) {
+  static int recorded = 0;
+  FluidGpuTable counting = host_gpu_table();
+  counting.capture_begin = [](FluidGpuStream* stream) {
+    ++recorded;
+    return host_gpu_table().capture_begin(stream);
+  };
+  const auto gpu = std::make_shared<const OpenGpu>(counting, 0);
+  const GpuMemory memory = gpu->gpu.allocate(4096);
+  const FluidGpuFactors f = {.a = memory.data(),
+                             .b = memory.data() + 128,
+                             .result = memory.data() + 512,
+                             .workspace = memory.data() + 1024};
+  for (const auto& [work_ms, graphs] : {std::pair(4.0F, 2), std::pair(0.001F, 4)}) {
+    fluid::testing::change_host_gpu({.work_ms = work_ms});
+    recorded = 0;
+    GpuChooser chooser(gpu, {{.machine = "counted", .workspace = 2048}, {"", 0}});
+    EXPECT_TRUE(chooser.multiplier(kProduct, f, kWorkspace));
+    EXPECT_EQ(recorded, graphs);
+  }
 }
 
 /// A way that was kept counts only where the library still takes it.
@@ -282,7 +392,7 @@ TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
 }
 
 TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
-  for (const int calls : {0, 1, 2, 10, 20}) {
+  for (const int calls : {0, 1, 2, 10, 19}) {
     fluid::testing::reset_host_gpu({});
     const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
     const GpuMemory memory = gpu->gpu.allocate(4096);
@@ -299,15 +409,6 @@ TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
               "multiply was told to fail")
         << calls;
   }
-}
-
-TEST(GpuChooser, SaysThatTheLibraryHasNone) {
-  fluid::testing::reset_host_gpu({.most_rows = 0});
-  const auto gpu = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
-  GpuChooser none(gpu, {{.machine = "this", .workspace = 2048}, {"", 0}});
-  EXPECT_EQ(error_of<DeviceError>([&] { none.multiplier(kProduct, {}, kWorkspace); }),
-            "the GPU's library cannot compute f32 4 x 5 of 6, transposed a with a workspace of "
-            "2.00 KiB: allow it more");
 }
 
 TEST(GpuTaskText, SaysAllThatAProductIs) {
@@ -386,7 +487,7 @@ TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
   fluid::testing::change_host_gpu({.most_filters = 0});
   GpuChooser unable = products({.machine = "another", .workspace = 2048});
   EXPECT_FALSE(unable.has_way(c, kWorkspace));
-  EXPECT_TRUE(unable.record().refuses(c));
+  EXPECT_TRUE(unable.record().refusal(c));
 }
 
 }  // namespace

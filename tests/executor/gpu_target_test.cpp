@@ -297,5 +297,25 @@ TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
   }
 }
 
+/// As the library would be asked for it: with TF32 where that is allowed.
+TEST(GpuTarget, DoesNotClaimWhatIsRefused) {
+  const Claimed product({64, 32}, {32, 16});
+  for (const bool tf32 : {false, true}) {
+    const GpuLibraries libraries{.tf32 = tf32};
+    const auto refusal = [&](const GpuTask& task) {
+      const bool same = (std::get<FluidGpuProduct>(task).tf32 != 0) == tf32;
+      return same ? std::optional<std::string>("no engine") : std::nullopt;
+    };
+    const GpuTarget refused(kGpu, libraries, refusal);
+    EXPECT_TRUE(product.claims(refused).empty());
+    EXPECT_EQ(
+        refused.refused(),
+        std::vector<std::string>{"cublaslt.matmul cannot compute f32 64 x 16 of 32" +
+                                 std::string(tf32 ? ", TF32" : "") +
+                                 " with a workspace of 64.00 MiB (no engine): code is generated"});
+    EXPECT_EQ(product.claims(GpuTarget(kGpu, {.tf32 = !tf32}, refusal)).size(), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace fluid

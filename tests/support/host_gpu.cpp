@@ -187,6 +187,11 @@ bool has_way(const FluidGpuConvolution& c) {
   return c.filters <= host_gpu_state().options.most_filters;
 }
 
+bool computes(const FluidGpuProduct& p) {
+  return p.m <= host_gpu_state().options.most_rows_computed;
+}
+bool computes(const FluidGpuConvolution&) { return true; }
+
 template <class Task>
 FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int64_t workspace,
                           FluidGpuChoice* choices, int32_t* count) {
@@ -240,6 +245,10 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
   return host_gpu_call("multiply", gpu, [&] {
     if (stream->capture && !multiplier->loaded) {
       throw misused_by(stream, "a product is recorded that was never computed");
+    }
+    const auto able = [](const auto& task) { return computes(task); };
+    if (!multiplier->loaded && !std::visit(able, multiplier->task)) {
+      throw HostRefusal{host_gpu_state().options.refuses_by, "no engine computes so many rows"};
     }
     const auto of_task = [&](const auto& function) {
       return std::visit(

@@ -22,6 +22,9 @@ struct HostGpuOptions {
   /// Of products, and of convolutions, that its libraries have a way to compute.
   int64_t most_rows = std::numeric_limits<int64_t>::max();
   int64_t most_filters = std::numeric_limits<int64_t>::max();
+  /// Of products that it computes: of larger ones its library finds that only the first time.
+  int64_t most_rows_computed = std::numeric_limits<int64_t>::max();
+  FluidGpuResult refuses_by = fluid_gpu_misused;  ///< what computing such a one returns
   bool parts_are_fast = false;  ///< a product in parts takes less time than one as a whole
 };
 

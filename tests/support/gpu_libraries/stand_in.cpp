@@ -3,6 +3,7 @@
 // $FLUID_STAND_IN_OBJECT: those of each object; $FLUID_STAND_IN_DEVICES: how many there are;
 // $FLUID_STAND_IN_FAILS: "NAME CALLS", a function of the table that fails after so many calls;
 // $FLUID_STAND_IN_NAME; $FLUID_STAND_IN_ROWS: of the largest product that it can compute;
+// $FLUID_STAND_IN_ROWS_COMPUTED: the same, of which it finds that only when it is to compute it;
 // $FLUID_STAND_IN_PARTS: with any value, products are faster in parts; $FLUID_STAND_IN_OVERLAPS: a
 // file that is told at the end how many graphs were launched before the one before them was done.
 
@@ -44,6 +45,7 @@ extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
        .object_bytes = std::stoll(named("FLUID_STAND_IN_OBJECT", "0")),
        .name = named("FLUID_STAND_IN_NAME", "a host that stands in for a GPU"),
        .most_rows = std::stoll(named("FLUID_STAND_IN_ROWS", "65536")),
+       .most_rows_computed = std::stoll(named("FLUID_STAND_IN_ROWS_COMPUTED", "65536")),
        .parts_are_fast = std::getenv("FLUID_STAND_IN_PARTS") != nullptr});
   static const TellsOverlaps at_the_end;  // what it reads is there by now, so it goes first
   std::istringstream fails(named("FLUID_STAND_IN_FAILS", ""));

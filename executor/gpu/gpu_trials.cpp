@@ -1,0 +1,96 @@
+#include "executor/gpu/gpu_trials.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fluid {
+namespace {
+
+constexpr int kMostWays = 8;
+constexpr int kCalls = 8;     ///< timed as one: what events and a launch take is shared
+constexpr float kLongMs = 1;  ///< of a call for which that is nothing
+constexpr int kRounds = 5;    ///< of which the fastest counts
+
+}  // namespace
+
+std::vector<FluidGpuChoice> GpuTrials::ways(int64_t workspace) {
+  std::vector<FluidGpuChoice> found;
+  works([&] { found = gpu_.gpu.choices(task_, workspace, kMostWays); });
+  return found;
+}
+
+GpuMultiplier GpuTrials::prepared(const FluidGpuChoice& choice) {
+  GpuMultiplier multiplier;
+  const bool asked = works([&] { multiplier = gpu_.gpu.multiplier(task_, choice); });
+  if (asked && !multiplier) note(fluid_gpu_misused, gpu_.gpu.table().error());
+  return multiplier;
+}
+
+std::optional<GpuTrials::Way> GpuTrials::tried(const FluidGpuChoice& choice,
+                                               const FluidGpuFactors& factors) {
+  Way way{.multiplier = prepared(choice), .once = {}};
+  const bool able = way.multiplier && works([&] {
+                      gpu_.gpu.multiply(gpu_.stream, way.multiplier, factors);
+                      way.once = recorded(way.multiplier, factors, 1);
+                    });
+  if (!able) return std::nullopt;
+  gpu_.gpu.synchronize(gpu_.stream);
+  return way;
+}
+
+bool GpuTrials::works(const std::function<void()>& what) {
+  try {
+    what();
+    return true;
+  } catch (const GpuError& failure) {
+    note(failure.result(), failure.what());
+    return false;
+  }
+}
+
+/// Waiting throws where the GPU itself failed.
+void GpuTrials::note(FluidGpuResult result, const std::string& why) {
+  const bool lacks_memory = result == fluid_gpu_out_of_memory;
+  if (why_.empty() || (lacks_memory && !lacked_memory_)) why_ = why;
+  lacked_memory_ |= lacks_memory;
+  if (result != fluid_gpu_misused) lasts_ = Lasts::here;
+  gpu_.gpu.synchronize(gpu_.stream);
+}
+
+GpuGraph GpuTrials::recorded(const GpuMultiplier& multiplier, const FluidGpuFactors& factors,
+                             int calls) const {
+  return gpu_.gpu.captured(gpu_.stream, [&] {
+    for (int call = 0; call < calls; ++call) {
+      gpu_.gpu.multiply(gpu_.stream, multiplier, factors);
+    }
+  });
+}
+
+std::optional<float> GpuTrials::milliseconds(const Way& way, const FluidGpuFactors& factors) {
+  float ms = 0;
+  const bool timed = works([&] {
+    ms = milliseconds(way.once);
+    if (ms > kLongMs) return;
+    ms = milliseconds(recorded(way.multiplier, factors, kCalls)) / kCalls;
+  });
+  return timed ? std::optional(ms) : std::nullopt;
+}
+
+/// The host queues all rounds while the first launch, which no round counts, keeps the GPU busy: so
+/// that a round does not wait for it.
+float GpuTrials::milliseconds(const GpuGraph& calls) const {
+  const Gpu& gpu = gpu_.gpu;
+  std::vector<GpuEvent> marks;
+  for (int round = 0; round <= kRounds; ++round) {
+    gpu.launch(calls, gpu_.stream);
+    gpu.record(marks.emplace_back(gpu.event(fluid_gpu_times)), gpu_.stream);
+  }
+  gpu.synchronize(marks.back());
+  float least = std::numeric_limits<float>::infinity();
+  for (size_t end = 1; end < marks.size(); ++end) {
+    least = std::min(least, gpu.milliseconds(marks[end - 1], marks[end]));
+  }
+  return least;
+}
+
+}  // namespace fluid
