@@ -153,7 +153,8 @@ void Session::prepare(std::span<const Options> wanted) {
       if (refused.empty()) refused = refusal.refused();
     } catch (const DeviceError& failure) {
       if (refused.empty()) throw;
-      throw DeviceError(fmt::format("{}; nor can generated code: {}", refused, failure.what()));
+      throw DeviceError(fmt::format("{}; nor can generated code: {}; take the place cpu", refused,
+                                    failure.what()));
     }
   }
 }

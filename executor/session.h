@@ -49,7 +49,8 @@ class Session {
   /// pass the memory limit: UserError, or DeviceError when that is all there is. Whatever fails,
   /// also as memory is taken or steps are bound to it, the session has the variables and steps that
   /// it had, perhaps in a larger arena; unless these cannot be bound again, as on a GPU that has
-  /// failed: then that is thrown by all that would run or prepare a step from then on.
+  /// failed: then that is thrown by all that would run or prepare a step from then on. What a
+  /// library turns out not to compute is left to generated code.
   PreparedStep& prepare(const Options& options);
   /// The same of several, for which the arena grows once: all or none.
   void prepare(std::span<const Options> steps);

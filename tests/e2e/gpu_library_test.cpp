@@ -381,7 +381,7 @@ const std::string kFirstRefusal =
 /// The first reason is said where generated code fails as well, whichever of its modules it is.
 TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
   const std::string refused =
-      kFirstRefusal + "; nor can generated code: module_load was told to fail";
+      kFirstRefusal + "; nor can generated code: module_load was told to fail; take the place cpu";
   std::vector<std::string> said;
   do {
     fluid::testing::reset_host_gpu({.most_rows_computed = 0});
