@@ -236,6 +236,20 @@ TEST_F(GpuParallel, AllRanksMultiplyAsTheFirstDoes) {
   expect_has(plan_of_second("own", another), "chosen at ");
 }
 
+/// One rank's library finds as it computes a gradient that it cannot; the other's computes it.
+TEST_F(GpuParallel, GoOnWhereOneRanksLibraryFails) {
+  write_wide_program();
+  const std::string flags = "--batch 32 --epochs 1 --drop-last --log-json ";
+  succeed(launch(2, flags + "all.json --cache-dir kept", "wide.fir"));
+  std::ofstream(dir_.file("rank"))
+      << "[ $RANK = 1 ] || export FLUID_STAND_IN_ROWS_COMPUTED=64\nexec " << kFluidrun << " "
+      << train(flags + "one.json --cache-dir kept$RANK", "wide.fir") << "\n";
+  expect_has(succeed("launch --nproc 2 -- sh rank"), "(no engine computes so many rows)");
+  const std::vector<double> all = losses("all.json"), one = losses("one.json");
+  ASSERT_EQ(one.size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_NEAR(one[i], all[i], 1e-5 * all[i]) << i;
+}
+
 /// Of 7 steps an epoch has, each rank begins each before the one before it is done.
 TEST_F(GpuParallel, BeginAStepWhileTheOneBeforeRuns) {
   before_ += "export FLUID_STAND_IN_PACE=late; ";
