@@ -17,14 +17,19 @@ constexpr int kMostChoices = 32;
 
 class GpuLibraryConvolutions : public GpuLibraryTest {
  protected:
+  /// One at least: without any nothing would be tested.
+  std::vector<FluidGpuChoice> choices(const FluidGpuConvolution& c) {
+    const std::vector<FluidGpuChoice> found = gpu_->choices(c, kWorkspace, kMostChoices);
+    EXPECT_FALSE(found.empty());
+    return found;
+  }
+
   /// By every algorithm that there is, twice with the same bits.
   void expect_right(const FluidGpuConvolution& c) {
     const ConvolutionData data(c);
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
     const std::vector<double> expected = data.expected(c);
-    const std::vector<FluidGpuChoice> choices = gpu_->choices(c, kWorkspace, kMostChoices);
-    EXPECT_FALSE(choices.empty());
-    for (const FluidGpuChoice& choice : choices) {
+    for (const FluidGpuChoice& choice : choices(c)) {
       EXPECT_LE(choice.workspace, kWorkspace);
       const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
       ASSERT_TRUE(multiplier);
@@ -68,9 +73,11 @@ TEST_F(GpuLibraryConvolutions, OnlyTf32RoundsFactors) {
   const double exact = 64 * static_cast<double>(1.0001f);
   for (const bool tf32 : {false, true}) {
     c.tf32 = tf32;
-    for (const FluidGpuChoice& choice : gpu_->choices(c, kWorkspace, kMostChoices)) {
+    for (const FluidGpuChoice& choice : choices(c)) {
       gpu_->multiply(stream_, gpu_->multiplier(c, choice), memory.factors());
-      EXPECT_NEAR(memory.result().front(), exact, tf32 ? 1e-2 : 1e-3);
+      const double found = memory.result().front();
+      EXPECT_NEAR(found, exact, tf32 ? 1e-2 : 1e-3);
+      EXPECT_TRUE(found == 64 || !tf32 || !is_stand_in()) << found << ": a library may round";
     }
   }
 }
@@ -80,7 +87,7 @@ TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
                                          {.channels = 8, .filters = 16});
   c.adds = 1;
   const ConvolutionData data(c);
-  for (const FluidGpuChoice& choice : gpu_->choices(c, kWorkspace, kMostChoices)) {
+  for (const FluidGpuChoice& choice : choices(c)) {
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
     FluidGpuFactors f = memory.factors();
     const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
