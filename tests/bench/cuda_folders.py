@@ -6,12 +6,17 @@ import site
 import sys
 
 
-def cuda_folders():
-    """Of this Python's packages, those of CUDA 13 first: nvidia-cublas and nvidia-nvjitlink lie in
-    nvidia/cu13/lib, nvidia-cudnn-cu13 and nvidia-nccl-cu13 in nvidia/{cudnn,nccl}/lib."""
+def nvidia_folders(name):
+    """The folders nvidia/*/NAME of this Python's packages, those of CUDA 13 first."""
     packages = dict.fromkeys([*sys.path, *site.getsitepackages(), site.getusersitepackages()])
-    folders = [folder for p in packages if p for folder in glob.glob(os.path.join(p, "nvidia", "*", "lib"))]
+    folders = [folder for p in packages if p for folder in glob.glob(os.path.join(p, "nvidia", "*", name))]
     return sorted(folders, key=lambda folder: "/cu13/" not in folder)
+
+
+def cuda_folders():
+    """Of libraries: nvidia-cublas and nvidia-nvjitlink lie in nvidia/cu13/lib, nvidia-cudnn-cu13 and
+    nvidia-nccl-cu13 in nvidia/{cudnn,nccl}/lib."""
+    return nvidia_folders("lib")
 
 
 def with_cuda(environment):

@@ -4,7 +4,9 @@
 
 BUILD_DIR holds fluid_bench and fluidrun. Batches stay on the GPU, in both; a step ends when its loss, or
 a number of its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode
-"reduce-overhead"), NCHW and NHWC; of each the better layout counts. f32 is f32 in both; the works whose
+"reduce-overhead"), NCHW and NHWC; of each the better layout counts. Compiled are its forward pass, loss
+and backward pass: the fused optimizer and the gradient scaler stay eager, and a peer that compiles these
+too might be faster. f32 is f32 in both; the works whose
 names end in _tf32 allow TF32 in both. Memory is Fluid's arena with its workspace against
 torch.cuda.max_memory_allocated. The first step is counted from the start of the program (what PyTorch's
 import takes left out), with no kernel kept from before: each process has empty caches.
@@ -15,7 +17,8 @@ operations by its ops' definitions, and of the bytes that its calls read and wri
 What does not start, or dies, says why, and what compares with it misses its target where nothing is
 left. When the deadline is near no side starts any more, and those that are ready are measured: what is
 left out then is listed. With --out every work that is done is written at once (gpu_results.py), with
-the versions of its run. Exits with 1 when a target is missed, with 2 when none is and something is left out.
+the versions of its run. Exits with 3 when a target is missed, with 4 when none is and something is left
+out; 1 says that a work, or all of this, broke.
 """
 
 import glob
@@ -27,13 +30,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 import gpu_results
 from cuda_folders import cuda_folders, with_cuda
-from runner import Runner, arguments, exit_code, measure_in_turns
+from runner import Runner, arguments, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# work: (what it is, largest ratios of Fluid's time to PyTorch's eager and compiled, and of its memory)
+# work: (what it is, largest ratios of Fluid's time to PyTorch's eager and compiled, and of its memory: none
+# for matmul's, which is the product itself, in both)
 WORKS = {
     "matmul": ("matmul 10000 x 200 x 10000", 1.05, None, None),
     "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.3, 0.7, 0.8),
@@ -47,6 +52,7 @@ WORKS = {
 for f32 in [work for work in WORKS if not work.endswith("16")]:
     WORKS[f32 + "_tf32"] = (WORKS[f32][0] + ", TF32 allowed", *WORKS[f32][1:])
 WITHOUT_IMAGES = ("matmul", "linear_regression")
+MISSED, LEFT_OUT = 3, 4  # exit codes
 ANSWER_SECONDS = 150  # of a process that compiles, or measures
 TURN_SECONDS = 1  # of a side that measures
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
@@ -83,7 +89,7 @@ def measure(work, args, cache, deadline):
                 runners.append(Runner(name, command, environment, seconds))
             else:
                 left_out.append(name)
-        except RuntimeError as failure:
+        except (OSError, RuntimeError) as failure:
             if deadline.left() <= kept:
                 left_out.append(name)
             else:
@@ -118,31 +124,45 @@ def read_libraries():
                     pass
 
 
+def run_work(work, args, deadline, run):
+    """Measures, prints and writes `work`: which of its targets are missed, and what is left out."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+        rows, failures, left_out = measure(work, args, cache, deadline)
+    if not rows and left_out:
+        return [], [work]
+    what, *limits = WORKS[work]
+    result = {"what": what, "rows": rows, "comparison": gpu_results.compare(limits, rows, left_out),
+              "failures": failures, "left_out": left_out, **run}
+    print(gpu_results.line_of(result), flush=True)
+    for failure in failures:
+        print(f"{work}: {failure}", file=sys.stderr, flush=True)
+    if args.out:
+        gpu_results.write({work: result}, args.out)
+    missed = [name for name, figure in result["comparison"].items() if figure["met"] is False]
+    return [f"{work} ({name})" for name in missed], [f"{work} ({name})" for name in left_out]
+
+
 def main():
     args, works = arguments(WORKS, deadline={"type": float, "default": math.inf, "help": "seconds from now"})
     deadline = Deadline(args.deadline)
     read_libraries()
     run = {"gpu": machine(), "rounds": args.rounds, "versions": versions_of_fluid(args)}
-    missed, not_done = [], []
+    found = {"not done": [], "missed": [], "broke": []}
     print(gpu_results.HEAD, flush=True)
     for work in works:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
-            rows, failures, left_out = measure(work, args, cache, deadline)
-        not_done += [work] if not rows and left_out else [f"{work} ({name})" for name in left_out]
-        if not rows and left_out:
-            continue
-        what, *limits = WORKS[work]
-        result = {"what": what, "rows": rows, "comparison": gpu_results.compare(limits, rows, left_out),
-                  "failures": failures, "left_out": left_out, **run}
-        missed += [f"{work} ({name})" for name, figure in result["comparison"].items() if figure["met"] is False]
-        print(gpu_results.line_of(result), flush=True)
-        for failure in failures:
-            print(f"{work}: {failure}", file=sys.stderr, flush=True)
-        if args.out:
-            gpu_results.write({work: result}, args.out)
-    if not_done:
-        print("not done: " + ", ".join(not_done), file=sys.stderr)
-    return exit_code(missed) or (2 if not_done else 0)
+        try:
+            missed, not_done = run_work(work, args, deadline, run)
+            found["missed"] += missed
+            found["not done"] += not_done
+        except Exception:
+            traceback.print_exc()
+            found["broke"].append(work)
+    for what, names in found.items():
+        if names:
+            print(f"{what}: {', '.join(names)}", file=sys.stderr)
+    if found["broke"]:
+        return 1
+    return MISSED if found["missed"] else LEFT_OUT if found["not done"] else 0
 
 
 if __name__ == "__main__":

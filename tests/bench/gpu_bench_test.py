@@ -61,7 +61,7 @@ class GpuBench(unittest.TestCase):
 
     def test_what_dies_is_recorded_and_the_rest_goes_on(self):
         done = self.bench("matmul", "alexnet")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, gpu_bench.MISSED)
         self.assertIn("missed: matmul (eager)", done.stderr)
         works = self.works()
         self.assertEqual(works["matmul"]["failures"], ["torch-eager-nchw ended with 3", "torch-compile-nchw ended with -6"])
@@ -76,7 +76,7 @@ class GpuBench(unittest.TestCase):
 
     def test_what_the_deadline_cuts_off_is_neither_met_nor_missed(self):
         done = self.bench("alexnet_tf32", "seed_cnn_tf32", "alexnet_bf16", deadline=16)
-        self.assertEqual(done.returncode, 1, "the memory of seed_cnn_tf32 is more than it may be, whatever is left out")
+        self.assertEqual(done.returncode, gpu_bench.MISSED, "the memory of seed_cnn_tf32 is more than it may be, whatever is left out")
         works = self.works()
         self.assertEqual(list(works), ["alexnet_tf32", "seed_cnn_tf32"])
         cut = works["seed_cnn_tf32"]
@@ -85,7 +85,17 @@ class GpuBench(unittest.TestCase):
                          {"eager": False, "compiled": None, "memory": False})
         self.assertIn("not done: seed_cnn_tf32 (torch-compile-nchw), seed_cnn_tf32 (torch-compile-nhwc), alexnet_bf16\n",
                       done.stderr)
-        self.assertEqual(self.bench("alexnet", deadline=1).returncode, 2)
+        self.assertEqual(self.bench("alexnet", deadline=1).returncode, gpu_bench.LEFT_OUT)
+
+    def test_a_work_that_breaks_is_named_and_the_rest_goes_on(self):
+        self.side("fluid_bench", "sys.argv[1], 'fluid'", "arena", "", 1.0)
+        done = self.bench("seed_cnn", "matmul")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("KeyError: 'arena_bytes'", done.stderr)
+        self.assertIn("\nbroke: seed_cnn, matmul\n", done.stderr)
+        os.remove(os.path.join(self.folder, "fluid_bench"))
+        self.assertEqual(self.bench("alexnet").returncode, gpu_bench.MISSED)
+        self.assertIn("No such file or directory", self.works()["alexnet"]["failures"][0])
 
     def test_a_figure_is_known_where_no_peer_that_is_left_out_could_change_it(self):
         rows = {"fluid": {"ms": 1.0, "arena_bytes": 8}, "torch-eager-nchw": {"ms": 2.0, "peak_bytes": 8}}
@@ -121,7 +131,7 @@ class GpuBench(unittest.TestCase):
         self.assertEqual({name: tuple(limits) for name, (_, *limits) in gpu_bench.WORKS.items()}, expected)
 
     def test_works_are_added_to_those_of_the_file(self):
-        self.assertEqual(self.bench("seed_cnn").returncode, 1, "its memory is not 0.8 of PyTorch's")
+        self.assertEqual(self.bench("seed_cnn").returncode, gpu_bench.MISSED, "its memory is not 0.8 of PyTorch's")
         self.assertEqual(self.bench("alexnet_tf32").returncode, 0)
         self.assertEqual(list(self.works()), ["seed_cnn", "alexnet_tf32"])
 

@@ -9,6 +9,8 @@ import json
 import os
 import sys
 
+from json_file import write_json
+
 HEAD = ("| work | Fluid ms | eager ms | compiled ms | to eager | to compiled | memory "
         "| first step s: Fluid / eager / compiled | % of FLOP/s | % of bytes/s | targets |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|")
@@ -93,10 +95,7 @@ def read(path):
 
 def write(works, path):
     """Over what the file says of the same works; its others stay."""
-    works = read(path) | works
-    with open(path + ".temporary", "w", encoding="utf-8") as f:
-        json.dump({"works": works}, f, indent=1)
-    os.replace(path + ".temporary", path)
+    write_json({"works": read(path) | works}, path)
 
 
 def main():

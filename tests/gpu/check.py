@@ -9,18 +9,18 @@ the order in which they run unless --stages says another:
     programs      three examples, 10 steps in f64 on both places; plans with and without the GPU
     gpu_tests     test_gpu, suite by suite (--filter, as GoogleTest's)
     trajectories  ResNet-18 and AlexNet (--networks), 10 steps (--steps) in f32 and in mixed precision, on
-                  both places
+                  both places; plans as above
     bench         gpu_bench.py (--works), where PyTorch is installed (--python)
     sanitizer     compute-sanitizer's memcheck and racecheck of some tests (--filter)
 
-Prints one line a check. DIR (--out) has a log of each stage, which grows while it runs, its figures as
-JSON, and summary.json; all of it is packed into --pack, DIR.tar.gz, after every stage. What is not done
-when the deadline comes, or SIGTERM, is stopped, and listed. Exits with 1 when a check failed, with 2
-when none did and something is not done.
+Prints one line a check; one that breaks has failed, and its traceback is in the stage's log. DIR (--out)
+has a log of each stage, which grows while it runs, its figures as JSON, and summary.json; all of it is
+packed into --pack, DIR.tar.gz, after every stage. What is not done when the deadline comes, or SIGINT,
+SIGTERM or SIGHUP, is stopped, and listed. Exits with 1 when a check failed, with 2 when none did and
+something is not done.
 """
 
 import argparse
-import json
 import os
 import platform
 import signal
@@ -34,7 +34,8 @@ sys.path.append(os.path.join(HERE, "../bench"))
 import gpu_bench
 import stages
 import trajectories
-from processes import OutOfTime, Processes
+from json_file import write_json
+from processes import Processes
 
 LISTS = {"stages": stages.STAGES, "programs": stages.PROGRAMS, "networks": trajectories.NETWORKS, "works": gpu_bench.WORKS}
 NEEDED_GLIBC = os.path.join(HERE, "glibc_version")  # of the bundle
@@ -64,12 +65,6 @@ class Report:
         if not all(check["good"] for check in self.checks):
             return 1
         return 2 if self.not_done else 0
-
-
-def write_json(value, path):
-    with open(path + ".temporary", "w", encoding="utf-8") as f:
-        json.dump(value, f, indent=1)
-    os.replace(path + ".temporary", path)
 
 
 def pack(folder, path):
@@ -112,6 +107,11 @@ def arguments():
         setattr(args, option, chosen)
     args.build, args.out = os.path.abspath(args.build), os.path.abspath(args.out)
     args.pack = os.path.abspath(args.pack or args.out + ".tar.gz")
+    for option, folder in (("out", args.out), ("pack", os.path.dirname(args.pack))):
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--{option}: {error}")
     return args
 
 
@@ -120,19 +120,18 @@ def main():
     args = arguments()
     processes = Processes(args.out, begin + args.deadline)
     report = Report(args.out)
-    signal.signal(signal.SIGTERM, lambda *_: setattr(processes, "deadline", 0))
+    for stops in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stops, lambda *_: setattr(processes, "deadline", 0))
     if why := lacking_glibc():
         report.say("glibc", False, why)
+        pack(args.out, args.pack)
         return 1
     checks = stages.Stages(args, processes, report)
     for stage in args.stages:
         try:
-            if processes.left() <= 0:
-                raise OutOfTime()
-            stages.STAGES[stage](checks)
-        except OutOfTime as late:
-            report.leave(stage if not late.args[1:] else f"{stage}: {late.args[1]}")
-        pack(args.out, args.pack)
+            checks.run(stage)
+        finally:
+            pack(args.out, args.pack)
     return report.exit_code()
 
 

@@ -3,10 +3,13 @@
 Programs of a few lines stand for Fluid's.
 """
 
+import ast
+import glob
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -14,10 +17,12 @@ import tempfile
 import time
 import unittest
 
+import processes
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-# A test program whose test "Bad" breaks the process's context: what follows fails. "Dies" ends it, and
-# "Hangs" never ends.
+# A test program whose test "Bad" breaks the process's context: what follows fails. "Dies" ends it,
+# "Hangs" never ends, and "Skips" skips for the reason that is given.
 TEST_GPU = """#!{python}
 import os, sys, time
 tests = {tests}
@@ -35,6 +40,9 @@ for suite in tests:
         print(f"[ RUN      ] {{suite}}{{test}}", flush=True)
         if test == "Dies": os.abort()
         if test == "Hangs": time.sleep(600)
+        if test == "Skips":
+            print("gpu_test.h:20: Skipped", "{skips}", "", f"[  SKIPPED ] {{suite}}{{test}} (0 ms)", sep="\\n", flush=True)
+            continue
         broken |= test == "Bad"
         print(f"[  FAILED  ] {{suite}}{{test}} (1 ms)" if broken else f"[       OK ] {{suite}}{{test}} (1 ms)", flush=True)
 print(f"[  PASSED  ] {{0 if broken else len(chosen)}} tests.")
@@ -44,7 +52,25 @@ sys.exit(broken)
 FLUIDRUN = """#!{python}
 import sys
 print("a driver's warning", file=sys.stderr)
-print('{{"cpu": 1}}' if "--json" in sys.argv else "cuda:0  a GPU")
+print('{{"machine": {{"gpus": [{gpus}]}}}}' if "--json" in sys.argv else "cuda:0  a GPU")
+"""
+# Trains for 10 steps an epoch, with those losses on each place, repeated. Its memory follows from flags.
+TRAINS = """#!{python}
+import json, sys
+command, nan = sys.argv[1:], float("nan")
+options = {{name: value for name, value in zip(command, command[1:]) if name.startswith("--")}}
+arena = sum(map(ord, "".join(options.get(f, "") for f in ("--batch", "--dtype", "--amp", "--amp-dtype"))))
+if command[0] == "devices":
+    sys.exit()
+if command[0] == "plan":
+    print(json.dumps({{"arena_bytes": arena + {more}}}))
+    sys.exit()
+losses = {losses}[options["--place"]]
+steps = min(int(options["--max-steps"]), 10 * int(options.get("--epochs", 1)))
+with open(options["--log-json"], "w") as log:
+    for i in range(steps if losses else 0):
+        print(json.dumps({{"loss": losses[i % len(losses)]}}), file=log)
+print(f"memory of cuda:0: arena 1 KiB ({{arena}} bytes); outside it nothing of 1 MiB")
 """
 
 
@@ -54,10 +80,10 @@ class Check(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.build, self.out = folder.name, os.path.join(folder.name, "out")
 
-    def program(self, name, text, **given):
+    def program(self, name, text, gpus='{"name": "a GPU"}', skips="", more=0, **given):
         path = os.path.join(self.build, name)
         with open(path, "w", encoding="utf-8") as f:
-            f.write(text.format(python=sys.executable, **given))
+            f.write(text.format(python=sys.executable, gpus=gpus, skips=skips, more=more, **given))
         os.chmod(path, 0o755)
 
     def check(self, *arguments, **settings):
@@ -82,6 +108,81 @@ class Check(unittest.TestCase):
         self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})
         self.assertEqual(self.check("--stages", "gpu_tests", "--filter", "B.Four").returncode, 0)
 
+    def test_a_suite_is_good_where_something_ran_and_nothing_was_skipped_for_want_of_a_gpu(self):
+        nothing, on_host = "no GPU: no driver", "a host's memory is not this process's alone"
+        for tests, skips, said in ((["Skips"], nothing, "FAIL A: 1 skipped: no GPU: no driver\n"),
+                                   (["One", "Skips"], nothing, "FAIL A: 1 ok, 1 skipped: no GPU: no driver\n"),
+                                   (["Skips"], on_host, f"FAIL A: 1 skipped: {on_host}\n"),
+                                   (["One", "Skips"], on_host, f"ok   A: 1 ok, 1 skipped: {on_host}\n")):
+            self.program("test_gpu", TEST_GPU, tests={"A.": tests}, skips=skips)
+            done = self.check("--stages", "gpu_tests")
+            self.assertEqual((done.returncode, done.stdout), (int(said.startswith("FAIL")), said))
+
+    def trained(self, stage, losses_of_gpu, *arguments, more=0):
+        self.program("fluidrun", TRAINS, losses={"cpu": [2.0, 1.0], "cuda:0": losses_of_gpu}, more=more)
+        done = self.check("--stages", stage, *arguments)
+        return done.returncode, done.stdout
+
+    def test_losses_that_are_no_numbers_are_far_from_all_others(self):
+        nan, said = float("nan"), "mnist_fluid trains in f64 as on the CPU"
+        for losses, expected in (([2.0, 1.0], f"ok   {said}: 0.0e+00 apart at step 9\n"),
+                                 ([2.0, 1.01], f"FAIL {said}: 1.0e-02 apart at step 9\n"),
+                                 ([2.0, None], f"FAIL {said}: inf apart at step 9\n"),
+                                 ([2.0, nan], f"FAIL {said}: inf apart at step 9\n"),
+                                 ([], f"FAIL {said}: 0 of 10 steps on cuda:0\n")):
+            code, found = self.trained("programs", losses, "--programs", "mnist_fluid")
+            self.assertEqual((code, found.splitlines(True)[0]), (int(expected.startswith("FAIL")), expected))
+
+    def test_memory_is_compared_with_the_plan_in_every_precision(self):
+        arguments = "--networks", "resnet18", "--steps", "25"
+        code, said = self.trained("trajectories", [2.0, 1.0], *arguments)
+        self.assertEqual(code, 0, said)
+        taken = re.findall("ok   resnet18 (.*) takes what was planned without the GPU: ([0-9]+) bytes", said)
+        self.assertEqual([mode for mode, _ in taken], ["f32", "bf16 o1", "bf16 o2", "f16 o1", "f16 o2"])
+        self.assertEqual(len({size for _, size in taken}), 5)
+        with open(os.path.join(self.out, "resnet18_f16_o2_cuda0.json"), encoding="utf-8") as f:
+            self.assertEqual(len(f.readlines()), 25)
+        code, said = self.trained("trajectories", [2.0, 1.0], *arguments, more=1)
+        self.assertEqual((code, said.count("FAIL"), said.count("bytes taken")), (1, 5, 5))
+
+    def test_what_breaks_a_check_ends_that_alone(self):
+        self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})
+        self.program("fluidrun", TRAINS.replace('{{"loss"', '{{"none"'), losses={"cpu": [1.0], "cuda:0": [1.0]})
+        packed = os.path.join(self.build, "new", "folder", "1.tar.gz")
+        done = self.check("--stages", "devices,programs,gpu_tests", "--programs", "mnist_fluid,mnist_cnn", "--pack", packed)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout.splitlines(), ["FAIL devices: JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+                          "FAIL programs mnist_fluid: KeyError: 'loss'", "FAIL programs mnist_cnn: KeyError: 'loss'", "ok   B: 1 ok"])
+        self.assertIn("Traceback", self.read("programs.log"))
+        with tarfile.open(packed) as tar:
+            self.assertIn("out/gpu_tests.log", tar.getnames())
+
+    def test_programs_that_are_not_there_are_failures(self):
+        done = self.check("--stages", "devices,programs,gpu_tests", "--programs", "mnist_fluid")
+        self.assertEqual(done.returncode, 1)
+        checks = json.loads(self.read("summary.json"))["checks"]
+        self.assertEqual([check["name"] for check in checks], ["devices", "programs mnist_fluid", "gpu_tests"])
+        for check in checks:
+            self.assertIn("No such file or directory", check["detail"])
+        self.assertTrue(os.path.exists(self.out + ".tar.gz"))
+
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        self.program("file", "")
+        done = self.check("--pack", os.path.join(self.build, "file", "1.tar.gz"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("error: --pack: [Errno", done.stderr)
+
+    def test_a_bench_that_breaks_is_a_failure(self):
+        python = os.path.join(self.build, "python")
+        self.program("python", "#!/bin/sh\n")  # which has PyTorch, and ends
+        self.program("fluidrun", "#!/bin/sh\necho nothing\n")
+        done = self.check("--stages", "bench", "--python", python, "--works", "matmul")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL bench: json.decoder.JSONDecodeError", done.stdout)
+        self.assertIn("FAIL bench matmul: not measured, though there was time\n", done.stdout)
+        done = self.check("--stages", "bench", "--python", python, "--works", "matmul", "--deadline", "30")
+        self.assertIn("NOT DONE bench matmul\n", done.stdout)
+
     def test_the_deadline_keeps_what_was_done_and_lists_the_rest(self):
         self.program("test_gpu", TEST_GPU, tests={"A.": ["One", "Hangs", "Two"], "B.": ["Four"]})
         self.program("fluidrun", FLUIDRUN)
@@ -97,34 +198,77 @@ class Check(unittest.TestCase):
         with tarfile.open(self.out + ".tar.gz") as tar:
             self.assertIn("out/gpu_tests.log", tar.getnames())
 
-    def test_a_log_grows_while_its_stage_runs(self):
+    def test_a_log_grows_while_its_stage_runs_and_a_signal_ends_it(self):
+        for stops in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(stops):
+                self.ends_by(stops)
+
+    def ends_by(self, stops):
         self.program("test_gpu", TEST_GPU, tests={"A.": ["One", "Hangs"]})
         process = subprocess.Popen([sys.executable, os.path.join(HERE, "check.py"), "--build", self.build, "--out", self.out,
                                     "--stages", "gpu_tests"], stdout=subprocess.PIPE, text=True)
         log = os.path.join(self.out, "gpu_tests.log")
+        if os.path.exists(log):
+            os.remove(log)
         for _ in range(200):
             if os.path.exists(log) and "] A.Hangs" in self.read("gpu_tests.log"):
                 break
             time.sleep(0.1)
         self.assertIn("[       OK ] A.One", self.read("gpu_tests.log"))
-        process.terminate()
+        process.send_signal(stops)
         said, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 2, said)
         self.assertIn("NOT DONE gpu_tests A.", said)
 
+    def test_an_error_while_a_process_runs_ends_it(self):
+        class Broken(processes.Processes):
+            def watch(self, process, *_):
+                self.started = process
+                raise ValueError("watching it broke")
+
+        broken = Broken(self.out, float("inf"))
+        with self.assertRaises(ValueError):
+            broken.run("log", ["sleep", "60"], 60)
+        self.assertEqual(broken.started.poll(), -signal.SIGKILL)
+
     def test_a_description_holds_no_warnings(self):
         self.program("fluidrun", FLUIDRUN)
         self.assertEqual(self.check("--stages", "devices").returncode, 0)
-        self.assertEqual(json.loads(self.read("devices.json")), {"cpu": 1})
+        self.assertEqual(json.loads(self.read("devices.json")), {"machine": {"gpus": [{"name": "a GPU"}]}})
         self.assertIn("a driver's warning", self.read("devices.log"))
 
-    def test_a_bundle_says_what_glibc_it_needs(self):
+    def test_a_gpu_that_cannot_be_used_is_a_failure(self):
+        for gpus, why in (('{"problem": "it is too old"}, {"name": "a good one"}', "it is too old"), ("", "no GPU is listed")):
+            self.program("fluidrun", FLUIDRUN, gpus=gpus)
+            done = self.check("--stages", "devices")
+            self.assertEqual((done.returncode, done.stdout), (1, f"FAIL cuda:0 can be used: {why}; cuda:0  a GPU\n"))
+
+    def packed(self):
+        """The scripts that a bundle holds, their path by name."""
         with open(os.path.join(ROOT, "scripts/bundle"), encoding="utf-8") as f:
-            packed = re.findall(r"tests/(gpu|bench)/\{([\w,]+)\}\.py", f.read())
-        self.assertEqual([folder for folder, _ in packed], ["gpu", "bench"])
-        for folder, names in packed:
-            for name in names.split(","):
-                shutil.copy(os.path.join(ROOT, "tests", folder, name + ".py"), self.build)
+            found = re.findall(r"tests/(\w+)/\{?([\w,]+)\}?\.py", f.read())
+        return {name: os.path.join(ROOT, "tests", folder, name + ".py") for folder, names in found for name in names.split(",")}
+
+    def test_a_bundle_holds_what_its_scripts_import(self):
+        packed = self.packed()
+        own = {os.path.basename(path).removesuffix(".py") for path in glob.glob(os.path.join(ROOT, "tests/*/*.py"))}
+        for path in packed.values():
+            with open(path, encoding="utf-8") as f:
+                nodes = list(ast.walk(ast.parse(f.read())))
+            named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+            named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+            self.assertLessEqual(named & own, set(packed), path)
+        self.assertLessEqual({"check", "gpu_bench", "gpu_results", "torch_peer"}, set(packed))
+
+    def test_a_bundle_for_tests_without_what_finds_gpus_is_refused(self):
+        done = subprocess.run([os.path.join(ROOT, "scripts/bundle"), "--tests", self.build], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"bundle: no libfluid_cuda.so in {self.build}, without which no GPU is found: "
+                                      "CUDA was not there when that was built\n")
+
+    def test_a_bundle_says_what_glibc_it_needs(self):
+        for path in self.packed().values():
+            shutil.copy(path, self.build)
         self.program("fluidrun", FLUIDRUN)
         for version, code in (("2.5", 0), ("9.36", 1)):
             with open(os.path.join(self.build, "glibc_version"), "w", encoding="utf-8") as f:
@@ -159,6 +303,16 @@ class Check(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("FAIL memcheck: ERROR SUMMARY: 0 errors; no test ran\n", said)
 
+    def test_the_sanitizer_of_pip_is_found(self):
+        self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})
+        for folder in ("bin", "compute-sanitizer"):
+            packages = os.path.join(self.build, "packages of " + folder)
+            os.makedirs(os.path.join(packages, "nvidia/cu13", folder))
+            os.symlink(os.path.join(ROOT, "tests/support/compute_sanitizer.py"),
+                       os.path.join(packages, "nvidia/cu13", folder, "compute-sanitizer"))
+            self.assertEqual(self.check("--stages", "sanitizer", "--filter", "B.Four", PYTHONPATH=packages).returncode, 0)
+            self.assertIn("$ " + packages, self.read("sanitizer.log"))
+
     def test_libraries_kernels_are_checked_for_their_memory_alone(self):
         self.assertEqual(self.sanitize({"GpuLibraryProducts.": ["One"], "Group/GpuOps.": ["K/0"]})[0], 1)
         commands = [line for line in self.read("sanitizer.log").splitlines() if line.startswith("$")]
@@ -175,7 +329,8 @@ class Check(unittest.TestCase):
 
     def test_output_that_is_no_text_is_kept(self):
         self.program("fluidrun", "#!/bin/sh\nprintf 'cuda:0 \\377\\n'\n")
-        self.assertEqual(self.check("--stages", "devices").returncode, 0)
+        self.check("--stages", "devices")
+        self.assertIn("cuda:0 \ufffd", self.read("devices.log"))
 
 
 class Trajectories(unittest.TestCase):
@@ -185,8 +340,10 @@ class Trajectories(unittest.TestCase):
         near = [1.0, 1.0, 1 + 0.9 * FACTOR * 0.001]
         self.assertLess(farthest(near, cpu, exact, 1e-5)[0], 1)
         self.assertEqual(farthest([1.0001, 1.0, 1.0], cpu, exact, 1e-5)[1], 0)
-        for wrong in ([1.0, 1.0, 1 + 1.1 * FACTOR * 0.001], [1.0, 1.0], [1.0, float("nan"), 1.0]):
+        for wrong in ([1.0, 1.0, 1 + 1.1 * FACTOR * 0.001], [1.0, float("nan"), 1.0], [1.0, 1.0, float("inf")]):
             self.assertGreater(farthest(wrong, cpu, exact, 1e-5)[0], 1)
+        for unknown in (float("inf"), float("nan")):
+            self.assertGreater(farthest([1.0], [unknown], [1.0], 1e-5)[0], 1)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ QUIET_SECONDS = 240  # of a test
 SUITE_SECONDS = 1800
 BEGUN, ENDED = re.compile(r"\[ RUN      \] (\S+)"), re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,|$| \()")
 RESULTS = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}
+SKIPS_ON_A_HOST = "skipped: a host's memory is not this process's alone"  # that stands in for a GPU
 
 
 def listed(text):
@@ -29,13 +30,18 @@ def listed(text):
 
 
 def results_of(lines):
-    """What became of each test that began, in their order; "ended" of one that the process died in."""
-    results = {}
+    """What became of each test that began, in their order; "ended" of one that the process died in, and
+    "skipped: " with its reason, the line that follows where it skipped."""
+    results, reason, before = {}, "", ""
     for line in lines:
         if begun := BEGUN.match(line):
-            results[begun.group(1)] = "ended"
+            results[begun.group(1)], reason = "ended", ""
         elif (ended := ENDED.match(line)) and results.get(ended.group(2)) == "ended":
-            results[ended.group(2)] = RESULTS[ended.group(1)]
+            result = RESULTS[ended.group(1)]
+            results[ended.group(2)] = f"{result}: {reason}" if result == "skipped" else result
+        elif before.rstrip().endswith(": Skipped"):
+            reason = line.strip()
+        before = line
     return results
 
 

@@ -66,28 +66,36 @@ class Processes:
             lock = threading.Lock()
 
             def keep(stream, own):
-                for line in stream:
-                    with lock:
-                        heard[0] = time.monotonic()
-                        for lines in own:
-                            lines.append(line)
-                        print(line, end="", file=file, flush=True)
+                with stream:
+                    for line in stream:
+                        with lock:
+                            heard[0] = time.monotonic()
+                            for lines in own:
+                                lines.append(line)
+                            print(line, end="", file=file, flush=True)
 
             readers = [threading.Thread(target=keep, args=arguments, daemon=True)
                        for arguments in ((process.stdout, (done.output, done.lines)), (process.stderr, (done.lines,)))]
             for reader in readers:
                 reader.start()
-            late = self.watch(process, heard, limit, quiet, done)
-            for reader in readers:
-                reader.join(GRACE_SECONDS)
-            end_group(process)  # who still holds the pipes
-            for reader in readers:
-                reader.join()
+            try:
+                late = self.watch(process, heard, limit, quiet, done)
+                for reader in readers:
+                    reader.join(GRACE_SECONDS)
+            finally:
+                end_group(process)  # also who still holds the pipes
+                for reader in readers:
+                    reader.join()
             done.code = process.returncode
             print(f"{done.why or 'exit code ' + str(done.code)}\n", file=file, flush=True)
         if late:
             raise OutOfTime(done.output)
         return done
+
+    def note(self, log, text):
+        """Adds `text` to the file `log`."""
+        with open(os.path.join(self.logs, log + ".log"), "a", encoding="utf-8", errors="replace") as file:
+            print(text, file=file)
 
     def watch(self, process, heard, limit, quiet, done):
         """Waits for `process`, and ends it when its time is over; whether the deadline came."""
@@ -117,11 +125,12 @@ def end(process):
     except subprocess.TimeoutExpired:
         pass
     end_group(process)
-    process.wait()
 
 
 def end_group(process):
+    """Ends who is left of the group, and waits for `process`."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+    process.wait()

@@ -11,6 +11,8 @@ import os
 import re
 import shutil
 
+from cuda_folders import nvidia_folders
+
 OWN = "Group/GpuOps.*/0:Group/GpuOps.*/1:*RepeatsBitForBit/linear_regression"
 OF_LIBRARIES = "GpuLibraryProducts.*:GpuLibraryConvolutions.WhatFollowsIsApplied:GpuLibraryOps.*"
 TESTS = {"memcheck": f"{OWN}:{OF_LIBRARIES}", "racecheck": OWN}
@@ -24,8 +26,9 @@ PASSED = re.compile(r"^\[  PASSED  \] [1-9]", re.MULTILINE)
 
 
 def program():
-    """Its path, or None."""
-    folders = [folder for pattern in FOLDERS for folder in sorted(glob.glob(pattern), reverse=True)]
+    """Its path, or None: pip's nvidia-cuda-sanitizer-api lies in nvidia/cu13/{bin,compute-sanitizer}."""
+    folders = nvidia_folders("bin") + nvidia_folders(NAME)
+    folders += [folder for pattern in FOLDERS for folder in sorted(glob.glob(pattern), reverse=True)]
     return shutil.which(NAME) or shutil.which(NAME, path=os.pathsep.join(folders))
 
 

@@ -1,9 +1,11 @@
 """The stages of check.py: what each runs, and what it expects."""
 
+import collections
 import json
 import os
 import re
 import sys
+import traceback
 
 import gpu_bench
 import gpu_results
@@ -11,6 +13,7 @@ import gtest_runs
 import sanitizer
 import trajectories
 from cuda_folders import with_cuda
+from json_file import write_json
 from processes import OutOfTime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,8 +22,11 @@ PROGRAMS = {  # flags of a few steps; the batch divides the samples, so that one
     "mnist_fluid": ["--data", "digits?limit=2000", "--batch", "100"],
     "mnist_cnn": ["--data", "digits?limit=1280", "--batch", "128"],
 }
+PLANNED_BY = ("--batch", "--dtype", "--amp", "--amp-dtype")  # flags of training that its memory depends on
+PROGRAMS_STEPS = 10
 STEPS_SECONDS = 600  # of one process that trains
 BENCH_ENDS_SECONDS = 20  # what is running may end in these
+BENCH_GIVES_UP_SECONDS = 60  # before the deadline, these and what the sides of a work want to measure
 ARENA_OF_TRAINING = re.compile(r"arena [^;]*\((\d+) bytes\)")
 
 
@@ -38,17 +44,30 @@ class Stages:
     def fluidrun(self, stage, *command, limit=STEPS_SECONDS, **settings):
         return self.processes.run(stage, [self.program("fluidrun"), *command], limit, environment=self.cuda | settings)
 
-    def write(self, value, name):
-        with open(self.file(name) + ".temporary", "w", encoding="utf-8") as f:
-            json.dump(value, f, indent=1)
-        os.replace(self.file(name) + ".temporary", self.file(name))
+    def run(self, stage):
+        try:
+            if self.processes.left() <= 0:
+                raise OutOfTime()
+            self.guarded(stage, stage, STAGES[stage], self)
+        except OutOfTime:
+            self.report.leave(stage)
+
+    def guarded(self, stage, name, work, *given):
+        """work(*given): what it raises, but for OutOfTime, is a check that failed, and in the log."""
+        try:
+            work(*given)
+        except OutOfTime:
+            raise
+        except Exception as error:
+            self.report.say(name, False, f"{type(error).__name__}: {error}")
+            self.processes.note(stage, traceback.format_exc())
 
     def each(self, stage, items, work):
         """work(item) for all of them, and when the deadline comes the names of those that are left."""
         items = list(items)
         for i, item in enumerate(items):
             try:
-                work(item)
+                self.guarded(stage, f"{stage} {item}", work, item)
             except OutOfTime:
                 for left in items[i:]:
                     self.report.leave(f"{stage} {left}")
@@ -56,41 +75,50 @@ class Stages:
 
     def devices(self):
         listed = self.fluidrun("devices", "devices", limit=120)
-        self.report.say("a GPU is listed", listed.good and "cuda:0" in listed.stdout,
-                        listed.text.strip() if listed.code is not None else listed.why)
         described = self.fluidrun("devices", "devices", "--json", limit=120)
         with open(self.file("devices.json"), "w", encoding="utf-8") as f:
             f.write(described.stdout)
+        problem = first_gpus_problem(described.stdout) if described.good else described.last_line
+        said = listed.stdout.strip() if listed.good else listed.last_line
+        self.report.say("cuda:0 can be used", listed.good and not problem, "; ".join(filter(None, [problem, said])))
 
-    def losses(self, stage, name, program, place, flags):
-        """Of each step, in the file NAME.json too; None, and why, where that failed."""
+    def losses(self, stage, name, program, place, flags, steps):
+        """Of each of `steps` steps, in the file NAME.json too, and what was printed; None, and why, where
+        that failed."""
         log = self.file(name.replace(" ", "_").replace(":", "") + ".json")
         if os.path.exists(log):
             os.remove(log)
-        done = self.fluidrun(stage, "train", program, *flags, "--place", place, "--log-json", log)
-        return (trajectories.losses(log), done.text) if done.good else (None, done.last_line)
+        done = self.fluidrun(stage, "train", program, *flags, "--max-steps", str(steps), "--epochs", str(steps),
+                             "--place", place, "--log-json", log)
+        if not done.good:
+            return None, done.last_line
+        found = trajectories.losses(log)
+        return (found, done.text) if len(found) == steps else (None, f"{len(found)} of {steps} steps on {place}")
 
     def programs(self):
         self.each("programs", self.args.programs, self.check_program)
 
     def check_program(self, program):
-        flags = [*PROGRAMS[program], "--max-steps", "10", "--dtype", "f64"]
-        gpu, said = self.losses("programs", f"{program} cuda:0", program, "cuda:0", flags)
-        cpu, why = self.losses("programs", f"{program} cpu", program, "cpu", flags)
+        flags = [*PROGRAMS[program], "--dtype", "f64"]
+        gpu, said = self.losses("programs", f"{program} cuda:0", program, "cuda:0", flags, PROGRAMS_STEPS)
+        cpu, why = self.losses("programs", f"{program} cpu", program, "cpu", flags, PROGRAMS_STEPS)
         if gpu is None or cpu is None:
-            return self.report.say(f"{program} trains in f64 as on the CPU", False, said if gpu is None else why)
-        part, step = max((abs(a - b) / abs(b), i) for i, (a, b) in enumerate(zip(gpu, cpu)))
-        self.report.say(f"{program} trains in f64 as on the CPU", len(gpu) == len(cpu) and part <= 1e-9,
-                        f"{part:.1e} apart at step {step}")
-        return self.check_plan(program, flags[flags.index("--batch") + 1], said)
+            self.report.say(f"{program} trains in f64 as on the CPU", False, said if gpu is None else why)
+        else:
+            part, step = max((trajectories.apart(a, b), i) for i, (a, b) in enumerate(zip(gpu, cpu)))
+            self.report.say(f"{program} trains in f64 as on the CPU", part <= 1e-9, f"{part:.1e} apart at step {step}")
+        if gpu is not None:
+            self.check_plan("programs", program, program, flags, said)
 
-    def check_plan(self, program, batch, training):
-        """What training took beside the plan of a machine that does not see the GPU, to the byte."""
+    def check_plan(self, stage, name, program, flags, training):
+        """What training with `flags` took beside the plan of a machine that does not see the GPU, to the
+        byte."""
         taken = ARENA_OF_TRAINING.search(training)
-        plan = self.fluidrun("programs", "plan", program, "--batch", batch, "--dtype", "f64", "--place", "cuda:0",
-                             "--target", self.file("devices.json"), "--json", limit=120, FLUID_GPU_LIBRARY="/nowhere")
+        same = [part for flag in PLANNED_BY if flag in flags for part in (flag, flags[flags.index(flag) + 1])]
+        plan = self.fluidrun(stage, "plan", program, *same, "--place", "cuda:0", "--target", self.file("devices.json"),
+                             "--json", limit=120, FLUID_GPU_LIBRARY="/nowhere")
         planned = json.loads(plan.stdout)["arena_bytes"] if plan.good else plan.last_line
-        self.report.say(f"{program} takes what was planned without the GPU",
+        self.report.say(f"{name} takes what was planned without the GPU",
                         bool(taken) and planned == int(taken.group(1)),
                         f"{taken.group(1) if taken else 'no'} bytes taken, planned {planned}")
 
@@ -109,19 +137,21 @@ class Stages:
             try:
                 gtest_runs.run_suite(self.processes, program, suite, suites[suite], done, figures, self.cuda)
             finally:
-                self.write(results, "gpu_tests.json")
+                write_json(results, self.file("gpu_tests.json"))
                 self.say_suite(suite, suites[suite], done)
 
         return self.each("gpu_tests", suites, run)
 
     def say_suite(self, suite, tests, done):
-        failed = [f"{test.removeprefix(suite)} ({result})" for test, result in done.items()
-                  if result not in ("ok", "skipped")]
-        counts = [f"{list(done.values()).count(result)} {result}" for result in ("ok", "skipped") if result in done.values()]
+        """A test is skipped where there is no GPU: then the suite says nothing of one."""
+        counts = collections.Counter(result for result in done.values() if result == "ok" or result.startswith("skipped"))
+        failed = [f"{test.removeprefix(suite)} ({result})" for test, result in done.items() if result not in counts]
         left = len(tests) - len(done)
-        detail = [*counts, *([f"{left} not done"] if left else []), *failed]
+        detail = [*(f"{count} {result}" for result, count in sorted(counts.items())),
+                  *([f"{left} not done"] if left else []), *failed]
         if done:
-            self.report.say(suite.strip("."), not failed, ", ".join(detail))
+            good = "ok" in counts and not failed and not set(counts) - {"ok", gtest_runs.SKIPS_ON_A_HOST}
+            self.report.say(suite.strip("."), good, ", ".join(detail))
 
     def trajectories(self):
         data = self.file("cifar10")
@@ -130,12 +160,16 @@ class Stages:
 
         def run(item):
             program, mode = item.split(" ", 1)
-            flags = [flag.format(data) for flag in trajectories.NETWORKS[program]] + ["--max-steps", str(self.args.steps)]
-            if program not in exact:
-                exact[program] = self.losses("trajectories", f"{program} f64 cpu", program, "cpu", [*flags, "--dtype", "f64"])
+            flags = [flag.format(data) for flag in trajectories.NETWORKS[program]]
             precision, rounds_to = trajectories.MODES[mode]
-            runs = [exact[program]] + [self.losses("trajectories", f"{item} {place}", program, place, [*flags, *precision])
-                                       for place in ("cpu", "cuda:0")]
+            losses = lambda name, place, *more: self.losses("trajectories", name, program, place, [*flags, *more],
+                                                            self.args.steps)
+            if program not in exact:
+                exact[program] = losses(f"{program} f64 cpu", "cpu", "--dtype", "f64")
+            runs = [exact[program], *(losses(f"{item} {place}", place, *precision) for place in ("cpu", "cuda:0"))]
+            trained, said = runs[-1]
+            if trained is not None:
+                self.check_plan("trajectories", item, program, [*flags, *precision], said)
             for found, why in runs:
                 if found is None:
                     return self.report.say(item, False, why)
@@ -166,7 +200,7 @@ class Stages:
             done = self.processes.run("bench", [
                 sys.executable, gpu_bench.__file__, self.args.build, self.args.python, "--only", ",".join(self.args.works),
                 "--deadline", str(self.processes.left() - BENCH_ENDS_SECONDS), "--out", path], 7200)
-            if done.code not in (0, 1, 2) or done.why:
+            if done.code not in (0, gpu_bench.MISSED, gpu_bench.LEFT_OUT) or done.why:
                 self.report.say("bench", False, done.last_line)
         finally:
             self.say_works(before, gpu_results.read(path))
@@ -175,11 +209,22 @@ class Stages:
         for name in self.args.works:
             work = found.get(name)
             if work is None or work == before.get(name):
-                self.report.leave(f"bench {name}")
+                if self.processes.left() > BENCH_GIVES_UP_SECONDS:
+                    self.report.say(f"bench {name}", False, "not measured, though there was time")
+                else:
+                    self.report.leave(f"bench {name}")
             elif (verdict := gpu_results.verdict(work)) == "not known":
                 self.report.leave(f"bench {name}: {gpu_results.says(work)}")
             else:
                 self.report.say(f"bench {name}", verdict == "met", gpu_results.says(work))
+
+
+def first_gpus_problem(description):
+    """Why Fluid cannot use cuda:0, of what `devices --json` says; "" if it can."""
+    machine = json.loads(description)["machine"]
+    if not machine["gpus"]:
+        return machine.get("no_gpus", "no GPU is listed")
+    return machine["gpus"][0].get("problem", "")
 
 
 STAGES = {name: getattr(Stages, name)
