@@ -6,10 +6,10 @@ BUILD_DIR holds fluid_bench and fluidrun. Batches stay on the GPU, in both; a st
 a number of its result, is on the host. PyTorch runs eager and compiled (torch.compile, mode
 "reduce-overhead"), NCHW and NHWC; of each the better layout counts. Compiled are its forward pass, loss
 and backward pass: the fused optimizer and the gradient scaler stay eager, and a peer that compiles these
-too might be faster. f32 is f32 in both; the works whose
-names end in _tf32 allow TF32 in both. Memory is Fluid's arena with its workspace against
-torch.cuda.max_memory_allocated. The first step is counted from the start of the program (what PyTorch's
-import takes left out), with no kernel kept from before: each process has empty caches.
+too might be faster. f32 is f32 in both; the works whose names end in _tf32 allow TF32 in both. Memory is
+Fluid's arena with its workspace against torch.cuda.max_memory_allocated. The first step is counted from
+the start of the program (what PyTorch's import takes left out), with no kernel kept from before: each
+process has empty caches.
 
 Of what the GPU can do at most, by its driver's figures, Fluid's step reaches the two percentages: of
 operations by its ops' definitions, and of the bytes that its calls read and write, each once.

@@ -121,7 +121,8 @@ def main():
     processes = Processes(args.out, begin + args.deadline)
     report = Report(args.out)
     for stops in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stops, lambda *_: setattr(processes, "deadline", 0))
+        if signal.getsignal(stops) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(stops, lambda *_: setattr(processes, "deadline", 0))
     if why := lacking_glibc():
         report.say("glibc", False, why)
         pack(args.out, args.pack)

@@ -202,11 +202,13 @@ class Check(unittest.TestCase):
         for stops in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(stops):
                 self.ends_by(stops)
+        self.ends_by(signal.SIGTERM, signal.SIGHUP, prefix=["nohup"])
 
-    def ends_by(self, stops):
+    def ends_by(self, stops, ignored=None, prefix=()):
         self.program("test_gpu", TEST_GPU, tests={"A.": ["One", "Hangs"]})
-        process = subprocess.Popen([sys.executable, os.path.join(HERE, "check.py"), "--build", self.build, "--out", self.out,
-                                    "--stages", "gpu_tests"], stdout=subprocess.PIPE, text=True)
+        heeded = lambda: [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
+        process = subprocess.Popen([*prefix, sys.executable, os.path.join(HERE, "check.py"), "--build", self.build, "--out", self.out,
+                                    "--stages", "gpu_tests"], stdout=subprocess.PIPE, text=True, preexec_fn=heeded)
         log = os.path.join(self.out, "gpu_tests.log")
         if os.path.exists(log):
             os.remove(log)
@@ -215,6 +217,10 @@ class Check(unittest.TestCase):
                 break
             time.sleep(0.1)
         self.assertIn("[       OK ] A.One", self.read("gpu_tests.log"))
+        if ignored:
+            process.send_signal(ignored)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(timeout=1)
         process.send_signal(stops)
         said, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 2, said)
