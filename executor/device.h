@@ -64,6 +64,9 @@ class Executable {
   virtual ~Executable() = default;
   /// Before bind(): steps will be timed.
   virtual void expect_times() {}
+  /// The memory that it is bound to will go: it keeps nothing that refers to it. Once the steps
+  /// that were begun are done; none begins before the next bind().
+  virtual void unbind() {}
   /// May write to the slots of the place and to transient memory. Throws LibraryRefusal where the
   /// target claims less from now on: the program is to go through the pipeline again.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;

@@ -119,9 +119,9 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
   options.fuse = options.libraries = false;
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
-  const auto executable = device.build(program, plan, options);
   const Regions regions{aligned(plan.state), aligned(plan.slot), aligned(plan.transient)};
   const auto place = device.memory(regions);
+  const auto executable = device.build(program, plan, options);
   const Memory& memory = place->at();
   executable->bind(memory, Variables());
   for (const auto& op : program.main().ops) {

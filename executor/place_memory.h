@@ -35,7 +35,7 @@ struct Memory {
 Memory laid_out(std::byte* begin, const Regions& regions);
 
 /// The memory of a session on its place, zeroed. Its owner makes sure that no step runs when it
-/// goes.
+/// goes, and that none is bound to it.
 class PlaceMemory {
  public:
   explicit PlaceMemory(const Regions& regions) : regions_(regions) {}

@@ -218,6 +218,7 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
 /// What was bound follows the memory, also where that could not grow.
 void Session::grow(const Regions& regions) {
   try {
+    for (const auto& part : parts_) part->executable->unbind();
     memory_ = memory_->grown(regions);
   } catch (...) {
     if (memory_->is_lost()) {

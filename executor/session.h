@@ -173,9 +173,9 @@ class Session {
   std::unique_ptr<Device> device_;
   SessionOptions options_;
   Variables variables_;
+  std::shared_ptr<PlaceMemory> memory_;  ///< shared with outputs' views; goes after who is bound
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::unique_ptr<PreparedStep>> steps_;
-  std::shared_ptr<PlaceMemory> memory_;  ///< shared with outputs' views
   std::array<Held, 2> held_;
   std::array<Begun, 2> begun_;  ///< by their slot for outputs
   uint64_t steps_begun_ = 0;

@@ -177,7 +177,17 @@ void GpuExecutable::expect_times() {
   timeline_.emplace(gpu_, roles);
 }
 
+/// A graph must not outlive its memory, which NCCL may have registered for it.
+void GpuExecutable::unbind() {
+  gpu_->ledger.measured("graphs", [&] {
+    graphs_ = {};
+    timed_graphs_ = {};
+  });
+}
+
+/// Gives the graphs that there were back first, as new ones take the GPU's memory too.
 void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
+  unbind();
   memory_ = memory;
   results_->bind(memory, variables);
   for (const Slots slots : kAllSlots) {

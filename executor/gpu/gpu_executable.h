@@ -60,6 +60,7 @@ class GpuExecutable : public Executable {
                 GpuChooser& chooser, std::shared_ptr<GpuCollectives> collectives,
                 std::shared_ptr<const GpuFeeds> feeds);
   void expect_times() override;
+  void unbind() override;
   void bind(const Memory& memory, const Variables& variables) override;
   std::optional<Status> start(Slots slots, RunTimes* times) override;
   Status finish(int outputs) override;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -219,6 +220,24 @@ TEST_F(GpuPlace, GrowsInTheMemoryThatItHas) {
   EXPECT_TRUE(std::isfinite(before["loss"].item())) << "of the step before";
   both.train(48, 1, 1e-5);
   both.expect_equal_parameters(2e-5);
+}
+
+/// The graphs that were recorded for the smaller one are gone before it is, and count no more.
+TEST_F(GpuPlace, GraphsGoBeforeTheMemoryThatTheyReferTo) {
+  constexpr int64_t kObject = 1000;
+  fluid::testing::reset_host_gpu({.object_bytes = kObject});
+  Executor exe(small_network(), stand_in(), {.batch = 2, .profile = ProfileOptions{}});
+  const auto graphs = [&] {
+    const auto owners = exe.memory().outside;
+    return std::ranges::find(owners, "graphs", &std::pair<std::string, int64_t>::first)->second;
+  };
+  constexpr int64_t kEach = 4 * kObject;
+  EXPECT_EQ(graphs(), 3 * kEach) << "of the start and of training, which is timed, too";
+  const int64_t before = exe.memory().total;
+  for (const int64_t more : {16, 32}) exe.prepare({.train = {more}});
+  EXPECT_GT(exe.memory().total, before);
+  EXPECT_EQ(graphs(), 7 * kEach);
+  exe.run(batch_of(32));
 }
 
 TEST_F(GpuPlace, IsAsBeforeWhereItCannotGrow) {

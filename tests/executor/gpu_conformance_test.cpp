@@ -3,6 +3,7 @@
 
 #include "tests/conformance/gpu_conformance.h"
 
+#include <array>
 #include <set>
 
 #include "tests/support/errors.h"
@@ -115,6 +116,34 @@ TEST(HostGpu, QueuedWorkIsNotDoneBeforeSomebodyWaits) {
   EXPECT_FALSE(gpu.is_done(event));
   gpu.synchronize(event);
   EXPECT_TRUE(gpu.is_done(event));
+}
+
+/// Memory of the GPU that a kernel has, or a copy, and of the host. A GPU would not notice, as the
+/// graph may not be launched again; so this one fails, and counts what did not come back.
+TEST(HostGpu, MemoryOutlivesTheGraphsThatReferToIt) {
+  for (const size_t early : {0, 1, 2}) {
+    reset_host_gpu({});
+    const Gpu gpu(host_gpu_table(), 0);
+    const GpuStream stream = gpu.stream();
+    const GpuModule module = gpu.module(host_gpu_text({{"nothing", [](const FluidGpuLaunch&) {}}}));
+    FluidGpuKernel* kernel = gpu.kernel(module, "nothing");
+    std::array memory = {gpu.allocate(16), gpu.allocate(16), gpu.allocate_host(16)};
+    GpuMemory other = gpu.allocate(16);
+    std::byte* inside = memory[0].data() + 8;
+    const GpuGraph graph = gpu.captured(stream, [&] {
+      gpu.launch(stream, kernel, 1, 1, std::array<void*, 1>{&inside});
+      gpu.copy(stream, memory[2].data() + 8, memory[1].data() + 8, 8);
+    });
+    const int objects = host_gpu_objects();
+    other = {};
+    gpu.synchronize(stream);
+    EXPECT_EQ(host_gpu_objects(), objects);
+    memory[early] = {};
+    EXPECT_EQ(error_of<DeviceError>([&] { gpu.synchronize(stream); }),
+              "memory is returned that a graph refers to")
+        << early;
+    EXPECT_EQ(host_gpu_objects(), objects + 1) << early;
+  }
 }
 
 TEST(HostGpuDeathTest, NobodyElseTouchesItsMemory) {

@@ -85,6 +85,7 @@ FluidGpuResult release(FluidGpu* gpu, void* address) {
   return host_gpu_call("release", gpu, [&] {
     refuse_while_recorded(gpu, "memory is returned");
     gpu->scheduler.run_all();
+    refuse_while_recorded_work_has(gpu, address);
     if (!gpu->memory.release(address)) throw misused("memory is returned that was never given");
   });
 }
@@ -100,6 +101,7 @@ FluidGpuResult release_host(FluidGpu* gpu, void* address) {
   return host_gpu_call("release_host", gpu, [&] {
     refuse_while_recorded(gpu, "memory is returned");
     gpu->scheduler.run_all();
+    refuse_while_recorded_work_has(gpu, address);
     if (!gpu->memory.release_host(address)) {
       throw misused("memory is returned that was never given");
     }
@@ -139,7 +141,7 @@ FluidGpuResult stream_synchronize(FluidGpuStream* stream) {
 FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t bytes) {
   FluidGpu* gpu = stream->gpu;
   return host_gpu_call("copy", gpu, [&] {
-    queue(stream, [=] {
+    queue(stream, {to, from}, [=] {
       require(gpu, to, bytes);
       require(gpu, from, bytes);
       std::memmove(to, from, static_cast<size_t>(bytes));
@@ -151,7 +153,7 @@ FluidGpuResult copy(FluidGpuStream* stream, void* to, const void* from, int64_t 
 FluidGpuResult fill(FluidGpuStream* stream, void* to, uint8_t value, int64_t bytes) {
   FluidGpu* gpu = stream->gpu;
   return host_gpu_call("fill", gpu, [&] {
-    queue(stream, [=] {
+    queue(stream, {to}, [=] {
       require(gpu, to, bytes);
       std::memset(to, value, static_cast<size_t>(bytes));
     });
@@ -167,7 +169,9 @@ FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch) {
     for (size_t i = 0; i < values.size(); ++i) {
       std::memcpy(&values[i], launch->arguments[i], sizeof values[i]);
     }
-    queue(stream, [copied = *launch, values]() mutable {
+    std::vector<const void*> given;
+    for (const int64_t value : values) given.push_back(reinterpret_cast<const void*>(value));
+    queue(stream, given, [copied = *launch, values]() mutable {
       std::vector<void*> arguments;
       for (int64_t& value : values) arguments.push_back(&value);
       copied.arguments = arguments.data();
@@ -266,14 +270,16 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
     if (multiplier->choice.workspace > 0 && workspace % FLUID_GPU_WORKSPACE_ALIGNMENT != 0) {
       throw misused_by(stream, "a product's workspace is not aligned");
     }
+    std::vector<const void*> given;
+    for (const HostTouched& t : touched) given.push_back(t.address);
     for (auto& work : of_task([](const auto&... all) { return host_work(all...); })) {
-      queue(stream, [gpu, touched, work = std::move(work)] {
+      queue(stream, given, [gpu, touched, work = std::move(work)] {
         for (const HostTouched& t : touched) require(gpu, t.address, t.bytes);
         work();
       });
     }
     if (host_gpu_state().options.parts_are_fast && multiplier->choice.workspace == 0) {
-      for (int waits = 0; waits < 3; ++waits) queue(stream, [] {});
+      for (int waits = 0; waits < 3; ++waits) queue(stream, {}, [] {});
     }
     multiplier->loaded |= !stream->capture;
   });

@@ -54,7 +54,8 @@ struct HostKernel {
 /// What `assemble` takes for these kernels: it also takes PTX, which is then run (ptx_machine.h).
 std::string host_gpu_text(std::vector<HostKernel> kernels);
 
-/// Objects that are open: none should be left at the end.
+/// Objects that are open, and memory that came back too early for a graph: none should be left at
+/// the end.
 int host_gpu_objects();
 
 /// Graphs that were launched before the one launched last on their GPU was done.

@@ -78,6 +78,16 @@ bool HostGpuMemory::contains(const void* address, int64_t bytes) const {
   return holds(gpu_, address, bytes) || holds(host_, address, bytes);
 }
 
+bool HostGpuMemory::is_within(const void* address, const void* block) const {
+  for (const Blocks* blocks : {&gpu_, &host_}) {
+    const auto found = blocks->find(static_cast<std::byte*>(const_cast<void*>(block)));
+    if (found == blocks->end()) continue;
+    const auto offset = static_cast<const std::byte*>(address) - found->first;
+    return offset >= 0 && offset < found->second;
+  }
+  return false;
+}
+
 std::pair<const std::byte*, const std::byte*> HostGpuMemory::block_of(const void* address) const {
   auto* const begin = static_cast<std::byte*>(const_cast<void*>(address));
   const auto after = gpu_.upper_bound(begin);

@@ -27,6 +27,8 @@ class HostGpuMemory {
   int64_t free() const { return total_ - taken_; }
   /// Whether all of it lies in memory that was given and not returned.
   bool contains(const void* address, int64_t bytes) const;
+  /// Whether an address lies in the block, of the GPU or the host, that begins there.
+  bool is_within(const void* address, const void* block) const;
   /// The GPU's block that an address lies in, from its first byte to behind its last; nulls: none.
   std::pair<const std::byte*, const std::byte*> block_of(const void* address) const;
 

@@ -39,7 +39,7 @@ FluidGpuResult host_event_destroy(FluidGpuEvent* event) {
 
 FluidGpuResult host_event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
   return host_gpu_call("event_record", stream->gpu, [&] {
-    queue(stream, [] {});  // its end is when the event happened
+    queue(stream, {}, [] {});  // its end is when the event happened
     stream->gpu->scheduler.note(*event, *stream);
     event->looked = 0;
   });
@@ -100,7 +100,8 @@ FluidGpuResult host_capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
   if (ended != fluid_gpu_ok) return ended;
   return host_gpu_call("graph_create", gpu, [&] {
     create(graph);
-    **graph = {stream->gpu, std::move(work)};
+    **graph = {gpu, std::move(work)};
+    gpu->graphs.push_back(&(*graph)->work);
   });
 }
 
@@ -114,7 +115,10 @@ FluidGpuResult host_graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream) {
 }
 
 FluidGpuResult host_graph_destroy(FluidGpuGraph* graph) {
-  return host_gpu_call("graph_destroy", nullptr, [&] { destroy(graph); });
+  return host_gpu_call("graph_destroy", nullptr, [&] {
+    std::erase(graph->gpu->graphs, &graph->work);
+    destroy(graph);
+  });
 }
 
 }  // namespace fluid::testing

@@ -68,12 +68,26 @@ void refuse_while_recorded(FluidGpu* gpu, const char* what) {
   }
 }
 
-void queue(FluidGpuStream* stream, std::function<void()> run) {
+void refuse_while_recorded_work_has(FluidGpu* gpu, const void* block) {
+  for (const HostFrontier* graph : gpu->graphs) {
+    for (const auto& work : *graph) {
+      for (const void* address : work->given) {
+        if (!gpu->memory.is_within(address, block)) continue;
+        ++host_gpu_state().objects;  // it is not given back
+        gpu->failure = "memory is returned that a graph refers to";
+        throw HostRefusal{fluid_gpu_failed, gpu->failure};
+      }
+    }
+  }
+}
+
+void queue(FluidGpuStream* stream, std::vector<const void*> given, std::function<void()> run) {
   FluidGpu* gpu = stream->gpu;
-  gpu->scheduler.add(*stream, [gpu, run = std::move(run)] {
-    const HostGpuMemory::Opened opened(gpu->memory);
+  const auto opened = [gpu, run = std::move(run)] {
+    const HostGpuMemory::Opened open(gpu->memory);
     run();
-  });
+  };
+  gpu->scheduler.add(*stream, {.run = opened, .given = std::move(given)});
 }
 
 void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
@@ -83,16 +97,17 @@ void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::func
     require(gpu, data.data(), static_cast<int64_t>(data.size()));
     return HostGpuMemory::Opened(gpu->memory);
   };
-  gpu->scheduler.add(
-      *stream,
-      [reach, run = std::move(run)] {
-        const HostGpuMemory::Opened opened = reach();
-        run();
-      },
-      [reach, others = std::move(others)](const HostWork* self) {
-        const HostGpuMemory::Opened opened = reach();
-        return others(self);
-      });
+  gpu->scheduler.add(*stream, {.run =
+                                   [reach, run = std::move(run)] {
+                                     const HostGpuMemory::Opened opened = reach();
+                                     run();
+                                   },
+                               .given = {data.data()},
+                               .others =
+                                   [reach, others = std::move(others)](const HostWork* self) {
+                                     const HostGpuMemory::Opened opened = reach();
+                                     return others(self);
+                                   }});
 }
 
 void require(FluidGpu* gpu, const void* address, int64_t bytes) {

@@ -20,8 +20,9 @@ struct FluidGpu {
   fluid::testing::HostScheduler scheduler;
   int device = 0;
   std::vector<fluid::testing::HostStream*> streams;
-  fluid::testing::HostFrontier graph;  ///< the work of the one launched last
-  std::string failure;                 ///< once it failed
+  std::vector<const fluid::testing::HostFrontier*> graphs;  ///< all that there are
+  fluid::testing::HostFrontier graph;                       ///< the work of the one launched last
+  std::string failure;                                      ///< once it failed
 };
 
 struct FluidGpuStream : fluid::testing::HostStream {
@@ -68,7 +69,11 @@ void destroy(T* object) {
   --host_gpu_state().objects;
 }
 
-void queue(FluidGpuStream* stream, std::function<void()> run);
+/// What a graph would be left with that is launched again, and no GPU notices: the GPU fails.
+void refuse_while_recorded_work_has(FluidGpu* gpu, const void* block);
+
+/// `given`: see HostWork.
+void queue(FluidGpuStream* stream, std::vector<const void*> given, std::function<void()> run);
 /// Queues work on `data` that waits for other processes; see HostWork::others.
 void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
                     std::function<bool(const HostWork*)> others);

@@ -41,7 +41,7 @@ HostFrontier moved(const HostFrontier& recorded) {
   std::map<Work, Work> moves;
   for (const Work& work : recorded) {
     auto own = std::make_shared<HostWork>(HostWork{.run = std::move(work->run),
-                                                   .after = {},
+                                                   .given = std::move(work->given),
                                                    .others = std::move(work->others),
                                                    .noted = work->noted});
     for (const Work& first : work->after) own->after.push_back(moves.at(first));
@@ -119,13 +119,12 @@ void HostScheduler::pass() {
   for (uint64_t n = random_() % 4; n > 0 && run_one(); --n) continue;
 }
 
-void HostScheduler::add(HostStream& stream, std::function<void()> run,
-                        std::function<bool(const HostWork*)> others) {
+void HostScheduler::add(HostStream& stream, HostWork work) {
   HostFrontier& last = stream.capture ? stream.recorded : stream.queued;
-  auto work = std::make_shared<HostWork>(
-      HostWork{.run = std::move(run), .after = last, .others = std::move(others)});
-  (stream.capture ? stream.capture->recorded : pending_).push_back(work);
-  last = {std::move(work)};
+  work.after = last;
+  const auto added = std::make_shared<HostWork>(std::move(work));
+  (stream.capture ? stream.capture->recorded : pending_).push_back(added);
+  last = {added};
 }
 
 void HostScheduler::note(HostEvent& event, const HostStream& stream) const {

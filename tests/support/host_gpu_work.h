@@ -16,7 +16,9 @@ struct HostEvent;
 /// Queued work: runs once all that it comes after is done.
 struct HostWork {
   std::function<void()> run;
-  std::vector<std::shared_ptr<HostWork>> after;
+  /// Addresses that it is given, of memory among others.
+  std::vector<const void*> given = {};
+  std::vector<std::shared_ptr<HostWork>> after = {};
   /// Of work that also waits for other processes: whether they have come. Asked again and again
   /// once all that the work comes after is done, with its own address.
   std::function<bool(const HostWork* self)> others = {};
@@ -66,8 +68,8 @@ class HostScheduler {
  public:
   HostScheduler(HostPace pace, uint64_t seed) : pace_(pace), random_(seed) {}
 
-  void add(HostStream& stream, std::function<void()> run,
-           std::function<bool(const HostWork*)> others = {});
+  /// After what the stream has.
+  void add(HostStream& stream, HostWork work);
   void note(HostEvent& event, const HostStream& stream) const;
   void wait(HostStream& stream, const HostEvent& event) const;
   /// Throws when other processes that it waits for do not come within a minute.
