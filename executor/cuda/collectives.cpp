@@ -40,10 +40,17 @@ FluidGpuResult begun(ncclResult_t result, const char* doing, ncclComm_t communic
   return result == ncclInProgress ? fluid_gpu_ok : nccl_answer(result, doing, communicator);
 }
 
-/// Trees add up in orders that depend on more than the ranks. NCCL reads it when it starts.
-void ask_for_rings() {
-  static const int asked = setenv("NCCL_ALGO", "Ring", 0);
-  static_cast<void>(asked);
+/// What NCCL reads when it starts, unless the user has set it. Trees add up in orders that depend
+/// on more than the ranks. Buffers that graphs exchange would be registered until the graphs go:
+/// ranks must do that all alike, at one offset in their allocations (User Guide, "User Buffer
+/// Registration"), but each rank's arena has its own layout, and grows when that rank wants.
+void configure_nccl() {
+  static const bool done = [] {
+    setenv("NCCL_ALGO", "Ring", 0);
+    setenv("NCCL_GRAPH_REGISTER", "0", 0);
+    return true;
+  }();
+  static_cast<void>(done);
 }
 
 ncclResult_t state_of(ncclComm_t handle) {
@@ -145,7 +152,7 @@ FluidGpuResult identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
 }
 
 FluidGpuResult meeting(FluidGpuMeeting* meeting) {
-  ask_for_rings();
+  configure_nccl();
   ncclUniqueId id;
   static_assert(sizeof id == sizeof *meeting);
   const ncclResult_t result = ncclGetUniqueId(&id);
@@ -155,7 +162,7 @@ FluidGpuResult meeting(FluidGpuMeeting* meeting) {
 
 FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
                                    int32_t ranks, FluidGpuCommunicator** communicator) {
-  ask_for_rings();
+  configure_nccl();
   auto made = std::make_unique<FluidGpuCommunicator>(
       FluidGpuCommunicator{.gpu = gpu, .rank = rank, .ranks = ranks});
   ncclUniqueId id;
