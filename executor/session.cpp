@@ -34,6 +34,23 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
+/// Why nothing goes on, and what is lost by it.
+std::exception_ptr with_loss(const std::exception_ptr& why, bool memory_is_lost) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const LibraryRefusal&) {
+    return why;  // it says what to do
+  } catch (const DeviceError& e) {
+    const char* lost =
+        memory_is_lost ? "; what the GPU's memory held is lost: start anew, or from a checkpoint"
+                       : "; the steps that there were cannot be bound to their memory again, "
+                         "so that none runs any more";
+    return std::make_exception_ptr(DeviceError(e.what() + std::string(lost)));
+  } catch (...) {
+    return why;
+  }
+}
+
 PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps,
                          const Options& wanted) {
   for (const auto& step : steps) {
@@ -200,15 +217,12 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
   const size_t known_parts = parts_.size(), known_steps = steps_.size();
   std::ranges::move(parts, std::back_inserter(parts_));
   std::ranges::move(steps, std::back_inserter(steps_));
-  try {
-    bind(moved ? 0 : known_parts, moved ? 0 : known_steps);
-  } catch (...) {
-    steps_.resize(known_steps);
-    parts_.resize(known_parts);
-    variables_ = known;
-    bind_again(std::current_exception());
-    throw;
-  }
+  or_bind_again([&] { bind(moved ? 0 : known_parts, moved ? 0 : known_steps); },
+                [&] {
+                  steps_.resize(known_steps);
+                  parts_.resize(known_parts);
+                  variables_ = known;
+                });
   if (random_ != nullptr && known.find(kRandomState) == nullptr) {
     memory_->write(random_, &options_.seed, sizeof options_.seed);
   }
@@ -217,26 +231,34 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
 
 /// What was bound follows the memory, also where that could not grow.
 void Session::grow(const Regions& regions) {
-  try {
+  or_bind_again([&] {
     for (const auto& part : parts_) part->executable->unbind();
     memory_ = memory_->grown(regions);
+  });
+}
+
+/// Changes what steps are bound to, or binds them. Where that fails, what there is once `undo` has
+/// undone the rest is bound again; where that fails as well, no step runs any more because of the
+/// first failure.
+void Session::or_bind_again(const Change& change, const Change& undo) {
+  try {
+    change();
   } catch (...) {
-    if (memory_->is_lost()) {
-      broken_ = std::current_exception();
-    } else {
-      bind_again(std::current_exception());
-    }
-    throw;
+    const std::exception_ptr why = std::current_exception();
+    undo();
+    if (binds_again()) throw;
+    broken_ = steps_.empty() ? why : with_loss(why, memory_->is_lost());
+    std::rethrow_exception(broken_);
   }
 }
 
-/// After a failure, what there is: where that fails as well, no step runs any more because of
-/// `why`, which came first.
-void Session::bind_again(const std::exception_ptr& why) {
+bool Session::binds_again() {
+  if (memory_->is_lost()) return false;
   try {
     bind(0, 0);
+    return true;
   } catch (const std::exception&) {
-    broken_ = why;
+    return false;
   }
 }
 
@@ -347,12 +369,7 @@ void Session::take(const std::map<std::string, std::string>& decisions) {
   settle();
   if (!device_->take(decisions)) return;
   fetch_outputs();
-  try {
-    bind(0, 0);
-  } catch (...) {
-    bind_again(std::current_exception());
-    throw;
-  }
+  or_bind_again([&] { bind(0, 0); });
 }
 
 void Session::broadcast(const Variable& variable) {

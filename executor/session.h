@@ -49,7 +49,7 @@ class Session {
   /// pass the memory limit: UserError, or DeviceError when that is all there is. Whatever fails,
   /// also as memory is taken or steps are bound to it, the session has the variables and steps that
   /// it had, perhaps in a larger arena; unless these cannot be bound again, as on a GPU that has
-  /// failed: then that is thrown by all that would run or prepare a step from then on. What a
+  /// failed: then that is thrown, and by all that would run or prepare a step from then on. What a
   /// library turns out not to compute is left to generated code.
   PreparedStep& prepare(const Options& options);
   /// The same of several, for which the arena grows once: all or none.
@@ -100,7 +100,8 @@ class Session {
   /// Sets a variable to a value of its shape, converted to its dtype, and a parameter's half copy
   /// (passes/half_copies.h) with it.
   void assign(const Variable& variable, const Tensor& value);
-  /// From now on what its device chose is as processes that work together have decided.
+  /// From now on what its device chose is as processes that work together have decided. Where steps
+  /// cannot be bound for that, as in prepare().
   void take(const std::map<std::string, std::string>& decisions);
   /// Gives the processes that share the program rank 0's value. A call of all ranks.
   void broadcast(const Variable& variable);
@@ -139,7 +140,10 @@ class Session {
   void adopt(std::vector<std::unique_ptr<Part>> parts,
              std::vector<std::unique_ptr<PreparedStep>> steps, Variables variables, bool moved);
   void grow(const Regions& regions);
-  void bind_again(const std::exception_ptr& why);
+  using Change = std::function<void()>;
+  void or_bind_again(
+      const Change& change, const Change& undo = [] {});
+  bool binds_again();
   std::byte* address_of(const Variable& variable) const;
   /// Null when the programs have no such variable.
   std::byte* address_of(std::string_view name) const;

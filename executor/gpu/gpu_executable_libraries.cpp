@@ -55,10 +55,10 @@ bool GpuExecutable::prepare_library_call(GpuCall& call, const std::vector<void*>
   for (const TrialBuffer& operand : std::span(buffers).first(call.op->operands.size())) {
     if (!operand.needed) unused.push_back(operand.memory);
   }
-  call.revision = chooser_.revision();
   call.multiplier =
       chooser_.multiplier(call.library->task, call.library->factors(places, places.back()),
                           call.library->workspace, unused);
+  call.revision = chooser_.revision();
   return static_cast<bool>(call.multiplier);
 }
 

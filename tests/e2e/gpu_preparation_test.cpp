@@ -144,7 +144,9 @@ TEST_F(GpuPreparations, OnAGpuThatFailedIsToldFromThenOn) {
     Executor exe(small_network(), stand_in(), {.batch = kBatch});
     exe.run(batch_of(kBatch));
     fail_host_gpu("launch", fluid_gpu_failed);
-    const std::string told = "launch was told to fail";
+    const std::string told =
+        "launch was told to fail; the steps that there were cannot be bound to their memory again, "
+        "so that none runs any more";
     EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {other}}); }), told);
     EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {other}}); }), told);
     EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(kBatch)); }), told);

@@ -262,7 +262,9 @@ TEST_F(GpuPlace, IsGivenUpWhereItsMemoryIsLost) {
   constexpr int kCallsBefore = 3;  // for error words and the word of refused data; the larger arena
   fluid::testing::fail_host_gpu("allocate", fluid_gpu_out_of_memory, kCallsBefore);
   const std::string why = error_of<DeviceError>([&] { exe.run(batch_of(128)); });
-  EXPECT_NE(why, "");
+  EXPECT_TRUE(
+      why.ends_with("; what the GPU's memory held is lost: start anew, or from a checkpoint"))
+      << why;
   EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(48)); }), why);
   EXPECT_EQ(error_of<DeviceError>([&] { exe.parameter("fc0.w"); }), why);
 }

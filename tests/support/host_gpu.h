@@ -58,6 +58,9 @@ std::string host_gpu_text(std::vector<HostKernel> kernels);
 /// the end.
 int host_gpu_objects();
 
+/// The most graphs that a GPU ever had at once.
+size_t host_gpu_most_graphs();
+
 /// Graphs that were launched before the one launched last on their GPU was done.
 int host_gpu_overlaps();
 

@@ -1,5 +1,7 @@
 #include "tests/support/host_gpu_order.h"
 
+#include <algorithm>
+
 #include "tests/support/host_gpu_state.h"
 
 using namespace fluid::testing;
@@ -102,6 +104,8 @@ FluidGpuResult host_capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
     create(graph);
     **graph = {gpu, std::move(work)};
     gpu->graphs.push_back(&(*graph)->work);
+    size_t& most = host_gpu_state().most_graphs;
+    most = std::max(most, gpu->graphs.size());
   });
 }
 

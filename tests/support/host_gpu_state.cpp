@@ -32,6 +32,8 @@ void fail_host_gpu(const std::string& name, FluidGpuResult result, int calls) {
 
 int host_gpu_objects() { return host_gpu_state().objects; }
 
+size_t host_gpu_most_graphs() { return host_gpu_state().most_graphs; }
+
 int host_gpu_overlaps() { return host_gpu_state().overlaps; }
 
 int64_t host_gpu_copied() { return host_gpu_state().copied; }

@@ -42,7 +42,8 @@ struct HostGpuState {
   std::vector<std::vector<HostKernel>> modules;  ///< of host_gpu_text()
   std::string error;
   int objects = 0;
-  int overlaps = 0;    ///< of graphs
+  int overlaps = 0;  ///< of graphs
+  size_t most_graphs = 0;
   int64_t copied = 0;  ///< bytes
 };
 

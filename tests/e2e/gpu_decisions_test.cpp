@@ -1,0 +1,142 @@
+// What other processes have decided is taken by steps that are bound already, on the host that
+// stands in for a GPU; and where binding them anew fails, what there was stays.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "executor/session_options.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "ops/functions.h"
+#include "tests/support/errors.h"
+#include "tests/support/gpu_training.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::fail_host_gpu;
+using fluid::testing::host_gpu_objects;
+
+constexpr int64_t kSamples = 32, kIn = 64;
+constexpr int kFirstCaptures = 4;  ///< of which a step has four, after one a product to try it
+using Decisions = std::map<std::string, std::string>;
+
+/// A dense layer that is wide enough for a library.
+Program wide_layer() {
+  Program net("wide");
+  const Value x = net.data("x", {kBatch, kIn}, f32);
+  const Value loss = mean(square(linear(x, {.units = 128})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1});
+  return net;
+}
+
+/// Steps of it.
+class Training {
+ public:
+  Training()
+      : session_(wide_layer().ir().clone(), testing::stand_in({.cache_dir = cache_.path()}),
+                 session_options({})),
+        step_(session_.prepare({.batch = kSamples})) {
+    session_.initialise();
+  }
+
+  Session& session() { return session_; }
+  Decisions decided() const { return session_.device().decisions(); }
+  Outputs begin(int step) {
+    Tensor x(f32, {kSamples, kIn});
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      x.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 7 + step) % 13) * 0.1F;
+    }
+    return session_.run(step_, {.size = kSamples, .columns = {{"x", x}}});
+  }
+  std::vector<float> weights() {
+    const Tensor w = session_.value(session_.variables().named("fc0.w"));
+    return {w.as<float>().begin(), w.as<float>().end()};
+  }
+
+ private:
+  TempDir cache_;
+  Session session_;
+  PreparedStep& step_;
+};
+
+/// Of a GPU on which products are fastest in parts, which gives other bits.
+Decisions decided_elsewhere() {
+  fluid::testing::change_host_gpu({.parts_are_fast = true});
+  const Decisions decided = Training().decided();
+  fluid::testing::change_host_gpu({});
+  return decided;
+}
+
+class GpuDecisions : public ::testing::Test {
+ protected:
+  void SetUp() override { fluid::testing::reset_host_gpu({}); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+};
+
+/// Never are there more graphs than steps have.
+TEST_F(GpuDecisions, AreTakenByStepsThatAreBound) {
+  const Decisions others = decided_elsewhere();
+  fluid::testing::reset_host_gpu({});
+  Training training;
+  ASSERT_EQ(others.size(), training.decided().size());
+  ASSERT_NE(others, training.decided());
+  const std::vector<float> before = training.weights();
+  const Outputs outputs = training.begin(0);
+  const size_t graphs = fluid::testing::host_gpu_most_graphs();
+  training.session().take(others);
+  EXPECT_EQ(fluid::testing::host_gpu_most_graphs(), graphs);
+  EXPECT_EQ(training.decided(), others);
+  EXPECT_GT(outputs["loss"].item(), 0) << "of the step before";
+  EXPECT_NE(training.weights(), before);
+}
+
+TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
+  const Decisions others = decided_elsewhere();
+  Training undisturbed;
+  undisturbed.begin(0);
+  undisturbed.session().take(others);
+  undisturbed.begin(1);
+  const std::pair<std::string, int> failures[] = {{"stream_synchronize", 0},
+                                                  {"capture_begin", kFirstCaptures},
+                                                  {"graph_create", kFirstCaptures}};
+  for (const auto& [function, calls] : failures) {
+    SCOPED_TRACE(function);
+    Training training;
+    const Outputs outputs = training.begin(0);
+    const std::vector<float> before = training.weights();
+    fail_host_gpu(function, fluid_gpu_out_of_memory, calls);
+    EXPECT_EQ(error_of<DeviceError>([&] { training.session().take(others); }),
+              function + " was told to fail");
+    EXPECT_EQ(training.weights(), before);
+    EXPECT_GT(outputs["loss"].item(), 0);
+    training.begin(1);
+    EXPECT_EQ(training.weights(), undisturbed.weights()) << "as was decided";
+  }
+}
+
+/// Nothing runs then, and who asks is told so; variables are there.
+TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
+  const Decisions others = decided_elsewhere();
+  Training training;
+  training.begin(0);
+  const std::vector<float> before = training.weights();
+  fail_host_gpu("graph_create", fluid_gpu_out_of_memory, kFirstCaptures);
+  fail_host_gpu("capture_begin", fluid_gpu_out_of_memory, kFirstCaptures + 1);
+  const std::string why =
+      "graph_create was told to fail; the steps that there were cannot be bound to their memory "
+      "again, so that none runs any more";
+  EXPECT_EQ(error_of<DeviceError>([&] { training.session().take(others); }), why);
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(error_of<DeviceError>([&] { training.begin(1); }), why);
+    EXPECT_EQ(error_of<DeviceError>([&] { training.session().prepare({.batch = 8}); }), why);
+  }
+  EXPECT_EQ(training.weights(), before);
+}
+
+}  // namespace
+}  // namespace fluid
