@@ -1,10 +1,15 @@
 #include "executor/gpu/gpu_place_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 
+#include "executor/bytes_text.h"
 #include "executor/gpu/gpu_results.h"
 #include "executor/step_report.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {
@@ -12,6 +17,16 @@ namespace {
 constexpr int64_t kStaging = int64_t{1} << 20;
 constexpr int64_t kHalf = kStaging / 2;
 constexpr int64_t kCell = 64;  ///< what is written at every step is smaller
+
+std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
+  std::unique_ptr<std::byte[]> found(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
+  if (found != nullptr) return found;
+  throw DeviceError(fmt::format(
+      "the host has no {} of memory, where a GPU's variables are kept while its arena grows: "
+      "prepare the largest step first, so that it need not grow, or end what else uses the host's "
+      "memory",
+      bytes_text(static_cast<double>(bytes))));
+}
 
 }  // namespace
 
@@ -91,17 +106,18 @@ void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
 
 /// Of the variables and the slots, which follow each other.
 GpuPlaceMemory::Bytes GpuPlaceMemory::contents() const {
-  Bytes bytes(static_cast<size_t>(regions().total() - regions().transient));
-  read(bytes.data(), at().state, static_cast<int64_t>(bytes.size()));
-  return bytes;
+  const int64_t bytes = regions().total() - regions().transient;
+  Bytes kept = host_bytes(bytes);
+  read(kept.get(), at().state, bytes);
+  return kept;
 }
 
 /// Of memory that had these regions.
 void GpuPlaceMemory::put(const Bytes& contents, const Regions& regions) {
-  write(at().state, contents.data(), regions.state);
+  write(at().state, contents.get(), regions.state);
   for (size_t i = 0; i < 2; ++i) {
     const auto slot = static_cast<size_t>(regions.state) + i * static_cast<size_t>(regions.slot);
-    write(at().slots[i], contents.data() + slot, regions.slot);
+    write(at().slots[i], contents.get() + slot, regions.slot);
   }
 }
 

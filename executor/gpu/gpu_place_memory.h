@@ -2,7 +2,6 @@
 
 #include <array>
 #include <memory>
-#include <vector>
 
 #include "executor/gpu/open_gpu.h"
 #include "executor/place_memory.h"
@@ -22,7 +21,7 @@ class GpuPlaceMemory : public PlaceMemory {
   std::shared_ptr<PlaceMemory> grown(const Regions& regions) override;
 
  private:
-  using Bytes = std::vector<std::byte>;
+  using Bytes = std::unique_ptr<std::byte[]>;
 
   void allocate_arena();
   Bytes contents() const;

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "executor/gpu/gpu_place_memory.h"
+#include "tests/support/errors.h"
 #include "tests/support/host_gpu.h"
 
 namespace fluid {
@@ -44,6 +45,25 @@ TEST(GpuPlaceMemory, KeepsSmallWritesUntilTheyAreCopied) {
   std::iota(expected.begin(), expected.end(), 0);
   memory.read(found.data(), memory.at().state, memory.regions().state);
   EXPECT_TRUE(found == expected);
+}
+
+/// A GPU with more memory than a host can have; nothing of it is touched.
+TEST(GpuPlaceMemory, SaysThatTheHostHasNoRoomForWhatIsKept) {
+  constexpr int64_t kMuch = int64_t{1} << 60;
+  fluid::testing::reset_host_gpu({});
+  FluidGpuTable vast = host_gpu_table();
+  vast.allocate = [](FluidGpu*, int64_t, void** address) {
+    *address = reinterpret_cast<void*>(uintptr_t{4096});
+    return fluid_gpu_ok;
+  };
+  vast.release = [](FluidGpu*, void*) { return fluid_gpu_ok; };
+  vast.fill = [](FluidGpuStream*, void*, uint8_t, int64_t) { return fluid_gpu_ok; };
+  GpuPlaceMemory memory(std::make_shared<const OpenGpu>(vast, 0), {.state = kMuch});
+  EXPECT_EQ(error_of<DeviceError>([&] { memory.grown({.state = kMuch, .transient = 64}); }),
+            "the host has no 1073741824.00 GiB of memory, where a GPU's variables are kept while "
+            "its arena grows: prepare the largest step first, so that it need not grow, or end "
+            "what else uses the host's memory");
+  EXPECT_FALSE(memory.is_lost());
 }
 
 /// What the step sees of both slots while the next step's feeds go to one of them.
