@@ -113,11 +113,12 @@ void Session::start(Begun& begun, const Batch& batch, StepTimes* times) {
 }
 
 /// Runs the slices of a step, the last of which may go on by itself where it is the only one. Where
-/// the place remembers that data was refused, those that remain are run, too: the last one tells
-/// the other processes, which take part in it.
+/// the place remembers that data was refused, and tells other processes in the last slice, which
+/// they take part in, those that remain are run, too.
 void Session::run_slices(Begun& begun, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& refused) {
   const PreparedStep& step = *begun.step;
+  const bool tells = memory_->at().refused != nullptr && options_.passes.exchanges();
   for (size_t i = 0; i < step.runs().size(); ++i) {
     std::optional<Status> status =
         start_slice(step, i, batch, times == nullptr ? nullptr : &times->runs[i]);
@@ -128,7 +129,7 @@ void Session::run_slices(Begun& begun, const Batch& batch, StepTimes* times,
     }
     if (!status) status = step.runs()[i].part->executable->finish(slots_.outputs);
     if (!status->good() && !refused) refused = refusal_of(begun, i, *status);
-    if (refused && memory_->at().refused == nullptr) return;
+    if (refused && !tells) return;
     step.gather(i, static_cast<size_t>(slots_.outputs), *memory_);
   }
 }

@@ -308,6 +308,18 @@ TEST_P(GpuSteps, OfSlicesAreRefusedByTheBatchsSample) {
   expect_user_error([&] { exe.run(bad); }, "in sample 3 of the batch; the step was not applied");
 }
 
+/// A launch for the slice that is refused, two for the step after it.
+TEST_P(GpuSteps, EndWithTheSliceThatIsRefused) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .micro_batches = 2});
+  const std::vector<std::byte> before = state_of(exe);
+  fluid::testing::fail_host_gpu("graph_launch", fluid_gpu_failed, 3);
+  expect_user_error([&] { exe.run(bad_samples(0, 1)); }, "in sample 1 of the batch");
+  EXPECT_EQ(state_of(exe), before);
+  exe.run(samples(1)).wait();
+  EXPECT_NE(state_of(exe), before);
+  EXPECT_THROW(exe.run(samples(2)), DeviceError);
+}
+
 TEST_P(GpuSteps, MayBeUnderWayWhenTheExecutorGoes) {
   Tensor kept;
   {
