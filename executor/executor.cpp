@@ -267,6 +267,18 @@ class Executor::Impl {
     communicator_->all_reduce(figures.data(), static_cast<int64_t>(figures.size()), f64);
   }
 
+  /// What other ranks have decided that prepared steps which this one may never have: all of it is
+  /// in a checkpoint, so that each finds its own there, whoever writes it.
+  void hear_decisions() {
+    if (!communicator_ || !started_) return;
+    std::map<std::string, std::string> heard;
+    while (const auto next = communicator_->proposal(proposals_heard_)) {
+      ++proposals_heard_;
+      if (decided_.insert(*next).second) heard.insert(*next);
+    }
+    if (!heard.empty()) session_.take(heard);
+  }
+
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
   /// A scale that other options have led to may not be one of these options.
   void bound_loss_scale() {
@@ -429,6 +441,7 @@ class Executor::Impl {
   std::vector<std::string> known_feeds_;
   bool started_ = false;                        ///< the first step has begun
   std::map<std::string, std::string> decided_;  ///< the device's decisions that all ranks share
+  int64_t proposals_heard_ = 0;                 ///< of those decided after the first step
   Session session_;
 };
 
@@ -488,6 +501,7 @@ void Executor::load(const std::string& path) {
 }
 
 Snapshot Executor::snapshot() {
+  impl_->hear_decisions();
   return take_snapshot(impl_->session(), impl_->result_options(),
                        [&](const Variable& v) { return impl_->whole(v); });
 }

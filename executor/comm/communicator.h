@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "executor/world.h"
 #include "ir/type.h"
@@ -44,6 +46,11 @@ class Communicator {
   /// likes, and waits for no other.
   virtual std::string propose(const std::string& /*key*/, const std::string& value) {
     return value;
+  }
+  /// The key that some rank proposed for after `number` others, and what was proposed first;
+  /// nothing where none has yet.
+  virtual std::optional<std::pair<std::string, std::string>> proposal(int64_t /*number*/) {
+    return std::nullopt;
   }
 
   /// For the calls that follow.

@@ -280,6 +280,9 @@ class GlooCommunicator final : public Communicator {
   std::string propose(const std::string& key, const std::string& value) override {
     return store_.propose(key, value);
   }
+  std::optional<std::pair<std::string, std::string>> proposal(int64_t number) override {
+    return store_.proposal(number);
+  }
 
   void set_timeout(Duration timeout) override {
     timeout_ = timeout;

@@ -65,6 +65,12 @@ std::string Store::propose(const std::string& key, const std::string& value) {
   return ask({Kind::propose, 0, key, value}, Duration(0)).value;
 }
 
+std::optional<std::pair<std::string, std::string>> Store::proposal(int64_t number) {
+  Message found = ask({Kind::proposal, number, "", ""}, Duration(0));
+  if (found.kind == Kind::expired) return std::nullopt;
+  return std::pair(std::move(found.text), std::move(found.value));
+}
+
 void Store::meet(Duration patience) {
   const Clock::time_point deadline = Clock::now() + patience;
   const int64_t number = ++meetings_;

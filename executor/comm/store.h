@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "executor/comm/store_server.h"
 #include "executor/comm/wire.h"
@@ -36,6 +37,8 @@ class Store {
   /// What was proposed first for the key, by whichever rank. Proposals are apart from the values of
   /// set().
   std::string propose(const std::string& key, const std::string& value);
+  /// The key that was proposed for after `number` others, and what first; nothing if there is none.
+  std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
 
   /// Returns when every rank has called it. Throws DeviceError when one has not after `patience`,
   /// or is gone, or gives no sign of life for as long as the time-out.

@@ -191,9 +191,18 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
     }
     case Kind::add:
       return Message{Kind::done, sums_[request.text] += request.number, "", ""};
-    case Kind::propose:
-      return Message{Kind::done, 0, "",
-                     proposed_.emplace(request.text, request.value).first->second};
+    case Kind::propose: {
+      const auto [first, is_new] = proposed_.emplace(request.text, request.value);
+      if (is_new) proposed_keys_.push_back(request.text);
+      return Message{Kind::done, 0, "", first->second};
+    }
+    case Kind::proposal: {
+      if (request.number < 0 || request.number >= std::ssize(proposed_keys_)) {
+        return Message{Kind::expired, 0, "", ""};
+      }
+      const std::string& key = proposed_keys_[static_cast<size_t>(request.number)];
+      return Message{Kind::done, 0, key, proposed_.at(key)};
+    }
     case Kind::beat:
       ranks_[static_cast<size_t>(connection.rank)].entered = request.number;
       return Message{};

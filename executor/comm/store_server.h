@@ -74,6 +74,7 @@ class StoreServer {
   std::map<std::string, std::string> values_;
   std::map<std::string, int64_t> sums_;
   std::map<std::string, std::string> proposed_;
+  std::vector<std::string> proposed_keys_;  ///< in the order in which they came
   std::vector<Rank> ranks_;
   std::vector<int> lost_;  ///< ranks that are gone or left, first first
   std::string missed_;     ///< ranks that were absent when somebody's wait ended

@@ -13,19 +13,21 @@ using Duration = std::chrono::milliseconds;
 /// What a store and those that use it say to each other. Every request has one answer.
 struct Message {
   enum class Kind : uint8_t {
-    hello,    ///< text: the job, value: "<rank> <size>"; wait for all ranks, for `number` ms
-    set,      ///< text: the key, value
-    get,      ///< text: the key; wait until it is set, for `number` ms
-    add,      ///< text: the key, number: what to add; answered with the sum
-    propose,  ///< text: the key, value: what it is to be; answered with what was proposed first
-    beat,     ///< number: the collectives that this rank has entered
-    meet,     ///< number: which meeting; wait a little until every rank has asked for it
-    verdict,  ///< asks who is to blame for a failure; wait for a certain answer for `number` ms;
+    hello,     ///< text: the job, value: "<rank> <size>"; wait for all ranks, for `number` ms
+    set,       ///< text: the key, value
+    get,       ///< text: the key; wait until it is set, for `number` ms
+    add,       ///< text: the key, number: what to add; answered with the sum
+    propose,   ///< text: the key, value: what it is to be; answered with what was proposed first
+    proposal,  ///< number: of a key in the order in which they came; answered with text: the key,
+               ///< value: what was proposed first
+    beat,      ///< number: the collectives that this rank has entered
+    meet,      ///< number: which meeting; wait a little until every rank has asked for it
+    verdict,   ///< asks who is to blame for a failure; wait for a certain answer for `number` ms;
               ///< text kCertain: take no other; value: the number of the collective that failed, ""
               ///< where it is another call
     leave,    ///< this rank needs the others no more
     done,     ///< the answer: value, number
-    expired,  ///< the answer: the wait ended first; value says what was waited for
+    expired,  ///< the answer: the wait ended first, value says what was waited for; or no such key
     refused,  ///< the answer: value says which mistake of the user's
   };
   Kind kind = Kind::done;

@@ -415,21 +415,32 @@ TEST_F(GpuRanks, DataThatOneRankRefusesChangesNoVariableOnAny) {
       << refused;
 }
 
-/// Products that are large enough for a library, of ranks on which others are the fastest. What is
-/// prepared after the first step the one computes as the other does that was there first, whichever
-/// that is, and whether or not it does so in the same order.
+/// Products that are large enough for a library.
+Program wide_program() {
+  Program net("wide");
+  const Value x = net.data("x", {kBatch, 64}, f32);
+  const Value loss = mean(square(linear(linear(x, {.units = 128}), {.units = 128})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.001});
+  return net;
+}
+
+std::string decisions_of(Executor& exe) {
+  std::string all;
+  for (const auto& [key, value] : exe.snapshot().decisions) all += key + " " + value + "\n";
+  return all;
+}
+
+/// Of ranks on which other products are the fastest. What is prepared after the first step the one
+/// computes as the other does that was there first, whichever that is, and whether or not it does
+/// so in the same order.
 TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
   const TempDir dir;
   const std::vector<std::string> results =
       testing::Ranks(2, [&](const World& world) {
         if (world.rank == 1) setenv("FLUID_STAND_IN_PARTS", "1", 1);
-        Program net("wide");
-        const Value x = net.data("x", {kBatch, 64}, f32);
-        const Value loss = mean(square(linear(linear(x, {.units = 128}), {.units = 128})));
-        net.output("loss", loss);
-        minimize(loss, SGD{.lr = 0.001});
         const std::string cache = dir.file("rank" + std::to_string(world.rank));
-        Executor exe(net, cuda(world.rank),
+        Executor exe(wide_program(), cuda(world.rank),
                      {.batch = 32, .threads = 1, .world = world, .cache_dir = cache});
         const auto run = [&](int64_t n) {
           Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .whole = 2 * n};
@@ -447,9 +458,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
         in_turn(1, 48);
         if (run(40) <= at_first) return std::string("it decided nothing");
         run(48);
-        std::string all;
-        for (const auto& [key, value] : exe.snapshot().decisions) all += key + " " + value + "\n";
-        return all;
+        return decisions_of(exe);
       }).results();
   EXPECT_EQ(results[0], results[1]);
   std::set<bool> in_parts;
@@ -462,6 +471,25 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
     in_parts.insert(workspace > 0);
   }
   EXPECT_EQ(in_parts, (std::set<bool>{false, true})) << results[0];
+}
+
+/// Whoever writes the checkpoint, and whether it has prepared such a step or not.
+TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
+  for (const int decides : {0, 1}) {
+    const std::vector<std::string> results =
+        testing::Ranks(2, [&](const World& world) {
+          Executor exe(wide_program(), cuda(world.rank),
+                       {.batch = 32, .threads = 1, .world = world});
+          exe.broadcast();
+          const std::string at_first = decisions_of(exe);
+          if (world.rank == decides) exe.prepare({.eval = {40}});
+          exe.share("done");
+          const std::string later = decisions_of(exe);
+          return later.size() > at_first.size() ? later : "it decided nothing";
+        }).results();
+    EXPECT_NE(results[0].find(" "), std::string::npos);
+    EXPECT_EQ(results[0], results[1]) << "as rank " << decides << " decided";
+  }
 }
 
 /// From a loss scale that overflows: as many steps are skipped, on all ranks.

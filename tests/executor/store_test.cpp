@@ -53,6 +53,27 @@ TEST(Store, KeepsWhatIsProposedFirst) {
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "of 1, of 1, own");
 }
 
+TEST(Store, TellsWhatWasProposedInItsOrder) {
+  Ranks ranks(2, [](const World& world) {
+    Store store(world, kLong);
+    if (world.rank == 1) {
+      store.propose("second", "b");
+      store.propose("first", "a");
+      store.propose("second", "c");
+    }
+    store.meet(kLong);
+    std::string all;
+    for (int64_t i = 0; const auto found = store.proposal(i); ++i) {
+      all += found->first + " " + found->second + ", ";
+    }
+    if (store.proposal(-1)) all += "before the first";
+    if (world.rank == 0) store.propose("third", "");
+    store.meet(kLong);
+    return all + store.proposal(2)->first;
+  });
+  for (const std::string& result : ranks.results()) EXPECT_EQ(result, "second b, first a, third");
+}
+
 TEST(Store, CarriesLargeValues) {
   Ranks ranks(2, [](const World& world) {
     Store store(world, kLong);
