@@ -3,6 +3,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <tuple>
 
 #include "frontend/optimizers.h"
 #include "ir/atomic_file.h"
@@ -324,15 +325,22 @@ TEST_F(GpuPrograms, RunWhereThePlanJustFits) {
 }
 
 TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {
-  before_ += "export FLUID_STAND_IN_MEMORY=8192; ";
-  const Result result =
-      run("train line.fir --data synthetic-linear?limit=1000 --batch 1000 --place cuda:0");
-  EXPECT_EQ(result.code, 3) << result.output;
-  EXPECT_NE(result.output.find("a step of 1000 samples needs"), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("cuda:0 has 8.00 KiB, of which 8.00 KiB are free; take a smaller "
-                               "batch, micro-batches or mixed precision"),
-            std::string::npos)
-      << result.output;
+  const std::tuple<int64_t, int, std::string> cases[] = {{8 << 10, 1000, "8.00 KiB"},
+                                                         {3 << 20, 100'000, "3.00 MiB"}};
+  for (const auto& [memory, batch, text] : cases) {
+    const std::string samples = std::to_string(batch);
+    before_ += "export FLUID_STAND_IN_MEMORY=" + std::to_string(memory) + "; ";
+    const Result result = run("train line.fir --data synthetic-linear?limit=" + samples +
+                              " --batch " + samples + " --place cuda:0");
+    EXPECT_EQ(result.code, 3) << result.output;
+    EXPECT_NE(result.output.find("a step of " + samples + " samples needs"), std::string::npos)
+        << result.output;
+    EXPECT_NE(result.output.find("cuda:0 has " + text + ", of which " + text +
+                                 " are free; take a smaller batch, micro-batches or mixed "
+                                 "precision"),
+              std::string::npos)
+        << result.output;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "executor/place_machine.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
@@ -93,6 +94,16 @@ TEST(Executor, StaysAsItWasWhenTheSystemHasNoMemoryForAStep) {
   EXPECT_EQ(exe.memory().total, before);
   exe.prepare({.predict = {2}});
   EXPECT_EQ(exe.run(forward_batch())["total"].item(), 16);
+}
+
+TEST(Executor, SaysThatAStepNeedsMoreThanTheMachineHas) {
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2, .libraries = false});
+  const std::string why = error_of<DeviceError>([&] { exe.prepare({.eval = {int64_t{1} << 42}}); });
+  EXPECT_TRUE(why.starts_with("a step of 4398046511104 samples needs ")) << why;
+  EXPECT_TRUE(why.ends_with(" GiB, " + memory_of(cpu()).text +
+                            "; take a smaller batch, micro-batches or mixed precision"))
+      << why;
 }
 
 TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
