@@ -14,7 +14,7 @@
 #include "tests/support/count_of.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
@@ -72,11 +72,8 @@ double worst_after_training(ExecutorOptions options, int steps = 2) {
   return worst_difference(cpu, gpu, batches);
 }
 
-class GpuConvolutions : public ::testing::Test {
+class GpuConvolutions : public testing::HostGpuTest {
  protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-
   static std::string text_of(const ExecutorOptions& options) {
     return Executor(residual_network(), stand_in(), options).text(Mode::train, kBatch8);
   }

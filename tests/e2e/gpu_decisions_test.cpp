@@ -11,14 +11,13 @@
 #include "ops/functions.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
 namespace {
 
 using fluid::testing::fail_host_gpu;
-using fluid::testing::host_gpu_objects;
 
 constexpr int64_t kSamples = 32, kIn = 64;
 constexpr int kFirstCaptures = 4;  ///< of which a step has four, after one a product to try it
@@ -72,11 +71,7 @@ Decisions decided_elsewhere() {
   return decided;
 }
 
-class GpuDecisions : public ::testing::Test {
- protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-};
+class GpuDecisions : public testing::HostGpuTest {};
 
 /// Never are there more graphs than steps have.
 TEST_F(GpuDecisions, AreTakenByStepsThatAreBound) {

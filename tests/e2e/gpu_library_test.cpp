@@ -21,7 +21,7 @@
 #include "tests/support/count_of.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
@@ -83,11 +83,7 @@ double worst_after_training(ExecutorOptions options, int steps = 2) {
   return worst_difference(cpu, gpu, batches);
 }
 
-class GpuLibrary : public ::testing::Test {
- protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-};
+class GpuLibrary : public testing::HostGpuTest {};
 
 TEST_F(GpuLibrary, TrainsAsTheCpuDoesWheneverWorkIsDone) {
   for (const HostPace pace : {HostPace::early, HostPace::late, HostPace::random}) {

@@ -11,14 +11,13 @@
 #include "ir/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 
 namespace fluid {
 namespace {
 
 using fluid::testing::batch_of;
 using fluid::testing::fail_host_gpu;
-using fluid::testing::host_gpu_objects;
 using fluid::testing::small_network;
 using fluid::testing::stand_in;
 using fluid::testing::state_of;
@@ -42,11 +41,8 @@ int while_failing(const std::string& function, const std::function<void()>& prep
   throw InternalError("it fails whatever " + function + " does");
 }
 
-class GpuPreparation : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-};
+class GpuPreparation : public testing::HostGpuTest,
+                       public ::testing::WithParamInterface<std::string> {};
 
 /// A step in the memory there is, and one that needs more.
 TEST_P(GpuPreparation, ThatFailsLeavesTheStepsThereWere) {
@@ -104,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Function, GpuPreparation,
                                            "capture_begin", "graph_create", "stream_synchronize"),
                          [](const auto& info) { return info.param; });
 
-class GpuPreparations : public GpuPreparation {};
+class GpuPreparations : public testing::HostGpuTest {};
 
 TEST_F(GpuPreparations, WithoutMemoryForMoreLeavesTheStepsThereWere) {
   Executor exe(small_network(), stand_in(), {.batch = kBatch});

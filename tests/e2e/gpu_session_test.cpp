@@ -14,7 +14,7 @@
 #include "frontend/optimizers.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
@@ -22,9 +22,7 @@ namespace fluid {
 namespace {
 
 using fluid::testing::batch_of;
-using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
-using fluid::testing::HostPace;
 using fluid::testing::small_network;
 using fluid::testing::stand_in;
 using fluid::testing::state_of;
@@ -58,16 +56,7 @@ struct Pair {
   }
 };
 
-struct Kind {
-  const char* name;
-  HostPace pace;
-};
-
-class GpuSession : public ::testing::TestWithParam<Kind> {
- protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({.pace = GetParam().pace}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-};
+class GpuSession : public testing::HostGpuPaceTest {};
 
 TEST_P(GpuSession, TrainsAsTheCpuDoes) {
   Pair both(small_network(), {.any_batch = true});
@@ -110,19 +99,11 @@ TEST_P(GpuSession, AStepOnBadDataChangesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pace, GpuSession,
-                         ::testing::Values(Kind{"early", HostPace::early},
-                                           Kind{"late", HostPace::late},
-                                           Kind{"random", HostPace::random}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Pace, GpuSession, testing::kPaces, testing::name_of);
 
 constexpr int64_t kSmall = 64 << 10;  ///< beside arenas: the words of refused data, a page each
 
-class GpuPlace : public ::testing::Test {
- protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-};
+class GpuPlace : public testing::HostGpuTest {};
 
 TEST_F(GpuPlace, TrainsInMicroBatches) {
   Pair both(small_network(), {.micro_batches = 3, .any_batch = true});

@@ -11,7 +11,7 @@
 #include "ops/functions.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
@@ -109,24 +109,16 @@ Trained trained(int steps, int late, const ExecutorOptions& options) {
   return run;
 }
 
-struct Kind {
-  const char* name;
-  HostPace pace;
-  uint64_t seed = 0;
-};
-
-class GpuSteps : public ::testing::TestWithParam<Kind> {
+class GpuSteps : public testing::HostGpuPaceTest {
  protected:
-  void SetUp() override { reset(GetParam()); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-  static void reset(const Kind& kind) {
-    fluid::testing::reset_host_gpu({.pace = kind.pace, .seed = kind.seed});
+  static void reset(const testing::TestedPace& pace) {
+    fluid::testing::reset_host_gpu(pace.options());
   }
 };
 
 TEST_P(GpuSteps, GiveTheBitsOfStepsThatAreWaitedFor) {
   const ExecutorOptions options{.batch = kSamples};
-  reset({"early", HostPace::early});
+  reset(testing::kEarly);
   const Trained expected = trained(50, 0, options);
   reset(GetParam());
   EXPECT_EQ(trained(50, 1, options), expected);
@@ -136,7 +128,7 @@ TEST_P(GpuSteps, GiveTheBitsOfStepsThatAreWaitedFor) {
 TEST_P(GpuSteps, TellWhichWereSkipped) {
   const ExecutorOptions options{
       .batch = kSamples, .amp = AmpOptions{.dtype = f16, .loss_scale = {.initial = 1 << 24}}};
-  reset({"early", HostPace::early});
+  reset(testing::kEarly);
   const Trained expected = trained(16, 0, options);
   EXPECT_GT(expected.steps.back().skipped, 2);
   EXPECT_LT(expected.steps.front().skipped, expected.steps.back().skipped);
@@ -160,7 +152,7 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
     }
     return all;
   };
-  reset({"early", HostPace::early});
+  reset(testing::kEarly);
   const std::vector<double> expected = losses(true);
   reset(GetParam());
   EXPECT_EQ(losses(false), expected);
@@ -181,7 +173,7 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
     }
     return all;
   };
-  reset({"early", HostPace::early});
+  reset(testing::kEarly);
   const std::vector<Told> expected = figures(true);
   reset(GetParam());
   EXPECT_EQ(figures(false), expected);
@@ -347,7 +339,7 @@ TEST_P(GpuSteps, MayFailWhenTheExecutorGoes) {
       EXPECT_TRUE(std::isfinite(kept.item()));
       kept = {};
       EXPECT_EQ(host_gpu_objects(), 0) << result << " " << calls;
-      fluid::testing::reset_host_gpu({.pace = GetParam().pace, .seed = GetParam().seed});
+      reset(GetParam());
     }
   }
 }
@@ -364,17 +356,14 @@ TEST_P(GpuSteps, AFailureIsToldByWhoWaits) {
   EXPECT_THROW(exe.run(samples(2)), DeviceError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pace, GpuSteps,
-                         ::testing::Values(Kind{"early", HostPace::early},
-                                           Kind{"late", HostPace::late},
-                                           Kind{"random", HostPace::random},
-                                           Kind{"random_1", HostPace::random, 1}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Pace, GpuSteps, testing::kPaces, testing::name_of);
+INSTANTIATE_TEST_SUITE_P(OtherPace, GpuSteps,
+                         ::testing::Values(testing::TestedPace{"random_1", HostPace::random, 1}),
+                         testing::name_of);
 
-class GpuOverlap : public ::testing::Test {
+class GpuOverlap : public testing::HostGpuTest {
  protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({.pace = HostPace::late}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+  void SetUp() override { fluid::testing::reset_host_gpu(testing::kLate.options()); }
 };
 
 TEST_F(GpuOverlap, RunReturnsBeforeTheStepIsDone) {

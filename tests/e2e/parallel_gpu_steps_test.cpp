@@ -10,6 +10,7 @@
 
 #include "frontend/optimizers.h"
 #include "tests/support/errors.h"
+#include "tests/support/gpu_ranks_test.h"
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 
@@ -22,16 +23,16 @@ using fluid::testing::share_of_batch;
 
 constexpr std::chrono::milliseconds kTimeout{600};
 
-class GpuRankSteps : public ::testing::TestWithParam<const char*> {
+class GpuRankSteps : public testing::GpuRanksTest,
+                     public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    setenv("FLUID_GPU_LIBRARY", FLUID_BINARY_DIR "/gpu_libraries/stand_in.so", 1);
-    setenv("FLUID_STAND_IN_DEVICES", "2", 1);
+    GpuRanksTest::SetUp();
     setenv("FLUID_STAND_IN_PACE", GetParam(), 1);
   }
   void TearDown() override {
-    for (const char* name : {"FLUID_GPU_LIBRARY", "FLUID_STAND_IN_DEVICES", "FLUID_STAND_IN_PACE"})
-      unsetenv(name);
+    GpuRanksTest::TearDown();
+    unsetenv("FLUID_STAND_IN_PACE");
   }
 };
 

@@ -8,7 +8,8 @@
 #include "ir/atomic_file.h"
 #include "ops/functions.h"
 #include "tests/support/errors.h"
-#include "tests/support/parallel_test.h"
+#include "tests/support/gpu_programs_test.h"
+#include "tests/support/gpu_ranks_test.h"
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 
@@ -20,23 +21,13 @@ using testing::parallel_program;
 using testing::Seen;
 using testing::trained_by;
 
-std::string library(const std::string& name) {
-  return std::string(FLUID_BINARY_DIR) + "/gpu_libraries/" + name + ".so";
-}
-
-class GpuParallel : public ParallelTest {
+class GpuParallel : public GpuProgramsTest {
  protected:
   void SetUp() override {
-    ParallelTest::SetUp();
-    before_ = "export FLUID_GPU_LIBRARY=" + library("stand_in") + " FLUID_STAND_IN_DEVICES=2 " +
-              "TMPDIR=" + dir_.path() + "; ";
+    GpuProgramsTest::SetUp();
+    before_ += "export FLUID_STAND_IN_DEVICES=2 TMPDIR=" + dir_.path() + "; ";
   }
 
-  std::string succeed(const std::string& command) const {
-    const Result result = run(command);
-    EXPECT_EQ(result.code, 0) << command << ": " << result.output;
-    return result.output;
-  }
   /// Runs `train` as two ranks, of which the second does `second` before.
   Result launch_with(const std::string& second, const std::string& flags,
                      const std::string& more_of_launch = "") const {
@@ -342,16 +333,8 @@ TEST_F(GpuParallel, AllRanksRunOnTheSameKindOfPlace) {
 }
 
 /// The same programs, one that normalises and one that drops and counts, by the C++ interface.
-class GpuRanks : public ::testing::Test {
+class GpuRanks : public testing::GpuRanksTest {
  protected:
-  void SetUp() override {
-    setenv("FLUID_GPU_LIBRARY", library("stand_in").c_str(), 1);
-    setenv("FLUID_STAND_IN_DEVICES", "2", 1);
-  }
-  void TearDown() override {
-    unsetenv("FLUID_GPU_LIBRARY");
-    unsetenv("FLUID_STAND_IN_DEVICES");
-  }
   static void expect_as_on_the_cpu(const Program& net, const ExecutorOptions& options,
                                    double tolerance) {
     constexpr int kSteps = 3;

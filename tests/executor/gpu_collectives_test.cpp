@@ -10,7 +10,7 @@
 #include "executor/gpu/gpu.h"
 #include "ir/tensor.h"
 #include "passes/bucket.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 #include "tests/support/processes.h"
 
 namespace fluid {
@@ -142,12 +142,7 @@ std::string floats(DType dtype, int64_t count, const std::function<double(int64_
   return {static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes())};
 }
 
-struct Kind {
-  const char* name;
-  HostPace pace;
-};
-
-class GpuCollectiveFunctions : public ::testing::TestWithParam<Kind> {};
+class GpuCollectiveFunctions : public ::testing::TestWithParam<testing::TestedPace> {};
 
 TEST_P(GpuCollectiveFunctions, AddUpEveryFloat) {
   const std::pair<FluidGpuNumber, DType> elements[] = {
@@ -306,11 +301,7 @@ TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
             (std::vector<std::string>{"beside it", "stayed away"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, GpuCollectiveFunctions,
-                         ::testing::Values(Kind{"early", HostPace::early},
-                                           Kind{"late", HostPace::late},
-                                           Kind{"random", HostPace::random}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Host, GpuCollectiveFunctions, testing::kPaces, testing::name_of);
 
 TEST(GpuCommunicators, AreNotReadyUntilAllHaveMet) {
   fluid::testing::reset_host_gpu({});

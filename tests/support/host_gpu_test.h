@@ -1,0 +1,40 @@
+#pragma once
+
+// What tests on the host that stands in for a GPU share.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/host_gpu.h"
+
+namespace fluid::testing {
+
+/// It is as it is at first, and all that is taken of it comes back.
+class HostGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override { reset_host_gpu({}); }
+  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
+};
+
+/// A pace that tests run at.
+struct TestedPace {
+  const char* name;
+  HostPace pace;
+  uint64_t seed = 0;
+  HostGpuOptions options() const { return {.pace = pace, .seed = seed}; }
+};
+inline constexpr TestedPace kEarly{"early", HostPace::early}, kLate{"late", HostPace::late},
+    kRandom{"random", HostPace::random};
+inline const auto kPaces = ::testing::Values(kEarly, kLate, kRandom);
+inline std::string name_of(const ::testing::TestParamInfo<TestedPace>& info) {
+  return info.param.name;
+}
+
+/// The same at each pace.
+class HostGpuPaceTest : public HostGpuTest, public ::testing::WithParamInterface<TestedPace> {
+ protected:
+  void SetUp() override { reset_host_gpu(GetParam().options()); }
+};
+
+}  // namespace fluid::testing
