@@ -81,7 +81,9 @@ class Session {
   const std::vector<Reported>& reported_variables() const { return reported_; }
 
   /// Where the training step that was last run met its first number that is not finite; "" when it
-  /// met none. Changes no variable. Needs Options::check_finite.
+  /// met none. Changes no variable, also where it fails; where a GPU fails so that variables cannot
+  /// be as they were, that is thrown by all that would run or prepare a step from then on. Needs
+  /// Options::check_finite.
   std::string first_nonfinite(PreparedStep& step, const Batch& batch);
 
   /// The times of the steps that were recorded.
@@ -167,6 +169,8 @@ class Session {
   void fetch_outputs();
   void watch_slices(const PreparedStep& step, size_t last, const Batch& batch,
                     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);
+  void end_watch(const PreparedStep& step, std::span<const std::byte> state,
+                 const std::exception_ptr& why);
   std::string bad_source(const PreparedStep& step, const Batch& batch);
   std::string bad_within(const PreparedStep& step, const Batch& batch);
   std::string bad_kernel(const PreparedStep& step, const Batch& batch);
@@ -183,7 +187,7 @@ class Session {
   std::array<Held, 2> held_;
   std::array<Begun, 2> begun_;  ///< by their slot for outputs
   uint64_t steps_begun_ = 0;
-  std::exception_ptr broken_;  ///< why steps may not be bound to the memory any more
+  std::exception_ptr broken_;  ///< why no step runs any more
   PlacedPart placed_;
   std::vector<Reported> reported_;
   Controls before_;              ///< counters and the like, as the last training step found them

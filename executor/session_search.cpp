@@ -63,7 +63,8 @@ void Session::restore(const Controls& controls) {
 }
 
 /// Runs the slices up to number `last` as the last step ran them, until `see` returns false, and
-/// leaves the state as it was: a step may be applied although its loss is not finite.
+/// leaves the state as it was, also where that fails: a step may be applied although its loss is
+/// not finite.
 void Session::watch_slices(
     const PreparedStep& step, size_t last, const Batch& batch,
     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see) {
@@ -71,18 +72,35 @@ void Session::watch_slices(
   begun_[static_cast<size_t>(slots_.outputs)] = {};  // its outputs are written over
   std::vector<std::byte> after(static_cast<size_t>(memory_->regions().state));
   memory_->read(after.data(), memory_->at().state, memory_->regions().state);
-  restore(before_);
-  bool goes_on = true;
-  for (size_t i = 0; goes_on && i <= last; ++i) {
-    Executable& executable = *step.runs()[i].part->executable;
-    executable.watch([&](const ir::Op& op, void* const* buffers, bool done) {
-      return goes_on = see(i, op, buffers, done);
-    });
-    check(start_slice(step, i, batch, nullptr).has_value(), "a step that is watched goes on");
-    executable.watch(nullptr);
+  try {
+    restore(before_);
+    bool goes_on = true;
+    for (size_t i = 0; goes_on && i <= last; ++i) {
+      Executable& executable = *step.runs()[i].part->executable;
+      executable.watch([&](const ir::Op& op, void* const* buffers, bool done) {
+        return goes_on = see(i, op, buffers, done);
+      });
+      check(start_slice(step, i, batch, nullptr).has_value(), "a step that is watched goes on");
+    }
+  } catch (...) {
+    end_watch(step, after, std::current_exception());
+    throw;
   }
-  memory_->allow_updates();  // whatever was refused was seen already, or is no step's
-  write_state(memory_->at().state, after.data(), memory_->regions().state);
+  end_watch(step, after, nullptr);
+}
+
+/// Nobody watches any more, and the state is `state`. Where it cannot be, no step runs from then
+/// on, because of that or of what went wrong before, if anything: `why`.
+void Session::end_watch(const PreparedStep& step, std::span<const std::byte> state,
+                        const std::exception_ptr& why) {
+  for (const PreparedStep::Run& run : step.runs()) run.part->executable->watch(nullptr);
+  try {
+    memory_->allow_updates();  // whatever was refused was seen already, or is no step's
+    write_state(memory_->at().state, state.data(), std::ssize(state));
+  } catch (...) {
+    broken_ = why ? why : std::current_exception();
+    std::rethrow_exception(broken_);
+  }
 }
 
 /// What was not finite before the step.
