@@ -171,6 +171,7 @@ class Session {
                     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see);
   void end_watch(const PreparedStep& step, std::span<const std::byte> state,
                  const std::exception_ptr& why);
+  Device& searcher();
   std::string bad_source(const PreparedStep& step, const Batch& batch);
   std::string bad_within(const PreparedStep& step, const Batch& batch);
   std::string bad_kernel(const PreparedStep& step, const Batch& batch);
@@ -179,6 +180,7 @@ class Session {
 
   std::unique_ptr<ir::Program> recorded_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> searcher_;  ///< null: not yet asked for, or device_ is the host's
   SessionOptions options_;
   Variables variables_;
   std::shared_ptr<PlaceMemory> memory_;  ///< shared with outputs' views; goes after who is bound

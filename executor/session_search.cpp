@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/cpu/cpu_device.h"
 #include "executor/session.h"
 
 namespace fluid {
@@ -123,6 +124,14 @@ std::string Session::bad_source(const PreparedStep& step, const Batch& batch) {
   return "";
 }
 
+/// Computes the ops of kernels one by one: the host, so that no memory of a GPU is taken beyond the
+/// plan.
+Device& Session::searcher() {
+  if (memory_->is_host()) return *device_;
+  if (!searcher_) searcher_ = cpu_device({.threads = device_->threads()});
+  return *searcher_;
+}
+
 std::string Session::bad_kernel(const PreparedStep& step, const Batch& batch) {
   std::optional<BadKernel> bad;
   size_t slice = 0;
@@ -142,7 +151,7 @@ std::string Session::bad_kernel(const PreparedStep& step, const Batch& batch) {
       return false;
     });
   }
-  return describe(*bad, samples, *device_);
+  return describe(*bad, samples, searcher());
 }
 
 /// Where no kernel stored what is not finite: gradients may be counted and never stored.
@@ -153,7 +162,7 @@ std::string Session::bad_within(const PreparedStep& step, const Batch& batch) {
                  if (done || !is_open(op)) return true;
                  const int64_t samples = step.runs()[i].slice.samples;
                  const BadKernel kernel{&op, 0, {}, copies_of(op.operands, buffers, samples)};
-                 text = describe_within(kernel, samples, *device_);
+                 text = describe_within(kernel, samples, searcher());
                  return text.empty();
                });
   return text;

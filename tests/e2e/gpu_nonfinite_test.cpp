@@ -1,5 +1,5 @@
 // A step on the host that stands in for a GPU is run again to find where its numbers stopped being
-// finite: where that fails training goes on as before.
+// finite: where that fails training goes on as before, and it takes none of the GPU's memory.
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,10 @@
 #include <string>
 
 #include "executor/executor.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "ops/functions.h"
+#include "ops/operators.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu.h"
@@ -21,7 +25,7 @@ using fluid::testing::small_network;
 using fluid::testing::stand_in;
 using fluid::testing::state_of;
 
-constexpr int64_t kSamples = 4;
+constexpr int64_t kSamples = 4, kWide = 16384;
 
 class GpuNonFinite : public ::testing::Test {
  protected:
@@ -76,6 +80,30 @@ TEST_F(GpuNonFinite, NothingRunsWhereTheStateCannotBeAsItWas) {
   EXPECT_EQ(error_of<DeviceError>([&] { exe.first_nonfinite(batch_of(kSamples, 1)); }), told);
   EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(kSamples)); }), told);
   EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {3}}); }), told);
+}
+
+/// What kernels compute together takes memory where it is computed one by one.
+TEST_F(GpuNonFinite, ASearchTakesNoMemoryOfTheGpu) {
+  Program net("wide");
+  const Value x = net.data("x", {kBatch, kWide}, f32);
+  const Value loss = mean(exp(square(square(x)))) + mean(square(linear(x, {.units = 1})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.01});
+  Batch batch{.size = kSamples, .columns = {{"x", Tensor(f32, {kSamples, kWide})}}};
+  for (float& v : batch.columns[0].second.as<float>()) v = 1;
+  batch.columns[0].second.as<float>()[kWide + 5] = 1000;
+  const auto found = [&](Executor exe) {
+    exe.run(batch);
+    return exe.first_nonfinite(batch);
+  };
+  const ExecutorOptions options{.batch = kSamples, .check_finite = true};
+  const int64_t needed = Executor(net, stand_in(), options).memory().total;
+  constexpr int64_t kWords = 64 << 10;  // of refused data, a page each
+  static_assert(kWords < kSamples * kWide * 4, "no value of a kernel's fits beside the arena");
+  fluid::testing::reset_host_gpu({.memory = needed + kWords});
+  const std::string expected = found(Executor(net, cpu(), options));
+  EXPECT_NE(expected.find("exp: element 16389 of "), std::string::npos) << expected;
+  EXPECT_EQ(found(Executor(net, stand_in(), options)), expected);
 }
 
 }  // namespace
