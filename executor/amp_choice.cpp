@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "executor/bytes_text.h"
 #include "executor/cpu/library.h"
 #include "executor/executor.h"
+#include "executor/out_of_memory.h"
 #include "executor/place_machine.h"
 #include "executor/trial_steps.h"
 #include "ir/print.h"
@@ -66,6 +68,20 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   const Batch batch = trial_batch(program, options.batch);
   const std::vector<double> times = time_steps([&] { executor.run(batch).wait(); }, kLongEnough);
   return {median(times), executor.memory().total};
+}
+
+/// Nothing where the step does not fit, as `why_not` says then. A place that fails ends it all.
+std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
+                                        const ExecutorOptions& options,
+                                        std::exception_ptr& why_not) {
+  try {
+    return cost_of(program, place, options);
+  } catch (const UserError&) {
+    why_not = std::current_exception();
+  } catch (const OutOfMemory&) {
+    why_not = std::current_exception();
+  }
+  return std::nullopt;
 }
 
 /// All that the figures depend on.
@@ -136,17 +152,15 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   options.profile = {};
   AmpChoice choice{.dtype = given.amp.value_or(AmpOptions()).dtype};
   size_t fit = 0;
+  std::exception_ptr why_not;
   for (size_t i = 0; i < choice.costs.size(); ++i) {
     choice.precision = static_cast<Precision>(i);
     options.amp = amp_of(choice, given.amp);
-    try {
-      choice.costs[i] = cost_of(program, place, options);
-      ++fit;
-    } catch (const UserError&) {
-      if (i + 1 == choice.costs.size() && fit == 0) throw;
-      choice.costs[i] = {.ms = std::numeric_limits<double>::infinity(), .bytes = 0};
-    }
+    const std::optional<StepCost> cost = cost_if_it_fits(program, place, options, why_not);
+    choice.costs[i] = cost.value_or(StepCost{.ms = std::numeric_limits<double>::infinity()});
+    if (cost) ++fit;
   }
+  if (fit == 0) std::rethrow_exception(why_not);
   choice.precision = best_of(choice.costs);
   if (fit == choice.costs.size()) {
     cache_of(given).put(key_of(program, place, given), record_of(choice));

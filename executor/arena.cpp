@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/error.h"
+#include "executor/out_of_memory.h"
 
 namespace fluid {
 namespace {
@@ -21,7 +21,7 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
   mapped_ = static_cast<size_t>(bytes) + kHugePage;
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
-    throw DeviceError("the system has no " + std::to_string(bytes) + " bytes of memory to give");
+    throw OutOfMemory("the system has no " + std::to_string(bytes) + " bytes of memory to give");
   }
   const auto start = reinterpret_cast<uintptr_t>(mapping_);
   const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/bytes_text.h"
+#include "executor/out_of_memory.h"
 #include "ir/stopwatch.h"
 #include "ops/source_kind.h"
 #include "passes/half_copies.h"
@@ -94,7 +95,7 @@ void Session::check_memory(const Regions& regions, int64_t batch) const {
       "a step of {} samples needs {}, {}; take a smaller batch, micro-batches or mixed precision",
       batch, bytes_text(static_cast<double>(regions.total())), limit.text);
   if (limit.asked) throw UserError(why);
-  throw DeviceError(why);
+  throw OutOfMemory(why);
 }
 
 std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {

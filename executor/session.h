@@ -46,7 +46,7 @@ class Session {
   /// Compiles a step, or finds it, and with the first that which fills the variables. Grows the
   /// arena when needed, keeping the variables and what the slots hold, of which there are never two
   /// on a place with memory of its own. Throws, before any code is generated, when the arena would
-  /// pass the memory limit: UserError, or DeviceError when that is all there is. Whatever fails,
+  /// pass the memory limit: UserError, or OutOfMemory when that is all there is. Whatever fails,
   /// also as memory is taken or steps are bound to it, the session has the variables and steps that
   /// it had, perhaps in a larger arena; unless these cannot be bound again, as on a GPU that has
   /// failed: then that is thrown, and by all that would run or prepare a step from then on. What a

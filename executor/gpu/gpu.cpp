@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "executor/bytes_text.h"
+#include "executor/out_of_memory.h"
 
 namespace fluid {
 namespace {
@@ -33,7 +34,9 @@ std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu) {
 }
 
 void check_gpu(const FluidGpuTable& table, FluidGpuResult result) {
-  if (result != fluid_gpu_ok) throw GpuError(result, table.error());
+  if (result == fluid_gpu_ok) return;
+  if (result == fluid_gpu_out_of_memory) throw OutOfMemory(table.error());
+  throw GpuError(result, table.error());
 }
 
 GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes,
@@ -43,7 +46,7 @@ GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int
   const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
   const FluidGpuResult result = take(gpu, bytes, &address);
   if (result == fluid_gpu_out_of_memory && where == Where::gpu) {
-    throw GpuError(result, too_little(table, gpu, bytes));
+    throw OutOfMemory(too_little(table, gpu, bytes));
   }
   check_gpu(table, result);
   data_ = static_cast<std::byte*>(address);

@@ -15,7 +15,7 @@
 
 namespace fluid {
 
-/// What the functions of a table say went wrong.
+/// What the functions of a table say went wrong, but for want of memory: that is OutOfMemory.
 class GpuError : public DeviceError {
  public:
   GpuError(FluidGpuResult result, const std::string& what) : DeviceError(what), result_(result) {}
@@ -25,7 +25,7 @@ class GpuError : public DeviceError {
   FluidGpuResult result_;
 };
 
-/// Throws GpuError, unless it went well.
+/// Throws OutOfMemory or GpuError, unless it went well.
 void check_gpu(const FluidGpuTable& table, FluidGpuResult result);
 
 /// What to say where a GPU lacks memory: how much is free, and what to do.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "executor/out_of_memory.h"
+
 namespace fluid {
 namespace {
 
@@ -42,10 +44,12 @@ bool GpuTrials::works(const std::function<void()>& what) {
   try {
     what();
     return true;
+  } catch (const OutOfMemory& lack) {
+    note(fluid_gpu_out_of_memory, lack.what());
   } catch (const GpuError& failure) {
     note(failure.result(), failure.what());
-    return false;
   }
+  return false;
 }
 
 /// Waiting throws where the GPU itself failed.
