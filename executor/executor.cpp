@@ -12,6 +12,7 @@
 #include "executor/executor_checks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/result_options.h"
 #include "executor/session.h"
 #include "executor/session_options.h"
 #include "frontend/files/safetensors.h"
@@ -168,23 +169,8 @@ class Executor::Impl {
 
   /// What changes the bits of a result, as text.
   std::map<std::string, std::string> result_options() const {
-    std::map<std::string, std::string> all = {
-        {"seed", std::to_string(options_.seed)},
-        {"dtype", std::string(fluid::name_of(options_.dtype.value_or(DType::f32)))},
-        {"amp", amp_text(options_.amp)},
-        {"micro-batches", std::to_string(options_.micro_batches)},
-        {"threads", std::to_string(session_.device().threads())},
-        {"libraries", options_.libraries ? "on" : "off"},
-        {"reduce-dtype",
-         std::string(options_.buckets.dtype ? fluid::name_of(*options_.buckets.dtype)
-                                            : "recorded")}};
-    if (options_.sync_bn) all["sync-bn"] = "on";
-    if (options_.tf32) all["tf32"] = "on";
-    if (place_.kind == Place::Kind::cuda) all["place"] = "cuda";
-    const ir::Op* train = find_directive(session_.recorded().main());
-    if (train == nullptr) return all;
-    for (const auto& [name, value] : train->attrs) all[name] = ir::print(value);
-    return all;
+    return fluid::result_options(session_.recorded(), options_, place_,
+                                 session_.device().threads());
   }
 
   Place place() const { return place_; }
@@ -511,7 +497,7 @@ std::string Executor::restore(const Snapshot& from, const std::string& where) {
   if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
   restore_snapshot(impl_->session(), from, where);
   impl_->bound_loss_scale();
-  return changes(from.options, impl_->result_options());
+  return changed_results(from.options, impl_->result_options());
 }
 
 std::vector<std::string> Executor::parameters() const {

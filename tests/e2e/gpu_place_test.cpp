@@ -97,9 +97,21 @@ TEST_F(GpuPrograms, GoOnFromCheckpointsOfTheOtherPlace) {
   succeed(train("--dtype f64 --batch 16 --epochs 3 --place cpu --log-json whole.json"));
   succeed(train(flags + "--epochs 1 --place cpu --log-json parts.json"));
   const std::string there = succeed(train(flags + "--epochs 2 --place cuda --log-json parts.json"));
-  EXPECT_NE(there.find("place cuda (was none)"), std::string::npos) << there;
-  succeed(train(flags + "--epochs 3 --place cpu --log-json parts.json"));
+  EXPECT_NE(there.find("place cuda (was cpu)\n"), std::string::npos) << there;
+  const std::string back = succeed(train(flags + "--epochs 3 --place cpu --log-json parts.json"));
+  EXPECT_NE(back.find("place cpu (was cuda)\n"), std::string::npos) << back;
   expect_losses("parts.json", "whole.json");
+}
+
+TEST_F(GpuPrograms, NameTheOptionsOfLibrariesThatHaveChanged) {
+  const std::string flags = "--batch 16 --checkpoint-dir saved --resume --place cuda:0 --epochs ";
+  succeed(train(flags + "1"));
+  const std::string same = succeed(train(flags + "2 --threads 3"));
+  EXPECT_EQ(same.find("(was "), std::string::npos) << same;
+  const std::string other = succeed(train(flags + "3 --no-tune --workspace 1MiB"));
+  EXPECT_NE(other.find("tuning off (was on), workspace 1048576 bytes (was 67108864 bytes)\n"),
+            std::string::npos)
+      << other;
 }
 
 /// Convolutions, pools, labels: the example, on a few digits.
