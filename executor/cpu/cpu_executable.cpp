@@ -44,7 +44,11 @@ bool lowers_to(const ir::Op& op) {
 CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
                              const Options& options, KernelMemo& kernels, Compiler& compiler,
                              int threads, CollectiveQueue* exchanges)
-    : plan_(plan), batch_(options.batch), threads_(threads), exchanges_(exchanges) {
+    : plan_(plan),
+      batch_(options.batch),
+      threads_(threads),
+      // Of a training step every slice, as all processes wait for the last: else nobody does.
+      exchanges_(options.mode == Mode::train ? exchanges : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {

@@ -1,0 +1,74 @@
+// What one process of several refuses: an evaluation is its own affair, a training step is not.
+
+#include <gtest/gtest.h>
+
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
+#include "tests/support/errors.h"
+#include "tests/support/processes.h"
+#include "tests/support/training.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kSamples = 4;  // of a rank
+
+Program classifier() {
+  Program net("classifier");
+  const Value x = net.data("x", {kBatch, 2}, f32), label = net.data("label", {kBatch}, i64);
+  const Value loss = mean(softmax_cross_entropy(linear(x, {.units = 3}), label));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1});
+  return net;
+}
+
+/// Of this rank; the label of its first sample is `first`.
+Batch share_of(const World& world, int64_t first) {
+  Tensor x(f32, {kSamples, 2}), label(i64, {kSamples});
+  for (float& v : x.as<float>()) v = 1;
+  label.as<int64_t>()[0] = first;
+  Batch batch{kSamples, {{"x", x}, {"label", label}}, 0};
+  batch.first = world.rank * kSamples;
+  batch.whole = world.size * kSamples;
+  return batch;
+}
+
+TEST(DataParallelRefusal, OfAnEvaluationLeavesTheOthersAlone) {
+  const auto body = [](const World& world) {
+    Executor exe(classifier(), cpu(), {.batch = kSamples, .threads = 1, .world = world});
+    exe.prepare({.eval = {kSamples}});
+    exe.run(share_of(world, 0));
+    std::string said;
+    try {
+      exe.eval(share_of(world, world.rank == 1 ? 3 : 0)).wait();
+    } catch (const UserError& e) {
+      said = "refused, ";
+    }
+    const std::vector<std::byte> before = parameter_bytes(exe);
+    exe.run(share_of(world, 0));
+    return said + (parameter_bytes(exe) == before ? "stands still" : "goes on");
+  };
+  EXPECT_EQ(testing::Ranks(2, body).results(),
+            (std::vector<std::string>{"goes on", "refused, goes on"}));
+}
+
+/// The others are in its last slice: what this process sent next would be taken for a part of that.
+TEST(DataParallelRefusal, OfAnySliceOfATrainingStepIsTheEnd) {
+  const auto body = [](const World& world) {
+    Executor exe(classifier(), cpu(),
+                 {.batch = kSamples, .threads = 1, .micro_batches = 2, .world = world});
+    exe.run(share_of(world, 0));
+    if (world.rank == 0) {
+      return error_of<DeviceError>([&] { exe.run(share_of(world, 0)); });
+    }
+    expect_user_error([&] { exe.run(share_of(world, 3)); }, "value 3 of feed 'label'");
+    return error_of<DeviceError>([&] { exe.run(share_of(world, 0)); });
+  };
+  testing::Ranks ranks(2, body);
+  const std::string own = ranks.result(1), others = ranks.result(0);
+  EXPECT_NE(own.find("this process left a step that all ranks take"), std::string::npos) << own;
+  EXPECT_NE(others.find("rank 1"), std::string::npos) << others;
+}
+
+}  // namespace
+}  // namespace fluid
