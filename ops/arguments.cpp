@@ -62,7 +62,9 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
 }  // namespace
 
 bool is_stage_attribute(std::string_view name) {
-  return name == "arena" || name == "workspace" || name == "kernel" || name == "part_of";
+  static constexpr std::string_view kNames[] = {"arena", "workspace", "kernel", "part_of",
+                                                "after_refusals"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
 namespace {

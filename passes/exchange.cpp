@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "ops/group.h"
 #include "ops/record.h"
 #include "passes/rewrite.h"
 
@@ -12,6 +13,7 @@ namespace fluid {
 namespace {
 
 constexpr const char* kNumber = "bucket";
+constexpr const char* kAfterRefusals = "after_refusals";
 
 int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(kNumber); }
 
@@ -34,10 +36,31 @@ Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, co
   return record(graph, op, bucket, {{kNumber, number}}, loc);
 }
 
-void sort_by_exchanges(ir::Graph& graph) {
+void tell_refusals_before(ir::Op& exchange) { exchange.attrs.set(kAfterRefusals, true); }
+
+std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph) {
   const std::vector<ir::Op*> in_order = exchanges(graph);
-  std::map<const ir::Op*, const ir::Op*> before;
-  for (size_t i = 1; i < in_order.size(); ++i) before[in_order[i]] = in_order[i - 1];
+  const auto marked = std::ranges::find_if(
+      in_order, [](const ir::Op* op) { return op->attrs.has(kAfterRefusals); });
+  if (marked == in_order.end()) return std::nullopt;
+  return static_cast<size_t>(marked - in_order.begin());
+}
+
+std::vector<AwaitedOp> awaited_pairs(const ir::Graph& graph) {
+  std::vector<AwaitedOp> pairs;
+  const std::vector<ir::Op*> in_order = exchanges(graph);
+  for (size_t i = 1; i < in_order.size(); ++i) pairs.emplace_back(in_order[i - 1], in_order[i]);
+  if (const auto count = exchanges_before_refusals(graph)) {
+    for (const auto& op : graph.ops) {
+      if (!checked_operands(*op).empty()) pairs.emplace_back(op.get(), in_order[*count]);
+    }
+  }
+  return pairs;
+}
+
+void sort_by_exchanges(ir::Graph& graph) {
+  std::map<const ir::Op*, std::vector<const ir::Op*>> before;
+  for (const auto& [first, next] : awaited_pairs(graph)) before[next].push_back(first);
   std::map<const ir::Op*, std::unique_ptr<ir::Op>> left;
   std::vector<const ir::Op*> given;
   for (auto& op : graph.ops) {
@@ -51,7 +74,7 @@ void sort_by_exchanges(ir::Graph& graph) {
     std::unique_ptr<ir::Op> taken = std::move(own->second);
     left.erase(own);
     for (const Value& v : taken->operands) visit(v.op());
-    if (const auto first = before.find(op); first != before.end()) visit(first->second);
+    for (const ir::Op* first : before[op]) visit(first);
     graph.ops.push_back(std::move(taken));
   };
   for (const ir::Op* op : given) visit(op);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -15,7 +16,17 @@ Values record_exchange(ir::Graph& graph, std::string_view op, const Values& buck
 Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, const Values& bucket,
                        const Loc& loc);
 
-/// Puts the ops in an order, as near to theirs as can be, in which exchanges come by their numbers.
+/// Marks the exchange before which processes tell each other whether they refused data.
+void tell_refusals_before(ir::Op& exchange);
+/// How many exchanges come before they do; nothing where they do not.
+std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph);
+
+/// Ops of which the second waits for the first without reading it: exchanges have one order on all
+/// processes, and that before which they tell of refusals comes after all maps and reductions that
+/// may refuse data.
+using AwaitedOp = std::pair<const ir::Op*, const ir::Op*>;
+std::vector<AwaitedOp> awaited_pairs(const ir::Graph& graph);
+/// Puts the ops in an order, as near to theirs as can be, in which those wait for each other.
 void sort_by_exchanges(ir::Graph& graph);
 
 /// Of each value, the number of the last exchange that it waits for; nothing where the graph has

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "passes/compose.h"
+#include "passes/exchange.h"
 #include "passes/fusion.h"
 #include "passes/passes.h"
 
@@ -37,6 +38,7 @@ void redirect(ir::Graph& graph, const std::vector<ir::Op*>& users, Value from, V
 
 bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& main = program.main();
+  if (exchanges_before_refusals(main)) sort_by_exchanges(main);
   if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();

@@ -80,10 +80,9 @@ bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(o
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
-  const std::vector<ir::Op*> in_order = exchanges(graph);
-  for (size_t i = 1; i < in_order.size(); ++i) {
-    exchange_before_[in_order[i]] = in_order[i - 1];
-    exchange_after_[in_order[i - 1]] = in_order[i];
+  for (const auto& [first, next] : awaited_pairs(graph)) {
+    awaited_[next].push_back(first);
+    waiting_[first].push_back(next);
   }
   for (const auto& op : graph.ops) {
     positions_[op.get()] = positions_.size();

@@ -67,8 +67,8 @@ class Fusion {
   std::unordered_map<const ir::Op*, size_t> positions_;
   std::vector<const ir::Op*> landmarks_;  ///< at most 64
   std::map<Value, std::vector<ir::Op*>> uses_;
-  /// Exchanges have one order on all processes: each waits for the one before.
-  std::unordered_map<const ir::Op*, const ir::Op*> exchange_before_, exchange_after_;
+  /// Ops that an op waits for, or that wait for it, without reading: see awaited_pairs().
+  std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
   std::set<Value> graph_outputs_;
 };
 

@@ -58,8 +58,9 @@ std::vector<FusionGroup*> Fusion::sources(const FusionGroup& group) const {
       FusionGroup* source = group_of(v.op());
       if (source != &group) sources.push_back(source);
     }
-    const auto before = exchange_before_.find(op);
-    if (before != exchange_before_.end()) sources.push_back(group_of(before->second));
+    const auto awaited = awaited_.find(op);
+    if (awaited == awaited_.end()) continue;
+    for (const ir::Op* first : awaited->second) sources.push_back(group_of(first));
   }
   return sources;
 }
@@ -75,8 +76,9 @@ std::vector<FusionGroup*> Fusion::readers(const FusionGroup& group) const {
         if (reader != &group) readers.push_back(reader);
       }
     }
-    const auto after = exchange_after_.find(op);
-    if (after != exchange_after_.end()) readers.push_back(group_of(after->second));
+    const auto waiting = waiting_.find(op);
+    if (waiting == waiting_.end()) continue;
+    for (const ir::Op* next : waiting->second) readers.push_back(group_of(next));
   }
   return readers;
 }

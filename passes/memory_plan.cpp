@@ -9,6 +9,7 @@
 #include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
+#include "passes/exchange.h"
 #include "passes/half_copies.h"
 #include "passes/rewrite.h"
 
@@ -224,16 +225,21 @@ bool may_refuse(const ir::Op& op) {
 std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   std::set<Value> results;
   const auto& ops = final_graph.ops;
-  const auto last =
-      std::find_if(ops.rbegin(), ops.rend(), [](const auto& op) { return may_refuse(*op); });
+  const std::optional<size_t> told = exchanges_before_refusals(final_graph);
+  const ir::Op* before = told && *told > 0 ? exchanges(final_graph)[*told - 1] : nullptr;
+  const auto last = std::find_if(ops.rbegin(), ops.rend(), [&](const auto& op) {
+    return may_refuse(*op) || op.get() == before;
+  });
   if (last == ops.rend()) return results;
-  for (auto op = ops.begin(); op->get() != last->get(); ++op) {
+  const auto end = last.base() - (told ? 0 : 1);
+  for (auto op = ops.begin(); op != end; ++op) {
     if (source_kind(**op) != SourceKind::none) continue;
     for (size_t r = 0; r < (*op)->results.size(); ++r) {
       const Value result = (*op)->result(static_cast<int>(r));
       if (root_of(result) == result) results.insert(result);
     }
   }
+  if (told) return results;
   for (const GroupSink& sink : analyze_body(*generated_body(**last)).sinks) {
     for (const int r : sink.outputs) {
       const bool stored = r >= 0;  // as some reductions are not

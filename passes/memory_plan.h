@@ -69,8 +69,9 @@ Value root_of(Value v);
 /// Whether the kernel of `op` looks at indices from the data and may refuse them.
 bool may_refuse(const ir::Op& op);
 
-/// The results that are written before it is known that no op refuses the data. A variable must not
-/// lie there, since a refused step changes nothing.
+/// The results that are written before it is known that no op refuses the data, or of several
+/// processes before they may tell each other so. A variable must not lie there, since a refused
+/// step changes nothing.
 std::set<Value> unchecked_results(const ir::Graph& final_graph);
 
 /// (result, operand) pairs of `op` that may share memory. A fused op is asked for its body's.

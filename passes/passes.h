@@ -32,6 +32,7 @@ Pass set_dtype_pass();
 Pass share_statistics_pass();
 Pass simplify_pass();
 Pass split_metrics_pass();
+Pass tell_refusals_pass();
 Pass unscale_gradients_pass();
 Pass weigh_part_pass();
 

@@ -30,6 +30,7 @@ const std::vector<Pass>& all_passes() {
       share_statistics_pass(),
       simplify_pass(),
       split_metrics_pass(),
+      tell_refusals_pass(),
       unscale_gradients_pass(),
       weigh_part_pass(),
   };
@@ -54,8 +55,11 @@ std::vector<Pass> pipeline(const Options& options) {
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
-  if (options.exchanges()) p.push_back(all_reduce_pass());  // before unscaling: ranks skip together
-  if (options.amp) p.push_back(unscale_gradients_pass());   // of the whole batch: all or nothing
+  if (options.exchanges()) {
+    p.push_back(all_reduce_pass());     // before unscaling: ranks skip together
+    p.push_back(tell_refusals_pass());  // next: an empty slice still has what the others compute
+  }
+  if (options.amp) p.push_back(unscale_gradients_pass());    // of the whole batch: all or nothing
   if (options.check_finite) p.push_back(guard_loss_pass());  // after it, which decides by more
   p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states

@@ -125,16 +125,19 @@ class Problem {
   /// What may refuse the data comes before the first write to a variable, so that a step that is
   /// refused has changed nothing.
   void order_checks() {
+    for (int check = 0; check < size(); ++check) {
+      if (may_refuse(op(check))) add_edges_to_writers(check);
+    }
+  }
+  /// To those that need not come before it.
+  void add_edges_to_writers(int from) {
     std::set<int> writers;
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) writers.insert(position_.at(root_of(op->operands[0]).op()));
     }
-    for (int check = 0; check < size(); ++check) {
-      if (!may_refuse(op(check))) continue;
-      const std::vector<bool> earlier = up_to(check);
-      for (const int writer : writers) {
-        if (!earlier[static_cast<size_t>(writer)]) add_edge(check, writer);
-      }
+    const std::vector<bool> earlier = up_to(from);
+    for (const int writer : writers) {
+      if (!earlier[static_cast<size_t>(writer)]) add_edge(from, writer);
     }
   }
   /// Of each op, whether it must come before `last`, or is it.
@@ -159,21 +162,14 @@ class Problem {
 
   /// Once all that may refuse data has run, processes may tell each other whether it did
   /// (executor/gpu): at the same place among their exchanges, though the rest of their orders may
-  /// differ, as their batches do. That is before the first exchange which nothing that may refuse
-  /// needs.
+  /// differ, as their batches do. Variables are written after it.
   void order_checks_among_exchanges() {
-    std::vector<int> checks;
-    size_t needed = 0;
+    const std::optional<size_t> before = exchanges_before_refusals(graph_);
+    if (!before) return;
     for (int check = 0; check < size(); ++check) {
-      if (!may_refuse(op(check))) continue;
-      checks.push_back(check);
-      const std::vector<bool> earlier = up_to(check);
-      for (size_t i = needed; i < exchanges_.size(); ++i) {
-        if (earlier[static_cast<size_t>(exchanges_[i])]) needed = i + 1;
-      }
+      if (may_refuse(op(check))) add_edge(check, exchanges_[*before]);
     }
-    if (needed == exchanges_.size()) return;
-    for (const int check : checks) add_edge(check, exchanges_[needed]);
+    if (*before > 0) add_edges_to_writers(exchanges_[*before - 1]);
   }
 
   const ir::Graph& graph_;

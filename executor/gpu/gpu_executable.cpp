@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "codegen/gpu_guard.h"
 #include "ops/table.h"
+#include "passes/exchange.h"
 
 namespace fluid {
 namespace {
@@ -54,7 +56,9 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
     if (lowers_to<Store>(*op)) add_store(*op);
   }
   relate();
-  if (!error_operands_.empty()) guard_updates();
+  const std::optional<size_t> told = exchanges_before_refusals(program.main());
+  if (told || !error_operands_.empty()) guard_updates();
+  if (told) share_refusals(*told);
   load(kernels);
   results_.emplace(gpu_, plan, error_operands_, refusals_.has_value());
 }
@@ -121,40 +125,45 @@ void GpuExecutable::guard_updates() {
   using Kind = GpuPass::Kind;
   const auto count = static_cast<int64_t>(error_operands_.size());
   const auto last = std::find_if(calls_.rbegin(), calls_.rend(), std::mem_fn(&GpuCall::refuses));
-  for (GpuCall& call : calls_) {
-    auto& passes = call.passes;
-    if (call.copy_bytes > 0 && call.updates) passes.push_back({copy_pass(call.copy_bytes)});
-    auto updates = call.updates ? passes.begin() : passes.end();
-    if (call.updates && call.refuses()) updates = passes.end() - 1;
+  for (auto call = calls_.begin(); call != calls_.end(); ++call) {
+    auto& passes = call->passes;
+    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_pass(call->copy_bytes)});
+    auto updates = call->updates ? passes.begin() : passes.end();
+    if (call->updates && call->refuses()) updates = passes.end() - 1;
     for (auto pass = updates; pass != passes.end(); ++pass) {
       *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
     }
-    if (&call == &*last || (call.updates && call.refuses())) {
+    if (call + 1 == last.base() || (call->updates && call->refuses())) {
       passes.insert(updates, {refusal_pass(count), Kind::refusal});
     }
   }
-  if (exchanges()) share_refusals();
 }
 
-/// Lets the passes that come after all which may refuse data do nothing where that of any process
-/// was.
-void GpuExecutable::share_refusals() {
+/// Lets processes tell each other whether they refused data as soon as all that may refuse it and
+/// `exchanges_before` are queued; and the passes that write to variables, which come after that, do
+/// nothing where any process did.
+void GpuExecutable::share_refusals(size_t exchanges_before) {
   refusals_ = exchanges_;
   collectives_->reserve(exchanges_ + 1);
-  GpuPass* telling = nullptr;
-  GpuPass* heeding = nullptr;
-  for (GpuCall& call : calls_) {
-    for (GpuPass& pass : call.passes) {
-      if (pass.kind == GpuPass::Kind::refusal) {
-        telling = &pass;
-        heeding = nullptr;
-      } else if (pass.kind == GpuPass::Kind::guarded && heeding == nullptr) {
-        heeding = &pass;
-      }
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const GpuCall& call = calls_[i];
+    const bool before = call.exchange.exchanges() && call.number < exchanges_before;
+    if (call.refuses() || before) tells_before_ = i + 1;
+  }
+  bool heeded = false;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    for (GpuPass& pass : calls_[i].passes) {
+      if (pass.kind != GpuPass::Kind::guarded) continue;
+      check(i >= tells_before_, "a variable is written before processes tell of refusals");
+      pass.heeds = !std::exchange(heeded, true);
     }
   }
-  telling->tells = true;
-  if (heeding != nullptr) heeding->heeds = true;
+}
+
+/// Before call number `call`. A watched step exchanges nothing.
+void GpuExecutable::tell_refusals(size_t call) const {
+  if (!refusals_ || call != tells_before_ || watch_) return;
+  collectives_->start(*refusals_, {.elements = 1}, memory_.refused, f64);
 }
 
 /// All at once, so that they are one module.
@@ -239,6 +248,7 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number,
   const GpuCall& call = calls_[number];
   const std::vector<void*>& own = buffers[number];
   const bool timed = timeline != nullptr;
+  tell_refusals(number);
   if (call.exchange.awaits > 0) {
     collectives_->await(call.exchange.awaits);
     if (timed) timeline->note_awaited(number);
@@ -267,8 +277,6 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ow
     if (pass.kind != GpuPass::Kind::plain) addresses.push_back(memory_.refused);
     if (pass.heeds && !watched) collectives_->await(*refusals_ + 1);
     queue(pass.loaded, addresses);
-    if (pass.tells && !watched)
-      collectives_->start(*refusals_, {.elements = 1}, memory_.refused, f64);
   }
 }
 

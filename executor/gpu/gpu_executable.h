@@ -25,8 +25,7 @@ struct GpuPass {
   enum class Kind : uint8_t { plain, guarded, refusal };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
-  bool tells = false;  ///< then the other processes are told whether data was refused
-  bool heeds = false;  ///< it comes after what they told
+  bool heeds = false;  ///< it comes after what other processes told of data that they refused
   LoadedPass loaded = {};
 };
 
@@ -50,9 +49,10 @@ struct GpuCall {
 
 /// The step list of a program on a GPU, queued as one graph that nobody waits for. Where kernels
 /// may refuse the data, what writes to variables looks itself whether they did: it comes after all
-/// of them, and then does nothing. Processes that exchange sums tell each other whether they did: a
-/// step that one of them refuses none applies. Exchanges run beside it on a stream of their own, in
-/// the same graph. A step that is watched or timed has ended when it was begun.
+/// of them, and then does nothing. Processes that exchange sums tell each other whether they did,
+/// those too that have no sample to refuse: a step that one of them refuses none applies. Exchanges
+/// run beside it on a stream of their own, in the same graph. A step that is watched or timed has
+/// ended when it was begun.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
@@ -77,7 +77,8 @@ class GpuExecutable : public Executable {
   void add_exchange(ir::Op& op);
   void relate();
   void guard_updates();
-  void share_refusals();
+  void share_refusals(size_t exchanges_before);
+  void tell_refusals(size_t call) const;
   void join_exchanges() const;
   void load(GpuKernels& kernels);
   std::vector<TrialBuffer> trial_buffers(const GpuCall& call,
@@ -103,6 +104,7 @@ class GpuExecutable : public Executable {
   std::shared_ptr<GpuCollectives> collectives_;
   size_t exchanges_ = 0;                ///< of sums and shares, that a step has
   std::optional<size_t> refusals_;      ///< the number of that by which processes tell of refusals
+  size_t tells_before_ = 0;             ///< which call, then
   std::array<BegunTogether, 2> begun_;  ///< of steps with exchanges, by their slot for outputs
   std::vector<GpuCall> calls_;
   std::shared_ptr<const GpuFeeds> feeder_;

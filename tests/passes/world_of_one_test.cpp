@@ -27,7 +27,7 @@ void expect_nothing_inserted(const Options& options) {
   Options one = several;
   one.world = 1;
   const std::vector<Pass> exchanging = pipeline(several);
-  EXPECT_EQ(exchanging.size(), pipeline(options).size() + 2) << "statistics and gradients";
+  EXPECT_EQ(exchanging.size(), pipeline(options).size() + 3) << "statistics and gradients";
   const std::string plain = step_after(pipeline(options), options);
   EXPECT_EQ(plain.find("bucket"), std::string::npos) << plain;
   EXPECT_EQ(step_after(exchanging, one), plain);

@@ -1,0 +1,52 @@
+#include <memory>
+
+#include "ops/group.h"
+#include "passes/exchange.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Exchanges that some op needs which may refuse data; nothing where none may. Follows from what is
+/// recorded, whether it is run or left out: of an empty slice as of any other.
+std::optional<size_t> needed_exchanges(const ir::Program& program, const Options& options,
+                                       const Target& target) {
+  const std::unique_ptr<ir::Program> expanded = program.clone();
+  expand_pass().run(*expanded, options, target);
+  Values checked;
+  for (const auto& op : expanded->main().ops) {
+    if (!checked_operands(*op).empty()) checked.push_back(op->result());
+  }
+  if (checked.empty()) return std::nullopt;
+  const std::set<const ir::Op*> before = ancestors(checked);
+  size_t needed = 0, count = 0;
+  for (const ir::Op* exchange : exchanges(expanded->main())) {
+    ++count;
+    if (before.contains(exchange)) needed = count;
+  }
+  return needed;
+}
+
+bool run(ir::Program& program, const Options& options, const Target& target) {
+  if (find_directive(program.main()) == nullptr || !options.exchanges()) return false;
+  const std::optional<size_t> needed = needed_exchanges(program, options, target);
+  if (!needed) return false;
+  tell_refusals_before(*exchanges(program.main()).at(*needed));
+  return true;
+}
+
+}  // namespace
+
+Pass tell_refusals_pass() {
+  return {
+      .name = "tell_refusals",
+      .doc =
+          "Marks the exchange before which processes tell each other whether they refused data: "
+          "the first that nothing needs which may refuse it, on all ranks the same.",
+      .needs = {"typed"},
+      .gives = {},
+      .run = run};
+}
+
+}  // namespace fluid
