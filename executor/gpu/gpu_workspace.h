@@ -22,8 +22,9 @@ struct GpuLibraries {
 /// sm_120).
 std::array<double, 3> turned_bytes(const FluidGpuConvolution& convolution);
 
-/// Bytes of workspace that the library may have for a task, of `most` for any: as many as those of
-/// its ways need that it takes for the fastest, and some to choose from.
+/// Bytes of workspace that the library may have for a task, of `most` for any: as many as some of
+/// its ways need that it takes for the fastest (for convolutions what cuDNN 9.13, 9.19 and 9.26 say
+/// of GPUs that are described to them), and some to choose from.
 int64_t workspace_for(const GpuTask& task, int64_t most);
 
 }  // namespace fluid

@@ -285,8 +285,14 @@ TEST_F(ConvolutionEnginesTest, FitTheWorkspace) {
   EXPECT_EQ(found_for(c, machine(90), kWorkspace, 3).size(), 3U);
 }
 
-/// What is planned for a convolution leaves out none of the ways that cuDNN takes for the fastest.
+/// Those of cuDNN that `workspace_for` is made for. Which ways another takes for the fastest is a
+/// matter of speed, not of right or wrong.
+constexpr size_t kVersionsLookedAt[] = {91300, 91900, 92600};
+
+/// What is planned for a convolution leaves room for some of the ways that cuDNN takes for the
+/// fastest.
 TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
+  std::string misses;
   for (const int architecture : kArchitectures) {
     for (const Layer& layer : kLayers) {
       for (const FluidGpuDirection direction : kDirections) {
@@ -296,13 +302,42 @@ TEST_F(ConvolutionEnginesTest, FavouritesFitTheWorkspaceThatIsPlanned) {
           c.tf32 = tf32;
           const auto all = found_for(c, machine(architecture), kWorkspace, 4);
           const int64_t planned = workspace_for(c, kGpuWorkspace);
-          const bool some = std::ranges::any_of(
-              all, [&](const FluidGpuChoice& choice) { return choice.workspace <= planned; });
-          EXPECT_TRUE(some) << text_of(architecture, layer, c) << " has " << planned
-                            << ", and needs " << all.at(0).workspace;
+          const auto fits = [&](const FluidGpuChoice& way) { return way.workspace <= planned; };
+          if (std::ranges::any_of(all, fits)) continue;
+          misses += "\n" + text_of(architecture, layer, c) + " has " + std::to_string(planned) +
+                    ", and needs " + std::to_string(all.at(0).workspace);
         }
       }
     }
+  }
+  if (misses.empty()) return;
+  const size_t version = cudnnGetVersion();
+  misses = "the favourites of cuDNN " + std::to_string(version) +
+           " want more than executor/gpu/gpu_workspace plans, so that others compute, which may be "
+           "slower: widen it, and note the version here" +
+           misses;
+  if (std::ranges::find(kVersionsLookedAt, version) == std::end(kVersionsLookedAt)) {
+    GTEST_SKIP() << misses;
+  }
+  ADD_FAILURE() << misses;
+}
+
+/// The same of what versions that are not here said, on an RTX 5090.
+TEST(ConvolutionWorkspace, FitsTheFavouritesOfOtherVersions) {
+  struct Favourite {
+    const char* version;
+    const char* layer;
+    FluidGpuDirection direction;
+    int64_t needs;
+  };
+  for (const Favourite& f :
+       {Favourite{"9.26", "mnist_cnn 2", fluid_gpu_filter_gradient, 10'655'187},
+        Favourite{"9.13", "ResNet-18 d", fluid_gpu_data_gradient, 6'816'943}}) {
+    const auto layer = std::ranges::find(kLayers, std::string_view(f.layer), &Layer::name);
+    ASSERT_NE(layer, std::end(kLayers));
+    EXPECT_GE(workspace_for(convolution_of(*layer, f.direction, fluid_gpu_bf16), kGpuWorkspace),
+              f.needs)
+        << f.version << ", " << f.layer;
   }
 }
 
