@@ -9,8 +9,6 @@ FluidGpuResult result_of(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
       return fluid_gpu_ok;
-    case cudaErrorNotReady:
-      return fluid_gpu_not_ready;
     case cudaErrorMemoryAllocation:
       return fluid_gpu_out_of_memory;
     case cudaErrorInsufficientDriver:
@@ -56,6 +54,7 @@ FluidGpuResult result_of(cudaError_t error) {
 FluidGpuResult answer(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return fluid_gpu_ok;
   cudaGetLastError();  // else a later call would report this one
+  if (error == cudaErrorNotReady) return fluid_gpu_not_ready;  // at nearly every poll
   return refuse(result_of(error), std::string(doing) + ": " + cudaGetErrorName(error) + ", " +
                                       cudaGetErrorString(error));
 }

@@ -9,7 +9,8 @@
 namespace fluid::cuda {
 
 /// What the table returns for what CUDA returned while `doing` something. A failure leaves its text
-/// for `last_error`, and CUDA's own memory of it is cleared.
+/// for `last_error`, and CUDA's own memory of it is cleared. Work that is not done is no failure:
+/// steps ask for it again and again, so that it costs no memory.
 FluidGpuResult answer(cudaError_t error, const char* doing);
 
 /// `result`, with its text.

@@ -18,6 +18,12 @@ TEST(Answer, TellsWhoMustAct) {
                "copying: cudaErrorIllegalAddress, an illegal memory access was encountered");
 }
 
+TEST(Answer, HasNoTextForWorkThatIsNotDone) {
+  refuse(fluid_gpu_failed, "before");
+  EXPECT_EQ(answer(cudaErrorNotReady, "asking for an event"), fluid_gpu_not_ready);
+  EXPECT_STREQ(last_error(), "before");
+}
+
 int given_back = 0;
 
 cudaError_t give_back_well(void*) {
