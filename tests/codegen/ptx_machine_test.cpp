@@ -49,6 +49,20 @@ TEST(PtxMachine, RunsThreads) {
   EXPECT_EQ(sums[1], 7U);
 }
 
+TEST(PtxMachine, MultipliesIntoTwiceTheWidth) {
+  const auto product = [](const std::string& type, const std::string& a, const std::string& b) {
+    const bool narrow = type.ends_with("16");
+    return run("mul.wide." + type + (narrow ? " %r2, " : " %rd4, ") + a + ", " + b + ";\n" +
+               (narrow ? "" : "shr.u64 %rd5, %rd4, 32;\ncvt.u32.u64 %r2, %rd5;\n") +
+               "st.global.b32 [%rd2], %r2;\n")[0];
+  };
+  EXPECT_EQ(product("u16", "-1", "2"), 0x1fffeU);
+  EXPECT_EQ(product("s16", "-1", "2"), 0xfffffffeU);
+  EXPECT_EQ(product("s16", "-32768", "-32768"), 0x40000000U);
+  EXPECT_EQ(product("u32", "-1", "2"), 1U) << "the upper half";
+  EXPECT_EQ(product("s32", "-1", "2"), 0xffffffffU) << "the upper half";
+}
+
 TEST(PtxMachine, KnowsWhatOfAVectorBehindTheEndIsJunk) {
   const auto words = run(
       "setp.ne.s32 %p1, %r1, 0;\n@%p1 bra $end;\n"

@@ -129,17 +129,18 @@ struct Reciprocal {
   }
 };
 
-PtxRun multiply_wide(std::string_view type) {
-  if (type == "u32") {
-    return [](PtxThread& t, const PtxInstruction& i) {
-      put<uint64_t>(t, i.to[0],
-                    uint64_t{get<uint32_t>(t, i.from[0])} * get<uint32_t>(t, i.from[1]));
-    };
-  }
-  if (type != "s32") return nullptr;
-  return [](PtxThread& t, const PtxInstruction& i) {
-    put<int64_t>(t, i.to[0], int64_t{get<int32_t>(t, i.from[0])} * get<int32_t>(t, i.from[1]));
-  };
+/// Of two Ts a product twice as wide.
+template <class T, class Product>
+void multiply_wide(PtxThread& t, const PtxInstruction& i) {
+  put<Product>(t, i.to[0], Product{get<T>(t, i.from[0])} * Product{get<T>(t, i.from[1])});
+}
+
+PtxRun wide_product(std::string_view type) {
+  if (type == "u16") return multiply_wide<uint16_t, uint32_t>;
+  if (type == "s16") return multiply_wide<int16_t, int32_t>;
+  if (type == "u32") return multiply_wide<uint32_t, uint64_t>;
+  if (type == "s32") return multiply_wide<int32_t, int64_t>;
+  return nullptr;
 }
 
 /// F of each of the two Ts that registers hold.
@@ -204,7 +205,7 @@ PtxRun ptx_arithmetic(const PtxName& name) {
   if (what == "mul" && low) return elementwise<2, Mul>(type);
   if (what == "mad" && low) return elementwise<3, Mad>(type);
   if (what == "mul" && name[1] == "hi") return elementwise<2, MulHigh>(type);
-  if (what == "mul" && name[1] == "wide") return multiply_wide(type);
+  if (what == "mul" && name[1] == "wide") return wide_product(type);
   if (what == "min" && name[1] == "NaN") return elementwise<2, Extreme<false, true>>(type);
   if (what == "max" && name[1] == "NaN") return elementwise<2, Extreme<true, true>>(type);
   if (!plain) return nullptr;
