@@ -8,12 +8,12 @@ GpuTimeline::GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const Exc
     : gpu_(std::move(gpu)) {
   const auto mark = [&] { return gpu_->gpu.event(fluid_gpu_times); };
   begin_ = mark();
-  end_ = mark();
   for (const ExchangeRole& call : calls) {
     Marks& marks = marks_.emplace_back();
     if (call.awaits > 0) marks.awaited = mark();
     if (call.exchanges()) {
       marks.exchange = {mark(), mark()};
+      if (!end_) end_ = mark();
     } else {
       marks.done = mark();
     }
@@ -37,7 +37,8 @@ void GpuTimeline::read(int64_t begin, RunTimes& times) const {
     if (done) t.call = until(done);
     if (exchange.begin) t.exchange = {time_of(exchange.begin), time_of(exchange.end)};
   }
-  times.last_wait = until(end_);
+  times.last_wait = {};
+  if (end_) times.last_wait = until(end_);
 }
 
 }  // namespace fluid

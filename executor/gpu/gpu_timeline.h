@@ -30,7 +30,9 @@ class GpuTimeline {
   void note_awaited(size_t call) const { note(marks_[call].awaited); }
   void note_done(size_t call) const { note(marks_[call].done); }
   /// Exchanges that no call reads are done.
-  void note_end() const { note(end_); }
+  void note_end() const {
+    if (end_) note(end_);
+  }
 
   /// For the stream that exchanges run on.
   const GpuSpan& exchange(size_t call) const { return marks_[call].exchange; }
@@ -47,7 +49,8 @@ class GpuTimeline {
   void note(const GpuEvent& mark) const { gpu_->gpu.record(mark, gpu_->stream); }
 
   std::shared_ptr<const OpenGpu> gpu_;
-  GpuEvent begin_, end_;
+  GpuEvent begin_;
+  GpuEvent end_;  ///< of calls of which some exchange
   std::vector<Marks> marks_;
 };
 

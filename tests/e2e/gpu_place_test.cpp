@@ -128,11 +128,13 @@ TEST_F(GpuPrograms, TrainANetworkOfTheExamples) {
   EXPECT_NE(said.find("profile of mnist_fluid on a GPU; at most 256 GFLOP/s in f32"),
             std::string::npos)
       << said;
+  EXPECT_EQ(said.find("waiting for other processes"), std::string::npos) << said;
   // The stand-in's clock counts work, so that calls may last longer than their step; a step of
   // convolutions, which takes it long, ends before the next.
   const auto trace = testing::checked_trace(read_file(dir_.file("trace.json")), "step");
   std::set<std::string> layers;
   for (const auto& event : trace.at("traceEvents")) {
+    EXPECT_NE(event.at("name"), "wait for processes");
     if (!event.at("args").contains("GFLOP/s")) continue;
     layers.insert(event.at("args").at("layer"));
     for (const char* figure : {"GB/s", "% of GB/s", "% of GFLOP/s"}) {

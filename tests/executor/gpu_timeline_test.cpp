@@ -91,6 +91,29 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
   }
 }
 
+/// Where nothing is exchanged, none waits for other processes.
+TEST_P(GpuTimelineTest, HasNoWaitsWithoutExchanges) {
+  const std::array<ExchangeRole, 2> roles = {};
+  const GpuTimeline timeline(gpu_, roles);
+  const GpuGraph graph = gpu_->gpu.captured(gpu_->stream, [&] {
+    timeline.note_begin();
+    for (size_t call = 0; call < roles.size(); ++call) {
+      work(gpu_->stream, 1);
+      timeline.note_done(call);
+    }
+    timeline.note_end();
+  });
+  gpu_->gpu.launch(graph, gpu_->stream);
+  gpu_->gpu.synchronize(gpu_->stream);
+  RunTimes times{.feeds = {}, .last_wait = {1, 2}, .calls = std::vector<CallTimes>(roles.size())};
+  timeline.read(1000, times);
+  EXPECT_EQ(times.last_wait.ns(), 0);
+  for (const CallTimes& call : times.calls) {
+    EXPECT_EQ(call.wait.ns(), 0);
+    EXPECT_EQ(call.call.ns(), (1 + 1) * kPiece);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Pace, GpuTimelineTest,
                          ::testing::Values(HostPace::early, HostPace::late, HostPace::random));
 
