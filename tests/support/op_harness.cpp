@@ -364,8 +364,9 @@ Sample whole_numbers(Sample sample, DType dtype) {
   return sample;
 }
 
-/// Null where the op does not take the dtype.
-std::optional<Built> build_if_taken(const OpTest& test, const Sample& sample, DType dtype) {
+}  // namespace
+
+std::optional<Built> build_of_integers(const OpTest& test, const Sample& sample, DType dtype) {
   try {
     return build(test, whole_numbers(sample, dtype), dtype);
   } catch (const UserError&) {
@@ -373,13 +374,11 @@ std::optional<Built> build_if_taken(const OpTest& test, const Sample& sample, DT
   }
 }
 
-}  // namespace
-
 Faults check_integer_kernels(const OpTest& test, Processor processor) {
   Faults faults;
   for (const DType dtype : {i64, i32, u8, boolean}) {
     for (size_t s = 0; s < test.samples.size(); ++s) {
-      std::optional<Built> b = build_if_taken(test, test.samples[s], dtype);
+      std::optional<Built> b = build_of_integers(test, test.samples[s], dtype);
       if (!b) continue;
       expand_all(b->program->main());
       const Interpreted wanted = interpret(b->program->main(), b->sources, {b->batch, {}});

@@ -10,6 +10,7 @@
 //   const AddOpTest kRelu(relu_test());
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,8 @@ struct Built {
   int64_t batch = 1;
 };
 Built build(const OpTest& test, const Sample& sample, DType dtype = f64);
+/// The same with whole numbers that `dtype` holds, an integer or bool; null if the op takes none.
+std::optional<Built> build_of_integers(const OpTest& test, const Sample& sample, DType dtype);
 
 // Samples and references that many tests share.
 
