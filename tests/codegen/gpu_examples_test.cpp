@@ -106,6 +106,29 @@ TEST_P(GpuNetworks, AssembleBesideLibraries) {
   expect_assembles(assembler, kernels, gpu_architectures());
 }
 
+/// A step in slices, and what processes share: statistics, gradients in halves, losses that decide.
+TEST_P(GpuNetworks, AssembleInPartsAndBetweenProcesses) {
+  const std::string assembler = ptx_assembler();
+  if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
+  std::vector<Options> wanted(5, Options{.batch = 64, .weighted = true, .world = 2});
+  wanted[0].slice = Slice::first;
+  wanted[0].world = 1;
+  wanted[0].check_finite = true;
+  wanted[1].slice = Slice::middle;
+  wanted[1].amp = amp(AmpLevel::o1, bf16);
+  wanted[2].slice = Slice::last;
+  wanted[2].check_finite = true;
+  wanted[2].buckets.dtype = bf16;
+  wanted[3].sync_bn = true;
+  wanted[3].buckets.dtype = f16;
+  wanted[3].amp = amp(AmpLevel::o2, f16);
+  wanted[4].slice = Slice::empty;
+  std::vector<kir::Kernel> kernels;
+  for (const Options& o : wanted) add_kernels_beside_libraries(kernels, GetParam(), o);
+  EXPECT_GT(kernels.size(), 50U);
+  expect_assembles(assembler, kernels, {"sm_80"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworks,
                          ::testing::Values("mnist_cnn", "mnist_fluid", "resnet18",
                                            "alexnet_cifar10"),
