@@ -7,6 +7,7 @@
 
 #include "frontend/fluid.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/support/temp_dir.h"
 
 namespace fluid {
 namespace {
@@ -58,6 +59,18 @@ class GpuTraining : public GpuTest, public ::testing::WithParamInterface<Work> {
     for (int i = 0; i < steps; ++i) all.push_back(step(exe, i));
     return all;
   }
+  static void expect_repeats(const ExecutorOptions& options) {
+    std::vector<std::vector<std::byte>> runs;
+    std::vector<std::map<std::string, std::string>> decisions;
+    for (int run = 0; run < 2; ++run) {
+      Executor exe = executor(cuda(0), options);
+      for (int i = 0; i < scaled(20, 1); ++i) step(exe, i);
+      runs.push_back(parameter_bytes(exe));
+      decisions.push_back(exe.snapshot().decisions);
+    }
+    EXPECT_EQ(runs[0], runs[1]);
+    EXPECT_EQ(decisions[0], decisions[1]);
+  }
 };
 
 TEST_P(GpuTraining, FollowsTheCpuInF64) {
@@ -102,14 +115,17 @@ TEST_P(GpuTraining, FollowsTheCpuInMixedPrecision) {
 }
 
 /// Twice the same bits, whatever ran when.
-TEST_P(GpuTraining, RepeatsBitForBit) {
-  std::vector<std::vector<std::byte>> runs;
-  for (int run = 0; run < 2; ++run) {
-    Executor exe = executor(cuda(0), {});
-    for (int i = 0; i < scaled(20, 1); ++i) step(exe, i);
-    runs.push_back(parameter_bytes(exe));
-  }
-  EXPECT_EQ(runs[0], runs[1]);
+TEST_P(GpuTraining, RepeatsBitForBit) { expect_repeats({}); }
+
+/// The first run times the ways of libraries, the second takes what was chosen.
+TEST_P(GpuTraining, RepeatsBitForBitAfterTiming) {
+  const TempDir cache;
+  expect_repeats({.cache_dir = cache.path()});
+}
+TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInBf16) {
+  const TempDir cache;
+  expect_repeats(
+      {.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o1}, .cache_dir = cache.path()});
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::ValuesIn(works()),
