@@ -1,7 +1,5 @@
 #include "executor/place.h"
 
-#include <vector>
-
 #include "executor/gpu/backend.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -12,10 +10,21 @@ std::string Place::str() const {
   return kind == Kind::cpu ? "cpu" : "cuda:" + std::to_string(index);
 }
 
+namespace {
+
+/// Where there is none for it, a number that says so when it is used.
+Place own_gpu(int local_rank) {
+  const std::vector<int> gpus = place_gpus();
+  const auto rank = static_cast<size_t>(local_rank);
+  return cuda(rank < gpus.size() ? gpus[rank] : local_rank);
+}
+
+}  // namespace
+
 Place place_named(std::string_view name, int local_rank) {
   if (name == "auto") return best_place(local_rank);
   if (name == "cpu") return cpu();
-  if (name == "cuda") return cuda(local_rank);
+  if (name == "cuda") return own_gpu(local_rank);
   if (name.starts_with("cuda:")) {
     const int index = number_in<int>(name.substr(5)).value_or(-1);
     if (index >= 0) return cuda(index);
@@ -25,21 +34,20 @@ Place place_named(std::string_view name, int local_rank) {
                   "; places are auto, cpu and cuda:N");
 }
 
+std::vector<int> place_gpus() {
+  return may_have_gpus() ? supported_gpus(gpu_backend()) : std::vector<int>();
+}
+
 Place best_place(int local_rank) {
-  const int devices = may_have_gpus() ? gpu_backend().devices : 0;
-  if (devices == 0) return cpu();
-  if (local_rank >= devices) {
-    throw UserError("this process has local rank " + std::to_string(local_rank) +
-                    ", but the machine's last GPU is cuda:" + std::to_string(devices - 1) +
-                    ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
-                    "does, or train on the CPU with --place cpu");
-  }
-  // Who is not the first has a GPU of its own; looking at another would take memory there.
-  const int last = local_rank == 0 ? devices - 1 : local_rank;
-  for (int device = local_rank; device <= last; ++device) {
-    if (unsupported(describe_gpu(gpu_backend(), device)).empty()) return cuda(device);
-  }
-  return cpu();
+  const std::vector<int> gpus = place_gpus();
+  if (gpus.empty()) return cpu();
+  const auto rank = static_cast<size_t>(local_rank);
+  if (rank < gpus.size()) return cuda(gpus[rank]);
+  throw UserError(
+      "this process has local rank " + std::to_string(local_rank) +
+      ", but the last GPU that programs can run on is cuda:" + std::to_string(gpus.back()) +
+      ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
+      "does, or train on the CPU with --place cpu");
 }
 
 std::string why_no_gpu() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fluid {
 
@@ -18,9 +19,12 @@ struct Place {
 inline Place cpu() { return {Place::Kind::cpu, 0}; }
 inline Place cuda(int index) { return {Place::Kind::cuda, index}; }
 
+/// The numbers of the machine's GPUs that programs can run on. Of the processes of a host each has
+/// that at its local rank. Throws DeviceError when a GPU does not answer.
+std::vector<int> place_gpus();
+
 /// "cpu", "cuda", which is the GPU of this process, "cuda:N", whether there is such a GPU or not,
-/// or "auto". Of the processes of a host, `local_rank` of them has the GPU of that number. Throws
-/// UserError for anything else.
+/// or "auto". Throws UserError for anything else.
 Place place_named(std::string_view name, int local_rank = 0);
 
 /// The GPU of this process where programs run on the machine's GPUs, else the CPU. Throws UserError

@@ -80,6 +80,14 @@ FluidGpuResult device_count(int32_t* count) {
   return answer(error, "counting GPUs");
 }
 
+FluidGpuResult architecture(int32_t device, int32_t* architecture) {
+  int64_t major = 0, minor = 0;
+  cudaError_t error = attribute(device, cudaDevAttrComputeCapabilityMajor, major);
+  if (error == cudaSuccess) error = attribute(device, cudaDevAttrComputeCapabilityMinor, minor);
+  *architecture = static_cast<int32_t>(10 * major + minor);
+  return answer(error, "asking for a GPU's architecture");
+}
+
 FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
   *description = {};
   cudaError_t error = describe_device(device, *description);
@@ -88,17 +96,14 @@ FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
 }
 
 FluidGpuResult open(int32_t device, FluidGpu** gpu) {
-  int64_t major = 0, minor = 0;
-  cudaError_t error = attribute(device, cudaDevAttrComputeCapabilityMajor, major);
-  if (error == cudaSuccess) error = attribute(device, cudaDevAttrComputeCapabilityMinor, minor);
-  if (error != cudaSuccess) return answer(error, "asking for a GPU's architecture");
-  const int architecture = static_cast<int>(10 * major + minor);
-  if (architecture < FLUID_GPU_OLDEST_ARCHITECTURE) {
-    return refuse(fluid_gpu_unusable, "sm_" + std::to_string(architecture) + " is not supported");
+  int32_t number = 0;
+  if (const auto asked = architecture(device, &number); asked != fluid_gpu_ok) return asked;
+  if (number < FLUID_GPU_OLDEST_ARCHITECTURE) {
+    return refuse(fluid_gpu_unusable, "sm_" + std::to_string(number) + " is not supported");
   }
-  error = cudaSetDevice(device);  // makes the context
+  const cudaError_t error = cudaSetDevice(device);  // makes the context
   if (error != cudaSuccess) return answer(error, "opening a GPU");
-  *gpu = new FluidGpu{.device = device, .architecture = architecture};
+  *gpu = new FluidGpu{.device = device, .architecture = number};
   return fluid_gpu_ok;
 }
 

@@ -8,6 +8,7 @@ namespace fluid::cuda {
 
 FluidGpuResult versions(FluidGpuVersions* versions);
 FluidGpuResult device_count(int32_t* count);
+FluidGpuResult architecture(int32_t device, int32_t* architecture);
 FluidGpuResult describe(int32_t device, FluidGpuDescription* description);
 FluidGpuResult open(int32_t device, FluidGpu** gpu);
 FluidGpuResult close(FluidGpu* gpu);

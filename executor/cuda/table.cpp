@@ -9,6 +9,7 @@ constexpr FluidGpuTable kTable = {
     .error = last_error,
     .versions = versions,
     .device_count = device_count,
+    .architecture = architecture,
     .describe = describe,
     .open = open,
     .close = close,

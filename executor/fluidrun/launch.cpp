@@ -16,7 +16,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/ranks.h"
 #include "executor/fluidrun/signal_queue.h"
-#include "executor/gpu/backend.h"
+#include "executor/place.h"
 #include "executor/world.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -44,10 +44,10 @@ std::string must_be_ranks(const std::string& text) {
 
 int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// As torchrun: a rank a GPU, or a rank a core where there is no GPU.
+/// As torchrun: a rank a GPU that programs can run on, or a rank a core where there is none.
 int64_t ranks_of(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
-  const int64_t gpus = may_have_gpus() ? gpu_backend().devices : 0;
+  const auto gpus = static_cast<int64_t>(place_gpus().size());
   const int64_t ranks = gpus > 0 ? gpus : cores();
   const std::string why = gpus > 0 ? "" : why_no_gpu();
   fmt::print(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",

@@ -135,6 +135,18 @@ const GpuBackend& gpu_backend() {
   return found;
 }
 
+std::vector<int> supported_gpus(const GpuBackend& backend) {
+  std::vector<int> supported;
+  for (int device = 0; device < backend.devices; ++device) {
+    int32_t architecture = 0;
+    if (backend.table->architecture(device, &architecture) != fluid_gpu_ok) {
+      throw DeviceError(fmt::format("cuda:{}: {}", device, backend.table->error()));
+    }
+    if (architecture >= FLUID_GPU_OLDEST_ARCHITECTURE) supported.push_back(device);
+  }
+  return supported;
+}
+
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device) {
   require_number(backend, device);
   FluidGpuDescription gpu{};

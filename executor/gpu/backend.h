@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "executor/gpu/backend_table.h"
 
@@ -24,6 +25,10 @@ bool may_have_gpus();
 
 /// What $FLUID_GPU_LIBRARY, or the search, finds, once a process.
 const GpuBackend& gpu_backend();
+
+/// The numbers of the GPUs that programs can run on. Makes no context: it takes no memory of
+/// theirs. Throws DeviceError when one does not answer.
+std::vector<int> supported_gpus(const GpuBackend& backend);
 
 /// One GPU, which need not be supported. Throws UserError when there is no such number, DeviceError
 /// when there are no GPUs or this one does not answer. Makes the GPU's context: it takes memory.

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FLUID_GPU_TABLE_VERSION 4u
+#define FLUID_GPU_TABLE_VERSION 5u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< compute capability 8.0, the first with bf16
 
@@ -162,6 +162,8 @@ typedef struct FluidGpuTable {
   FluidGpuResult (*versions)(FluidGpuVersions* versions);
   /// Of those that CUDA_VISIBLE_DEVICES leaves. Unusable without a driver that is new enough.
   FluidGpuResult (*device_count)(int32_t* count);
+  /// 10 times the compute capability. Makes no context, and so takes no memory of the GPU.
+  FluidGpuResult (*architecture)(int32_t device, int32_t* architecture);
   FluidGpuResult (*describe)(int32_t device, FluidGpuDescription* description);
 
   /// Makes a context; unusable when the device's architecture is not supported. `close` waits for

@@ -318,8 +318,8 @@ TEST_F(GpuParallel, RanksDoNotShareAGpu) {
   const Result found = run(launch(2, "--batch 5"));
   EXPECT_EQ(found.code, 1) << found.output;
   expect_has(found.output,
-             "this process has local rank 1, but the machine's last GPU is cuda:0: start as many "
-             "ranks as there are GPUs");
+             "this process has local rank 1, but the last GPU that programs can run on is cuda:0: "
+             "start as many ranks as there are GPUs");
   expect_has(run(launch(2, "--batch 5 --place cuda")).output,
              "there is no GPU cuda:1; this machine's last is cuda:0");
   succeed(launch(2, "--batch 5 --place cpu"));

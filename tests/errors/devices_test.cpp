@@ -178,6 +178,17 @@ TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
   EXPECT_EQ(said("no_gpus"), none + "the NVIDIA driver finds no GPU");
 }
 
+/// Ranks are counted and numbered among the GPUs that programs can run on.
+TEST_F(Devices, ThatAreNotSupportedGetNoRank) {
+  const std::string one = on("two_gpus_old_first", "launch --nproc auto -- plan line.fir");
+  EXPECT_TRUE(one.starts_with("fluidrun: --nproc auto: 1 rank, one a GPU\n")) << one;
+  EXPECT_NE(one.find("one step of 'line' (train) on cuda:1, batch 1"), std::string::npos) << one;
+  const std::string named = on("two_gpus_old_first", "plan line.fir --place cuda");
+  EXPECT_TRUE(named.starts_with("one step of 'line' (train) on cuda:1, batch 1")) << named;
+  const std::string two = on("three_gpus", "launch --nproc auto -- true");
+  EXPECT_TRUE(two.starts_with("fluidrun: --nproc auto: 2 ranks, one a GPU\n")) << two;
+}
+
 /// Nothing but a description of the GPU is needed for that.
 TEST_F(Devices, ArePlannedFor) {
   const auto first_line = [&](const std::string& library, const std::string& arguments) {

@@ -81,6 +81,7 @@ TEST_F(CudaLibrary, AnswersWithoutADriver) {
   EXPECT_NE(std::string(table.error()).find("counting GPUs: cudaErrorInsufficientDriver, "),
             std::string::npos)
       << table.error();
+  EXPECT_EQ(table.architecture(0, &count), fluid_gpu_unusable);
   EXPECT_EQ(table.describe(0, &gpu), fluid_gpu_unusable);
   EXPECT_EQ(table.open(0, &opened), fluid_gpu_unusable);
   EXPECT_EQ(opened, nullptr);

@@ -5,7 +5,9 @@
 #include <cstdlib>
 
 #include "executor/gpu/backend.h"
+#include "executor/place.h"
 #include "tests/support/errors.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
@@ -90,6 +92,23 @@ TEST(GpuBackend, DescribesGpus) {
   EXPECT_EQ(backend.versions.dnn, 91900);
   EXPECT_STREQ(describe_gpu(backend, 0).name, "Made-up GPU 0");
   EXPECT_EQ(&usable_gpu(backend, 0), backend.table);
+}
+
+/// Each rank has another of those that are supported; one too many has none.
+TEST(GpuBackend, RanksAreNumberedAmongSupportedGpus) {
+  const std::string path = made_up("three_gpus");
+  EXPECT_EQ(supported_gpus(find_gpus(path)), (std::vector<int>{0, 2}));
+  const auto body = [&](const World& world) {
+    setenv("FLUID_GPU_LIBRARY", path.c_str(), 1);
+    return best_place(world.rank).str() + " " + place_named("cuda", world.rank).str();
+  };
+  const std::vector<std::string> places = testing::Ranks(3, body).results();
+  EXPECT_EQ(places[0], "cuda:0 cuda:0");
+  EXPECT_EQ(places[1], "cuda:2 cuda:2");
+  EXPECT_TRUE(places[2].starts_with(
+      "UserError: this process has local rank 2, but the last GPU that programs can run on is "
+      "cuda:2: start as many ranks"))
+      << places[2];
 }
 
 TEST(GpuBackend, RefusesGpusThatAreNotThereOrNotSupported) {

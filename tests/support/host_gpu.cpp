@@ -39,6 +39,13 @@ void require_device(int32_t device) {
   throw HostRefusal{fluid_gpu_unusable, "there is no such device"};
 }
 
+FluidGpuResult architecture(int32_t device, int32_t* architecture) {
+  return host_gpu_call("architecture", nullptr, [&] {
+    require_device(device);
+    *architecture = 90;
+  });
+}
+
 FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {
   return host_gpu_call("describe", nullptr, [&] {
     require_device(device);
@@ -294,6 +301,7 @@ const FluidGpuTable& host_gpu_table() {
                                       .error = error,
                                       .versions = versions,
                                       .device_count = device_count,
+                                      .architecture = architecture,
                                       .describe = describe,
                                       .open = open,
                                       .close = close,

@@ -30,6 +30,11 @@ FluidGpuResult device_count(int32_t* count) {
   return fluid_gpu_ok;
 }
 
+FluidGpuResult architecture(int32_t device, int32_t* architecture) {
+  *architecture = device == OLD ? 75 : 90;
+  return fluid_gpu_ok;
+}
+
 /// Of cuda:0 and cuda:1 one is as good as one can be; cuda:2 is in use.
 FluidGpuResult describe(int32_t device, FluidGpuDescription* gpu) {
   if (device > 1) return fluid_gpu_unusable;
@@ -46,6 +51,7 @@ constexpr FluidGpuTable kTable = {.version = TABLE_VERSION,
                                   .error = error,
                                   .versions = versions,
                                   .device_count = device_count,
+                                  .architecture = architecture,
                                   .describe = describe};
 
 }  // namespace
