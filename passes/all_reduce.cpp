@@ -136,7 +136,7 @@ Pass all_reduce_pass() {
               "Adds up gradients, losses and metrics over all processes, the gradients in buckets "
               "that leave as soon as they are complete.",
           .needs = {"gradients"},
-          .gives = {},
+          .gives = {"reduced"},
           .run = run};
 }
 

@@ -24,8 +24,8 @@ class Problem {
     }
     collect_values();
     order_updates();
-    order_checks();
     order_exchanges();
+    order_checks();
     order_checks_among_exchanges();
   }
 
@@ -129,7 +129,7 @@ class Problem {
       if (may_refuse(op(check))) add_edges_to_writers(check);
     }
   }
-  /// To those that need not come before it.
+  /// To those that need not come before it, by what is read or by the order of exchanges.
   void add_edges_to_writers(int from) {
     std::set<int> writers;
     for (const auto& op : graph_.ops) {

@@ -32,7 +32,9 @@ bool run(ir::Program& program, const Options& options, const Target& target) {
   if (find_directive(program.main()) == nullptr || !options.exchanges()) return false;
   const std::optional<size_t> needed = needed_exchanges(program, options, target);
   if (!needed) return false;
-  tell_refusals_before(*exchanges(program.main()).at(*needed));
+  const std::vector<ir::Op*> in_order = exchanges(program.main());
+  check(*needed < in_order.size(), "gradients are not exchanged after all that may refuse data");
+  tell_refusals_before(*in_order[*needed]);
   return true;
 }
 
@@ -44,7 +46,7 @@ Pass tell_refusals_pass() {
       .doc =
           "Marks the exchange before which processes tell each other whether they refused data: "
           "the first that nothing needs which may refuse it, on all ranks the same.",
-      .needs = {"typed"},
+      .needs = {"reduced"},
       .gives = {},
       .run = run};
 }
