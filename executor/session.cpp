@@ -169,6 +169,10 @@ void Session::prepare(std::span<const Options> wanted) {
     } catch (const LibraryRefusal& refusal) {
       if (broken_) throw;
       if (refused.empty()) refused = refusal.refused();
+    } catch (const OutOfMemory& failure) {
+      if (refused.empty()) throw;
+      throw OutOfMemory(
+          fmt::format("{}; generated code has not the memory: {}", refused, failure.what()));
     } catch (const DeviceError& failure) {
       if (refused.empty()) throw;
       throw DeviceError(fmt::format("{}; nor can generated code: {}; take the place cpu", refused,

@@ -23,6 +23,10 @@ Lasts how_long(std::string_view text) {
   return text.starts_with(kHere) ? Lasts::here : Lasts::later;
 }
 
+std::string refused_because(const std::string& why) {
+  return std::string(kRefused) + (why.empty() ? "" : " " + why);
+}
+
 std::string record_of(const KeptChoice& kept) {
   return fmt::format("{} {} {}", kept.ms, kept.choice.workspace,
                      fmt::join(kept.choice.opaque, " "));
@@ -78,8 +82,11 @@ void ChoiceRecord::keep(const GpuTask& task, const KeptChoice& kept, Lasts lasts
 }
 
 void ChoiceRecord::refuse(const GpuTask& task, const std::string& why, Lasts lasts) {
-  const std::string text(kRefused);
-  set(refusal_key_of(task), why.empty() ? text : text + " " + why, lasts);
+  set(refusal_key_of(task), refused_because(why), lasts);
+}
+
+void ChoiceRecord::decide_refusal(const GpuTask& task, const std::string& found) {
+  decided_.try_emplace(refusal_key_of(task), refused_because(found));
 }
 
 std::optional<std::string> ChoiceRecord::refusal(const GpuTask& task) const {

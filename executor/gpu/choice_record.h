@@ -48,6 +48,8 @@ class ChoiceRecord {
   void refuse(const GpuTask& task, const std::string& why, Lasts lasts = Lasts::later);
   /// Why the task was refused; empty where it was not.
   std::optional<std::string> refusal(const GpuTask& task) const;
+  /// What refusal() said holds in this process.
+  void decide_refusal(const GpuTask& task, const std::string& found);
   /// From now on it is as in `decisions`, also for who comes later, where it is for them. Whether
   /// anything changed of what held here.
   bool take(const Decisions& decisions);

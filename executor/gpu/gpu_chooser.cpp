@@ -21,6 +21,12 @@ bool GpuChooser::has_way(const GpuTask& task, int64_t workspace) {
   return false;
 }
 
+std::optional<std::string> GpuChooser::refusal(const GpuTask& task) {
+  const std::optional<std::string> why = record_.refusal(task);
+  if (why) record_.decide_refusal(task, *why);
+  return why;
+}
+
 bool GpuChooser::take(const ChoiceRecord::Decisions& decisions) {
   const bool changed = record_.take(decisions);
   if (changed) ++revision_;
@@ -91,8 +97,8 @@ void GpuChooser::keep(const GpuTrials& trials, const KeptChoice& chosen) {
   if (!trials.lacked_memory()) return record_.keep(trials.task(), chosen);
   record_.keep(trials.task(), chosen, Lasts::here);
   notes_.insert(fmt::format(
-      "the GPU lacked memory for one of the ways to compute {} ({}): another is taken, and the "
-      "choice made anew the next time",
+      "the GPU lacked memory for one of the ways to compute {} ({}): another is taken, by all "
+      "that goes on from this run's checkpoints too",
       text_of(trials.task()), trials.why()));
 }
 

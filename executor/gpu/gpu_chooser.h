@@ -35,6 +35,8 @@ class GpuChooser {
                            const Unused& unused = {});
   /// Lines, for people: of choices that are not what they should be.
   std::vector<std::string> notes() const { return {notes_.begin(), notes_.end()}; }
+  /// Why the task is refused, which holds in this process from now on; empty where it is not.
+  std::optional<std::string> refusal(const GpuTask& task);
   const ChoiceRecord& record() const { return record_; }
   /// ChoiceRecord::take(): multipliers made before may be others than it says then.
   bool take(const ChoiceRecord::Decisions& decisions);

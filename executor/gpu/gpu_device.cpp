@@ -31,7 +31,7 @@ class GpuDevice : public Device {
   GpuDevice(const FluidGpuTable& table, const GpuDeviceOptions& options)
       : host_threads_(options.host_threads),
         target_(described(table, options.device), options.libraries,
-                [this](const GpuTask& task) { return chooser_.record().refusal(task); }),
+                [this](const GpuTask& task) { return chooser_.refusal(task); }),
         gpu_(std::make_shared<const OpenGpu>(table, options.device)),
         kernels_(gpu_, target_.arch(), versions_of(table).linker, cache_of(options)),
         chooser_(gpu_,

@@ -121,7 +121,10 @@ double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
 
 bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {
   const std::optional<std::string> why = refusal_ ? refusal_(task) : std::nullopt;
-  if (why) refused_.insert(refusal_text(kernel, task, workspace(), *why) + ": code is generated");
+  if (why) {
+    const int64_t planned = workspace_for(task, workspace());
+    refused_.insert(refusal_text(kernel, task, planned, *why) + ": code is generated");
+  }
   return why.has_value();
 }
 

@@ -12,6 +12,7 @@
 #include "executor/gpu/gpu_device.h"
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/out_of_memory.h"
 #include "executor/session.h"
 #include "executor/session_options.h"
 #include "frontend/layers.h"
@@ -376,24 +377,28 @@ const std::string kFirstRefusal =
 
 /// The first reason is said where generated code fails as well, whichever of its modules it is.
 TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
-  const std::string refused =
-      kFirstRefusal + "; nor can generated code: module_load was told to fail; take the place cpu";
-  std::vector<std::string> said;
-  do {
-    fluid::testing::reset_host_gpu({.most_rows_computed = 0});
-    fluid::testing::fail_host_gpu("module_load", fluid_gpu_out_of_memory,
-                                  static_cast<int>(said.size()));
-    try {
-      Executor(wide_network(), stand_in(), {.batch = kBatch64});
-      said.emplace_back();
-    } catch (const DeviceError& e) {
-      said.emplace_back(e.what());
-    }
-    EXPECT_EQ(host_gpu_objects(), 0);
-  } while (!said.back().empty());
-  ASSERT_GE(said.size(), 3U);
-  EXPECT_EQ(said.front(), "module_load was told to fail");
-  EXPECT_EQ(said.at(said.size() - 2), refused);
+  const std::string why = "module_load was told to fail";
+  for (const auto& [result, then] :
+       {std::pair(fluid_gpu_failed, "; nor can generated code: " + why + "; take the place cpu"),
+        std::pair(fluid_gpu_out_of_memory, "; generated code has not the memory: " + why)}) {
+    std::vector<std::string> said;
+    do {
+      fluid::testing::reset_host_gpu({.most_rows_computed = 0});
+      fluid::testing::fail_host_gpu("module_load", result, static_cast<int>(said.size()));
+      try {
+        Executor(wide_network(), stand_in(), {.batch = kBatch64});
+        said.emplace_back();
+      } catch (const DeviceError& e) {
+        said.emplace_back(e.what());
+        EXPECT_EQ(dynamic_cast<const OutOfMemory*>(&e) != nullptr,
+                  result == fluid_gpu_out_of_memory);
+      }
+      EXPECT_EQ(host_gpu_objects(), 0);
+    } while (!said.back().empty());
+    ASSERT_GE(said.size(), 3U);
+    EXPECT_EQ(said.front(), why);
+    EXPECT_EQ(said.at(said.size() - 2), kFirstRefusal + then);
+  }
 }
 
 /// A step that is bound again, as other processes have chosen otherwise, is not compiled again.

@@ -260,7 +260,10 @@ TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
   other.bias = 1;
   EXPECT_FALSE(unable.record().refusal(other));
   fluid::testing::change_host_gpu({});
-  EXPECT_FALSE(products().has_way(kProduct, kWorkspace)) << "on disk";
+  GpuChooser later = products();
+  EXPECT_FALSE(later.has_way(kProduct, kWorkspace)) << "on disk";
+  EXPECT_TRUE(later.refusal(kProduct));
+  EXPECT_EQ(later.record().decided(), unable.record().decided()) << "for its checkpoints";
   const ChoiceRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
                              unable.record().decided());
   EXPECT_TRUE(resumed.refusal(kProduct)) << "in checkpoints";
@@ -316,7 +319,8 @@ TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
                   "the GPU lacked memory for one of the ways to compute f32 4 x 5 of 6, transposed "
                   "a (" +
                   std::string(call) +
-                  " was told to fail): another is taken, and the choice made anew the next time"});
+                  " was told to fail): another is taken, by all that goes on from this run's "
+                  "checkpoints too"});
     GpuChooser resumed(
         gpu_, {chooser.record().terms(), {dir_.path(), 1 << 20}, chooser.record().decided()});
     EXPECT_EQ(workspace_of(resumed), 0);

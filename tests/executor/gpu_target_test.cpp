@@ -256,7 +256,7 @@ TEST(GpuTarget, PlansForWhatKernelsOfConvolutionsTurn) {
   EXPECT_EQ(workspace(exact, 0, {.tf32 = true}), 4 * all + kMiB);
   EXPECT_EQ(workspace(half, 0), 2 * kFilters + kMiB);
   EXPECT_EQ(workspace(half, 2), 2 * kFilters + 2 * kMiB);
-  EXPECT_EQ(workspace(plain, 1), 2 * all + kMiB);
+  EXPECT_EQ(workspace(plain, 1), 2 * all + 4 * kImages + kMiB) << "sums in f32";
   EXPECT_EQ(workspace(exact, 0, {.workspace = 4 * kGpuWorkspace}), 4 * kMiB)
       << "more to choose from";
   EXPECT_EQ(workspace(exact, 2, {.workspace = 1000}), 1000);
@@ -312,7 +312,7 @@ TEST(GpuTarget, DoesNotClaimWhatIsRefused) {
         refused.refused(),
         std::vector<std::string>{"cublaslt.matmul cannot compute f32 64 x 16 of 32" +
                                  std::string(tf32 ? ", TF32" : "") +
-                                 " with a workspace of 64.00 MiB (no engine): code is generated"});
+                                 " with a workspace of 4.00 MiB (no engine): code is generated"});
     EXPECT_EQ(product.claims(GpuTarget(kGpu, {.tf32 = !tf32}, refusal)).size(), 1U);
   }
 }
