@@ -256,11 +256,15 @@ class Executor::Impl {
   /// What other ranks have decided that prepared steps which this one may never have: all of it is
   /// in a checkpoint, so that each finds its own there, whoever writes it.
   void hear_decisions() {
-    if (!communicator_ || !started_) return;
+    if (!communicator_ || !started_ || session_.device().decisions().empty()) return;
     std::map<std::string, std::string> heard;
-    while (const auto next = communicator_->proposal(proposals_heard_)) {
-      ++proposals_heard_;
-      if (decided_.insert(*next).second) heard.insert(*next);
+    try {
+      while (const auto next = communicator_->proposal(proposals_heard_)) {
+        ++proposals_heard_;
+        if (decided_.insert(*next).second) heard.insert(*next);
+      }
+    } catch (const DeviceError&) {
+      // Rank 0, which is asked, may be gone: a snapshot is worth more than what others decided.
     }
     if (!heard.empty()) session_.take(heard);
   }
@@ -320,9 +324,10 @@ class Executor::Impl {
     meet();
     started_ = true;
     agree("program", ir::print(session_.recorded()));
+    const std::set<std::string> may_differ = {"seed", "threads", "tuning"};  // rank 0's counts
     std::string options;
     for (const auto& [name, value] : result_options()) {
-      if (name != "seed" && name != "threads") options += name + " " + value + ", ";
+      if (!may_differ.contains(name)) options += name + " " + value + ", ";
     }
     const Buckets& b = options_.buckets;
     agree("set of options",

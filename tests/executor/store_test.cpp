@@ -67,6 +67,7 @@ TEST(Store, TellsWhatWasProposedInItsOrder) {
       all += found->first + " " + found->second + ", ";
     }
     if (store.proposal(-1)) all += "before the first";
+    store.meet(kLong);
     if (world.rank == 0) store.propose("third", "");
     store.meet(kLong);
     return all + store.proposal(2)->first;
