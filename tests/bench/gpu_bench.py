@@ -128,7 +128,7 @@ def run_work(work, args, deadline, run):
     """Measures, prints and writes `work`: which of its targets are missed, and what is left out."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         rows, failures, left_out = measure(work, args, cache, deadline)
-    if not rows and left_out:
+    if left_out and not rows and not failures:
         return [], [work]
     what, *limits = WORKS[work]
     result = {"what": what, "rows": rows, "comparison": gpu_results.compare(limits, rows, left_out),

@@ -61,8 +61,11 @@ command, nan = sys.argv[1:], float("nan")
 options = {{name: value for name, value in zip(command, command[1:]) if name.startswith("--")}}
 arena = sum(map(ord, "".join(options.get(f, "") for f in ("--batch", "--dtype", "--amp", "--amp-dtype"))))
 if command[0] == "devices":
+    print("a description")
     sys.exit()
 if command[0] == "plan":
+    with open(options["--target"]) as target:
+        assert target.read() == "a description\\n"
     print(json.dumps({{"arena_bytes": arena + {more}}}))
     sys.exit()
 losses = {losses}[options["--place"]]
@@ -70,6 +73,7 @@ steps = min(int(options["--max-steps"]), 10 * int(options.get("--epochs", 1)))
 with open(options["--log-json"], "w") as log:
     for i in range(steps if losses else 0):
         print(json.dumps({{"loss": losses[i % len(losses)]}}), file=log)
+print("cudnn.conv2d cannot compute that: code is generated")
 print(f"memory of cuda:0: arena 1 KiB ({{arena}} bytes); outside it nothing of 1 MiB")
 """
 
@@ -144,6 +148,7 @@ class Check(unittest.TestCase):
             self.assertEqual(len(f.readlines()), 25)
         code, said = self.trained("trajectories", [2.0, 1.0], *arguments, more=1)
         self.assertEqual((code, said.count("FAIL"), said.count("bytes taken")), (1, 5, 5))
+        self.assertRegex(said, "planned [0-9]+; cudnn.conv2d cannot compute that: code is generated\n")
 
     def test_what_breaks_a_check_ends_that_alone(self):
         self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})

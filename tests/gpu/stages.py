@@ -73,11 +73,16 @@ class Stages:
                     self.report.leave(f"{stage} {left}")
                 return
 
-    def devices(self):
-        listed = self.fluidrun("devices", "devices", limit=120)
+    def describe(self):
+        """Writes devices.json, which tells of the GPU who does not see it."""
         described = self.fluidrun("devices", "devices", "--json", limit=120)
         with open(self.file("devices.json"), "w", encoding="utf-8") as f:
             f.write(described.stdout)
+        return described
+
+    def devices(self):
+        listed = self.fluidrun("devices", "devices", limit=120)
+        described = self.describe()
         problem = first_gpus_problem(described.stdout) if described.good else described.last_line
         said = listed.stdout.strip() if listed.good else listed.last_line
         self.report.say("cuda:0 can be used", listed.good and not problem, "; ".join(filter(None, [problem, said])))
@@ -112,15 +117,18 @@ class Stages:
 
     def check_plan(self, stage, name, program, flags, training):
         """What training with `flags` took beside the plan of a machine that does not see the GPU, to the
-        byte."""
+        byte: they may differ where a library turned out to have no algorithm, which is said then."""
+        if not os.path.exists(self.file("devices.json")):
+            self.describe()
         taken = ARENA_OF_TRAINING.search(training)
         same = [part for flag in PLANNED_BY if flag in flags for part in (flag, flags[flags.index(flag) + 1])]
         plan = self.fluidrun(stage, "plan", program, *same, "--place", "cuda:0", "--target", self.file("devices.json"),
                              "--json", limit=120, FLUID_GPU_LIBRARY="/nowhere")
         planned = json.loads(plan.stdout)["arena_bytes"] if plan.good else plan.last_line
+        generated = [line for line in training.splitlines() if line.endswith(": code is generated")]
         self.report.say(f"{name} takes what was planned without the GPU",
                         bool(taken) and planned == int(taken.group(1)),
-                        f"{taken.group(1) if taken else 'no'} bytes taken, planned {planned}")
+                        "; ".join([f"{taken.group(1) if taken else 'no'} bytes taken, planned {planned}", *generated]))
 
     def gpu_tests(self):
         program, chosen = self.program("test_gpu"), self.args.filter or "*"
