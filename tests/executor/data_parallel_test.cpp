@@ -142,6 +142,27 @@ TEST(DataParallel, ASharedStateIsKnownWhateverIsPreparedFirst) {
   EXPECT_GT(std::stoi(results[0]), std::stoi(results[1])) << results[0] << " " << results[1];
 }
 
+/// Where no state is shared, each rank has all that a snapshot holds.
+TEST(DataParallel, ASnapshotNeedsNoOtherRank) {
+  Ranks ranks(2, [](const World& world) {
+    sigset_t told;
+    sigemptyset(&told);
+    sigaddset(&told, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &told, nullptr);
+    Executor exe(parallel_program(), cpu(), {.threads = 1, .world = world, .any_batch = true});
+    exe.run(share_of_batch(world));
+    testing::say("ran");
+    int signal = 0;
+    sigwait(&told, &signal);
+    return exe.snapshot().variables.empty() ? "nothing" : "all variables";
+  });
+  for (const int rank : {0, 1}) ranks.line(rank);
+  ranks.signal(0, SIGKILL);
+  ranks.result(0);
+  ranks.signal(1, SIGUSR1);
+  EXPECT_TRUE(ranks.result(1).ends_with("all variables"));
+}
+
 TEST(DataParallel, AllRanksLearnThatRankZeroFailed) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
