@@ -332,6 +332,12 @@ TEST_F(GpuParallel, AllRanksRunOnTheSameKindOfPlace) {
   expect_has(result.output, "rank 1 has another kind of place than rank 0: start all ranks alike");
 }
 
+/// It takes what the others chose, and keeps nothing.
+TEST_F(GpuParallel, ARankMayBeWithoutACache) {
+  const Result result = launch_with("unset HOME XDG_CACHE_HOME FLUID_CACHE", "--batch 5");
+  EXPECT_EQ(result.code, 0) << result.output;
+}
+
 /// The same programs, one that normalises and one that drops and counts, by the C++ interface.
 class GpuRanks : public testing::GpuRanksTest {
  protected:
