@@ -145,8 +145,8 @@ TEST_F(GpuConvolutions, AreGeneratedWhereTheLibraryHasNoWay) {
   const auto refused = gpu.compile_report().of_libraries;
   ASSERT_FALSE(refused.empty());
   EXPECT_EQ(refused.front(),
-            "cudnn.conv2d cannot compute f32 8 x 16 x 8 x 8 by 32 x 3 x 3 with a workspace of 1.00 "
-            "MiB: code is generated");
+            "cudnn.conv2d cannot compute f32 8 x 16 x 8 x 8 by 32 x 3 x 3 with a workspace of "
+            "16.00 KiB: code is generated");
   EXPECT_LT(worst_after_training({.batch = kBatch8}), 2e-5);
 }
 

@@ -337,8 +337,8 @@ TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
     EXPECT_EQ(count_of(gpu.text(Mode::train, kBatch64), kKernel), 0);
     const std::vector<std::string> said = gpu.compile_report().of_libraries;
     const std::string line =
-        "cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 1.00 MiB "
-        "(no engine computes so many rows): code is generated";
+        "cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 64.00 "
+        "KiB (no engine computes so many rows): code is generated";
     EXPECT_EQ(std::ranges::count(said, line), 1) << ::testing::PrintToString(said);
     Executor cpu(wide_network(), fluid::cpu(), {.batch = kBatch64, .libraries = false});
     EXPECT_LT(worst_difference(cpu, gpu, {batch_of(kBatch64), batch_of(kBatch64, 1)}), 2e-5);

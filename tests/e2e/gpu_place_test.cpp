@@ -242,7 +242,7 @@ TEST_F(GpuPrograms, GenerateWhatTheLibraryHasNoWayFor) {
   const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
   const std::string refused =
       "cublaslt.matmul cannot compute f32 128 x 128 of 32, transposed a with a workspace of "
-      "1.00 MiB: code is generated\n";
+      "64.00 KiB: code is generated\n";
   const std::string plan = "plan wide.fir --batch 32 --place cuda:0 --kernels --workspace 1MiB";
   const std::string cpu = succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
   EXPECT_EQ(cpu.find("cannot compute"), std::string::npos) << cpu;
@@ -273,7 +273,7 @@ TEST_F(GpuPrograms, GenerateWhatTheLibraryFailsToCompute) {
   const std::string flags = "--batch 32 --max-steps 2 --workspace 1MiB --log-json ";
   const std::string refused =
       "cublaslt.matmul cannot compute f32 128 x 128 of 32, transposed a with a workspace of "
-      "1.00 MiB (no engine computes so many rows): code is generated\n";
+      "64.00 KiB (no engine computes so many rows): code is generated\n";
   succeed(train(flags + "cpu.json --place cpu", "wide.fir"));
   before_ += "export FLUID_STAND_IN_ROWS_COMPUTED=64; ";
   for (const std::string run : {"first", "second"}) {
