@@ -13,25 +13,20 @@
 #include "ops/operators.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
-#include "tests/support/host_gpu.h"
+#include "tests/support/host_gpu_test.h"
 
 namespace fluid {
 namespace {
 
 using fluid::testing::batch_of;
 using fluid::testing::fail_host_gpu;
-using fluid::testing::host_gpu_objects;
 using fluid::testing::small_network;
 using fluid::testing::stand_in;
 using fluid::testing::state_of;
 
 constexpr int64_t kSamples = 4, kWide = 16384;
 
-class GpuNonFinite : public ::testing::Test {
- protected:
-  void SetUp() override { fluid::testing::reset_host_gpu({}); }
-  void TearDown() override { EXPECT_EQ(host_gpu_objects(), 0); }
-};
+class GpuNonFinite : public testing::HostGpuTest {};
 
 void fill(Executor& exe, const std::string& name, float value) {
   Tensor tensor = exe.parameter(name);
