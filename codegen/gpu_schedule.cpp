@@ -6,6 +6,7 @@
 
 #include "codegen/gpu.h"
 #include "codegen/gpu_contraction.h"
+#include "codegen/gpu_stages.h"
 #include "codegen/schedule_sweep.h"
 
 namespace fluid {
@@ -176,6 +177,9 @@ std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& 
   KernelBuilder b(group, name, kGpu);
   sweep(b);
   std::vector<kir::Kernel> passes = passes_of(std::move(b.kernel));
+  for (kir::Kernel& kernel : passes) choose_team(kernel);
+  if (!leaves_idle(group, passes)) return passes;
+  passes = staged(group, name);
   for (kir::Kernel& kernel : passes) choose_team(kernel);
   return passes;
 }

@@ -7,20 +7,7 @@
 namespace fluid {
 namespace {
 
-Vars real(const Vars& vars) {
-  Vars kept;
-  std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
-  return kept;
-}
-
 Expr index_of(int64_t var) { return var < 0 ? Expr::index(0) : Expr::var(var); }
-
-/// Row-major position over `vars`, given by their ids (-1: extent 1).
-Expr position_over(const KernelBuilder& builder, const Vars& vars) {
-  Expr position = Expr::index(0);
-  for (int64_t v : real(vars)) position = position * extent_expr(builder.extent(v)) + Expr::var(v);
-  return position;
-}
 
 DType accumulator(const GroupSink& sink) {
   const DType body = sink.body.dtype();
@@ -91,6 +78,24 @@ bool collapsible(const KernelBuilder& builder, const std::vector<FlatSink>& sink
 }
 
 }  // namespace
+
+Vars real(const Vars& vars) {
+  Vars kept;
+  std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
+  return kept;
+}
+
+Expr position_over(const KernelBuilder& builder, const Vars& vars) {
+  Expr position = Expr::index(0);
+  for (int64_t v : real(vars)) position = position * extent_expr(builder.extent(v)) + Expr::var(v);
+  return position;
+}
+
+Dim count_over(const KernelBuilder& builder, const Vars& vars) {
+  Shape shape;
+  for (int64_t v : real(vars)) shape.push_back(builder.extent(v));
+  return shape.numel();
+}
 
 KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& made_for)
     : processor(made_for), group(std::move(analyzed)), extents(group.extents) {
@@ -210,9 +215,7 @@ FlatSink flatten(KernelBuilder& builder, int id,
   }
   if (sink.is_reduction()) {
     sink.kept = position_over(builder, source.out);
-    Shape shape;
-    for (int64_t v : sink.out) shape.push_back(builder.extent(v));
-    sink.kept_size = shape.numel();
+    sink.kept_size = count_over(builder, sink.out);
     sink.body = scalar::cast(sink.body, sink.acc);
   }
   if (source.combine == Combine::argmax) sink.position = position_over(builder, source.reduce);

@@ -28,8 +28,9 @@ struct FlatSink {
   std::vector<std::pair<int, Expr>> stores;  ///< (result, offset) with `buffers` alongside
   std::vector<int64_t> buffers;              ///< output buffer of each store
   std::vector<IndexCheck> checks;
-  Expr kept;      ///< a reduction's element, row-major over its result
-  Dim kept_size;  ///< how many there are
+  Expr kept;               ///< a reduction's element, row-major over its result
+  Dim kept_size;           ///< how many there are
+  bool unrounded = false;  ///< what is stored is the accumulator, of its dtype
   bool is_reduction() const { return source->combine.has_value(); }
 };
 
@@ -64,6 +65,12 @@ struct KernelBuilder {
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
   std::vector<Dim> extents;  ///< of the variables; grows by collapsing
 };
+
+/// Variables of an extent other than 1.
+Vars real(const Vars& vars);
+/// Row-major position over `vars`, and how many there are.
+Expr position_over(const KernelBuilder& builder, const Vars& vars);
+Dim count_over(const KernelBuilder& builder, const Vars& vars);
 
 /// Row-major or laid-out offset of `index` in a buffer of `type`.
 Expr offset_of(const Type& type, const std::vector<Expr>& index);

@@ -31,14 +31,22 @@ Expr combined(Combine combine, const Expr& a, const Expr& b) {
 
 Expr row_local(const Expr& let) { return let_node(let.node().ivalue, let.dtype()); }
 
+std::vector<FlatSink> sinks_of(KernelBuilder& b, const GroupPart& part) {
+  std::vector<FlatSink> sinks;
+  for (int id : part.sinks) {
+    if (!b.group.sinks[static_cast<size_t>(id)].finish) sinks.push_back(flatten(b, id, row_local));
+  }
+  return sinks;
+}
+
 }  // namespace
 
-Sweep::Sweep(KernelBuilder& builder, const GroupPart& part) : b_(builder), rows_(part.rows) {
-  for (int id : part.sinks) {
-    if (!b_.group.sinks[static_cast<size_t>(id)].finish) {
-      sinks_.push_back(flatten(b_, id, row_local));
-    }
-  }
+Sweep::Sweep(KernelBuilder& builder, const GroupPart& part)
+    : Sweep(builder, sinks_of(builder, part), part.rows) {}
+
+Sweep::Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
+             const SweepOptions& options)
+    : b_(builder), sinks_(std::move(sinks)), rows_(std::move(rows)), options_(options) {
   collapse(b_, sinks_, rows_);
   make_partials();
   make_nests();
@@ -158,7 +166,7 @@ void Sweep::choose_vector() {
       inside += nest.vector >= 0 ? best : all / static_cast<double>(b_.processor.lanes);
     }
   }
-  if (fixed_rows) return;
+  if (fixed_rows || !options_.rows_in_lanes) return;
   double best = 0;
   for (int64_t v : rows_) {
     double good = 0;
@@ -475,19 +483,20 @@ void Sweep::accumulate(const Nest& nest, const FlatSink& sink, const Expr& value
 
 void Sweep::emit_results(const FlatSink& sink, kir::Block& out) {
   const Binding& binding = accs_.at(sink.id);
+  const auto dtype_of = [&](size_t result) {
+    return sink.unrounded ? sink.acc : sink.source->op->results[result].type.dtype;
+  };
   for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
-    const DType dtype = sink.source->op->results[r].type.dtype;
     const Expr value = r == 1 ? read_position(binding.acc, sink.acc, {}, binding.lanes)
                               : read_acc(binding.acc, sink.acc, {}, binding.lanes);
-    out.push_back({kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype)}});
+    out.push_back(
+        {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
   }
   for (size_t i = 0; i < sink.stores.size(); ++i) {
     const int result = sink.stores[i].first;
-    const DType dtype = sink.source->op->results[static_cast<size_t>(result)].type.dtype;
-    out.push_back({kir::StoreTo{sink.buffers[i],
-                                sink.stores[i].second,
-                                let_node(2 * sink.id + result, compute_dtype(dtype)),
-                                {}}});
+    const DType dtype = compute_dtype(dtype_of(static_cast<size_t>(result)));
+    out.push_back({kir::StoreTo{
+        sink.buffers[i], sink.stores[i].second, let_node(2 * sink.id + result, dtype), {}}});
   }
 }
 

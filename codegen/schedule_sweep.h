@@ -17,9 +17,16 @@ struct Partial {
   int64_t stride = 0;        ///< elements between rows of that array
 };
 
+struct SweepOptions {
+  bool rows_in_lanes = true;  ///< where that suits the strides better
+};
+
 class Sweep {
  public:
   Sweep(KernelBuilder& builder, const GroupPart& part);
+  /// Of sinks that all have `rows`.
+  Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
+        const SweepOptions& options = {});
 
   Expr blocks() const { return blocks_; }
   double operations_per_block() const { return operations_per_block_; }
@@ -69,6 +76,7 @@ class Sweep {
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;
   Vars rows_;
+  SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< the row variable that runs in lanes, else -1
   Vars prefix_;              ///< rows that number the blocks

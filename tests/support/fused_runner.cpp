@@ -80,6 +80,7 @@ class Runner {
     }
     if (options_.gpu) {
       gpu_.run(passes, buffers, options_.batch, kGroups, options_.backwards);
+      result_.passes += static_cast<int>(passes.size());
     } else {
       call(kernel, buffers);
     }

@@ -9,6 +9,7 @@ namespace fluid::testing {
 struct FusedRun {
   NamedTensors outputs;
   int kernels = 0;
+  int passes = 0;  ///< on the emulator of GPUs
 };
 
 struct FusedOptions {

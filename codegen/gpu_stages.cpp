@@ -1,0 +1,221 @@
+#include "codegen/gpu_stages.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+
+namespace fluid {
+namespace {
+
+constexpr double kFewThreads = 8 * 1024;    // of all that a GPU can have
+constexpr double kManyThreads = 32 * 1024;  // which hide the latency of its memory
+constexpr double kLongWork = 256;           // elements for each thread, one after the other
+constexpr double kLeastTerms = 8;           // of a part of a reduction
+constexpr double kElements = 4;             // that a thread takes at a time, about
+
+/// Builds the passes, which share their buffers.
+class Stages {
+ public:
+  Stages(const Group& group, std::string name)
+      : base_(group, name, kGpu), name_(std::move(name)), stored_(group.sinks.size()) {
+    find_late();
+  }
+
+  std::vector<kir::Kernel> passes() {
+    int last = 0;
+    for (const GroupSink& s : base_.group.sinks) last = std::max(last, s.stage);
+    for (int stage = 0; stage <= last; ++stage) {
+      const auto of_stage = [&](const GroupSink& s) { return s.stage == stage; };
+      for (const auto& sinks :
+           alike([&](int id) { return of_stage(source(id)) && source(id).combine.has_value(); })) {
+        reduce(sinks);
+      }
+      for (const auto& sinks : alike([&](int id) {
+             return of_stage(source(id)) && !source(id).combine && !late_.contains(id);
+           })) {
+        map(sinks);
+      }
+    }
+    if (!late_.empty()) map({late_.begin(), late_.end()});
+    for (kir::Kernel& pass : passes_) pass.buffers = base_.kernel.buffers;
+    return std::move(passes_);
+  }
+
+ private:
+  using Buffers = std::array<int64_t, 2>;  ///< of a reduction's results
+
+  const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
+
+  /// The sinks that are `wanted`, those together that have the same loops.
+  std::vector<std::vector<int>> alike(const std::function<bool(int id)>& wanted) const {
+    std::vector<std::vector<int>> sets;
+    for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
+      if (!wanted(id)) continue;
+      const auto same = std::ranges::find_if(sets, [&](const std::vector<int>& set) {
+        return source(set[0]).out == source(id).out && source(set[0]).reduce == source(id).reduce;
+      });
+      (same == sets.end() ? sets.emplace_back() : *same).push_back(id);
+    }
+    return sets;
+  }
+
+  /// Maps of rows, as running statistics, are one pass at the end: whichever stage they are of, a
+  /// row's elements are read where they are written. They do not read what a larger result may
+  /// replace.
+  void find_late() {
+    const Group& group = base_.group;
+    const auto is_of_rows = [&](int id) {
+      const Vars out = real(source(id).out);
+      return !source(id).combine && std::ranges::is_permutation(out, group.parts[0].rows);
+    };
+    std::set<int> replaced, larger;
+    for (int id = 0; id < static_cast<int>(group.sinks.size()); ++id) {
+      if (!source(id).combine && !is_of_rows(id)) larger.insert(source(id).outputs[0]);
+    }
+    for (const InPlace& pair : in_place_pairs(group)) {
+      if (larger.contains(pair.out)) replaced.insert(pair.in);
+    }
+    for (int id = 0; id < static_cast<int>(group.sinks.size()); ++id) {
+      bool reads_replaced = false;
+      for_each_node(source(id).body, [&](const Expr& e) {
+        reads_replaced |=
+            e.op() == Scalar::read && replaced.contains(static_cast<int>(e.node().ivalue));
+      });
+      if (is_of_rows(id) && !reads_replaced) late_.insert(id);
+    }
+  }
+
+  /// What a sink computes, with results of earlier passes read where they keep them.
+  FlatSink flat(KernelBuilder& b, int id) const {
+    return flatten(b, id, [&](const Expr& let) {
+      const ReductionRead read = reduction_of(let);
+      const Type& type = source(read.sink).op->results[static_cast<size_t>(read.result)].type;
+      const Type plain{type.dtype, type.shape, std::nullopt};
+      return load(stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)],
+                  compute_dtype(type.dtype), offset_of(plain, let.args()));
+    });
+  }
+
+  void map(const std::vector<int>& ids) {
+    KernelBuilder b = base_;
+    std::vector<FlatSink> sinks;
+    for (const int id : ids) sinks.push_back(flat(b, id));
+    emit(b, std::move(sinks), {});
+  }
+
+  void reduce(const std::vector<int>& ids) {
+    const Vars parts = parts_of(source(ids[0]));
+    if (parts.empty()) return reduce_whole(ids);
+    const std::vector<int64_t> partial = reduce_parts(ids, parts);
+    KernelBuilder b = base_;
+    std::vector<FlatSink> sinks;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      FlatSink& sink = sinks.emplace_back(flat(b, ids[i]));
+      Vars kept = parts;
+      kept.insert(kept.end(), sink.out.begin(), sink.out.end());
+      sink.reduce = parts;
+      sink.body = load(partial[i], sink.acc, position_over(b, kept));
+      keep(sink);
+    }
+    emit(b, std::move(sinks), {.rows_in_lanes = false});
+  }
+
+  void reduce_whole(const std::vector<int>& ids) {
+    KernelBuilder b = base_;
+    std::vector<FlatSink> sinks;
+    for (const int id : ids) keep(sinks.emplace_back(flat(b, id)));
+    emit(b, std::move(sinks), {});
+  }
+
+  /// The reductions' terms but for `parts`, each in a buffer over these and what it keeps.
+  std::vector<int64_t> reduce_parts(const std::vector<int>& ids, const Vars& parts) {
+    KernelBuilder b = base_;
+    std::vector<FlatSink> sinks;
+    std::vector<int64_t> partial;
+    for (const int id : ids) {
+      FlatSink& sink = sinks.emplace_back(flat(b, id));
+      sink.out.insert(sink.out.begin(), parts.begin(), parts.end());
+      sink.reduce = without(sink.reduce, parts);
+      sink.kept = position_over(b, sink.out);
+      sink.kept_size = count_over(b, sink.out);
+      partial.push_back(base_.scratch(sink.acc, sink.kept_size));
+      sink.stores = {{0, sink.kept}};
+      sink.buffers = {partial.back()};
+      sink.unrounded = true;
+    }
+    emit(b, std::move(sinks), {});
+    return partial;
+  }
+
+  /// Variables of a reduction whose values are told apart by the first pass, outermost first.
+  Vars parts_of(const GroupSink& s) const {
+    Vars parts;
+    if (s.combine == Combine::argmax) return parts;
+    double threads = nominal_points(base_, real(s.out)) / kElements;
+    double terms = nominal_points(base_, real(s.reduce));
+    for (const int64_t v : real(s.reduce)) {
+      const double extent = nominal(base_.extent(v));
+      if (threads >= kManyThreads || terms / extent < kLeastTerms) break;
+      parts.push_back(v);
+      threads *= extent;
+      terms /= extent;
+    }
+    return parts;
+  }
+
+  /// Stores the results of a reduction for the passes that read them.
+  void keep(FlatSink& sink) {
+    if (!sink.source->consumed) return;
+    for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
+      const DType dtype = compute_dtype(sink.source->op->results[r].type.dtype);
+      int64_t& buffer = stored_[static_cast<size_t>(sink.id)][r];
+      buffer = base_.scratch(dtype, sink.kept_size);
+      sink.stores.push_back({static_cast<int>(r), sink.kept});
+      sink.buffers.push_back(buffer);
+    }
+  }
+
+  void emit(KernelBuilder& b, std::vector<FlatSink> sinks, SweepOptions options) {
+    const Vars rows = sinks.front().out;
+    Sweep sweep(b, std::move(sinks), rows, options);
+    const Expr block = b.new_var();
+    b.kernel.name = name_ + "_" + std::to_string(passes_.size());
+    b.kernel.block_var = block.node().ivalue;
+    b.kernel.blocks = sweep.blocks();
+    sweep.emit(block, b.kernel.body);
+    passes_.push_back(std::move(b.kernel));
+  }
+
+  KernelBuilder base_;  ///< with the buffers so far
+  std::string name_;
+  std::set<int> late_;           ///< sinks that come at the end
+  std::vector<Buffers> stored_;  ///< by sink
+  std::vector<kir::Kernel> passes_;
+};
+
+double points(const Group& group, const Vars& vars) {
+  double n = 1;
+  for (const int64_t v : real(vars)) n *= nominal(group.extents[static_cast<size_t>(v)]);
+  return n;
+}
+
+}  // namespace
+
+bool leaves_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
+  const kir::Kernel& kernel = sweep.front();
+  const bool refuses = kernel.buffers.back().role == kir::Buffer::Role::error;
+  if (sweep.size() > 1 || group.parts.size() > 1 || refuses) return false;
+  double elements = 0;
+  for (const GroupSink& s : group.sinks) elements += points(group, s.out) * points(group, s.reduce);
+  const auto threads =
+      static_cast<double>(kir::evaluate(kernel.blocks, kNominalBatch) * kernel.team);
+  const double work = elements / threads / static_cast<double>(kernel.vector_width);
+  return threads < kFewThreads && work > kLongWork;
+}
+
+std::vector<kir::Kernel> staged(const Group& group, const std::string& name) {
+  return Stages(group, name).passes();
+}
+
+}  // namespace fluid

@@ -1,0 +1,151 @@
+// Groups that keep few rows, as where channels lie innermost, still give a GPU's threads work.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "codegen/gpu.h"
+#include "executor/gpu/gpu_target.h"
+#include "ops/operators.h"
+#include "ops/program_file.h"
+#include "ops/record.h"
+#include "passes/pass.h"
+#include "tests/support/fused_runner.h"
+
+namespace fluid::testing {
+namespace {
+
+constexpr FluidGpuDescription kGpu = {.major = 9,
+                                      .minor = 0,
+                                      .multiprocessors = 132,
+                                      .memory_bus_bits = 6144,
+                                      .clock_khz = 1'980'000,
+                                      .memory_clock_khz = 3'201'000};
+constexpr int64_t kBatch64 = 64;
+
+/// Elements of the largest buffer that a pass touches for each of its threads, about: those that
+/// one takes at once count as one.
+double work_of(const kir::Kernel& pass) {
+  int64_t most = 0;
+  std::string text = kir::print(pass);
+  text.erase(0, text.find('\n'));
+  for (const kir::Buffer& b : pass.buffers) {
+    if (text.find(b.name + "[") == std::string::npos) continue;
+    most = std::max(most, b.elements.at(kBatch64));
+  }
+  const int64_t threads = kir::evaluate(pass.blocks, kBatch64) * pass.team * pass.vector_width;
+  return static_cast<double>(most) / static_cast<double>(threads);
+}
+
+class GpuNetworkStages : public ::testing::TestWithParam<const char*> {};
+
+/// None of a network's passes but those that combine what is little walks over all of a tensor.
+TEST_P(GpuNetworkStages, NoPassLeavesAGpuIdle) {
+  for (const bool half : {false, true}) {
+    Options options{.batch = kBatch64};
+    if (half) options.amp = AmpOptions{.dtype = bf16};
+    auto program = load_program(FLUID_BINARY_DIR "/examples/" + std::string(GetParam()) + ".fluid");
+    run_passes(*program, pipeline(options), options, GpuTarget(kGpu));
+    for (const auto& op : program->main().ops) {
+      if (op->name != "fused" || op->attrs.has("kernel")) continue;
+      const std::string body = op->attrs.get<GraphRef>("body").name;
+      const std::vector<kir::Kernel> passes = schedule_gpu(*program->find(body), body);
+      const bool finishes = passes.size() > 1 && passes.back().name.ends_with("_finish");
+      const auto walks = std::span(passes).first(passes.size() - (finishes ? 1 : 0));
+      for (const kir::Kernel& pass : walks) {
+        EXPECT_LT(work_of(pass), 1024) << kir::print(pass);
+      }
+    }
+  }
+}
+
+/// Records by `build`, which returns the outputs, and compares them with the interpreter's. How
+/// many passes on a GPU they come to.
+int passes_of_program(int64_t batch, const std::function<Values(ir::Graph&)>& build,
+                      double tolerance = 1e-12) {
+  ir::Program program("p");
+  ir::Graph& g = program.main();
+  for (const Value& v : build(g)) g.outputs.push_back({std::to_string(g.outputs.size()), v});
+  expect_fused_as_interpreted(program, batch, tolerance);
+  const NamedTensors sources = random_sources(program, batch, 1);
+  return run_fused(program, sources, {.batch = batch, .gpu = true}).passes;
+}
+
+Value input(ir::Graph& g, const std::string& name, Shape shape, DType dtype = f64) {
+  return record_source(g, "data", name, {dtype, std::move(shape), {}}, {}, {});
+}
+
+/// Of [N, H, W, C], as channels lie where they are innermost.
+Values normalised(ir::Graph& g, int64_t size, int64_t channels, DType dtype) {
+  const Value x = input(g, "x", {kBatch, size, size, channels}, dtype);
+  const Value gamma = input(g, "gamma", {channels}, dtype);
+  const Ints pixels = {0, 1, 2};
+  const Value mean = fluid::mean(x, {.axes = pixels});
+  const Value centred = x - mean;
+  const Value var = fluid::mean(square(centred), {.axes = pixels});
+  return {centred * rsqrt(var + 1e-5) * gamma, mean, var, gamma - mean * 0.1};
+}
+
+TEST(GpuStages, NormalisationOverPixels) {
+  for (const int64_t batch : {1, 3}) {
+    for (const int64_t channels : {3, 8, 33}) {
+      EXPECT_GE(
+          passes_of_program(batch, [&](ir::Graph& g) { return normalised(g, 23, channels, f64); }),
+          6);
+    }
+  }
+  EXPECT_GE(passes_of_program(
+                2, [](ir::Graph& g) { return normalised(g, 16, 16, f32); }, 1e-4),
+            6);
+  EXPECT_GE(passes_of_program(
+                2, [](ir::Graph& g) { return normalised(g, 16, 16, bf16); }, 3e-2),
+            6);
+}
+
+/// The gradients of scale, shift and operand, of which the last reads the sums of the others.
+TEST(GpuStages, SumsThatShareTheirTerms) {
+  for (const int64_t batch : {0, 1, 3}) {
+    const int passes = passes_of_program(batch, [](ir::Graph& g) {
+      const Value x = input(g, "x", {kBatch, 20, 20, 12}),
+                  dy = input(g, "dy", {kBatch, 20, 20, 12});
+      const Value scale = input(g, "scale", {12});
+      const Ints pixels = {0, 1, 2};
+      const Value dgamma = sum(dy * x, {.axes = pixels}), dbeta = sum(dy, {.axes = pixels});
+      return Values{(dy - dbeta * 0.01 - x * dgamma * 0.01) * scale, scale - dgamma, dbeta};
+    });
+    EXPECT_EQ(passes, 4);  // terms, sums, what is of x's shape, what is of scale's
+  }
+}
+
+/// What else a group may reduce by, and sums that nothing reads.
+TEST(GpuStages, ExtremesAndPositions) {
+  const int passes = passes_of_program(2, [](ir::Graph& g) {
+    const Value x = input(g, "x", {kBatch, 24, 24, 8});
+    const Value most = max(x, {.axes = {0, 1, 2}}), least = min(x, {.axes = {0, 1, 2}});
+    return Values{(x - least) / (most - least), sum(x, {.axes = {0, 1, 2}})};
+  });
+  EXPECT_GE(passes, 3);
+}
+
+/// Windows are short sums: it is their results that are many.
+TEST(GpuStages, PoolsBesideMaps) {
+  const int passes = passes_of_program(
+      1,
+      [](ir::Graph& g) {
+        const Value x = relu(input(g, "x", {kBatch, 48, 48, 16}, f32) - 1.0);
+        const Value planes = transpose(x, {.perm = {0, 3, 1, 2}});
+        const Value pooled = max_pool2d(planes, {.kernel = 3, .stride = 2});
+        return Values{transpose(pooled, {.perm = {0, 2, 3, 1}}), x * 2.0};
+      },
+      1e-6);
+  EXPECT_EQ(passes, 3);  // the windows, which another lays out, and the map
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworkStages,
+                         ::testing::Values("resnet18", "alexnet_cifar10"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace fluid::testing
