@@ -199,6 +199,12 @@ const ir::Graph* generated_body(const ir::Op& op) {
   return op.graph()->program().find(std::get<GraphRef>(*body).name);
 }
 
+bool reads_checked(const Expr& body) {
+  bool found = false;
+  for_each_node(body, [&](const Expr& e) { found |= e.op() == Scalar::read && e.node().checked; });
+  return found;
+}
+
 }  // namespace
 
 std::vector<InPlace> in_place_pairs(const ir::Op& op) {
@@ -240,10 +246,13 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
     }
   }
   if (told) return results;
-  for (const GroupSink& sink : analyze_body(*generated_body(**last)).sinks) {
+  const Group group = analyze_body(*generated_body(**last));
+  const bool finish_checks = std::ranges::any_of(
+      group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
+  for (const GroupSink& sink : group.sinks) {
     for (const int r : sink.outputs) {
       const bool stored = r >= 0;  // as some reductions are not
-      if (stored && !sink.finish) results.insert((*last)->result(r));
+      if (stored && (finish_checks || !sink.finish)) results.insert((*last)->result(r));
     }
   }
   return results;

@@ -176,6 +176,43 @@ TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
   }
 }
 
+/// What looks at the labels may wait for a mean over the batch, as the update does.
+Program check_behind_a_mean(bool added) {
+  Program net("behind");
+  const Value x = net.data("x", {kBatch, 4}, f32), z = net.data("z", {kBatch, 2}, f32);
+  const Value label = net.data("label", {kBatch}, i64);
+  const Value m = mean(linear(z, {.units = 1}));
+  const Value picked = pick(x, label);
+  net.output("picked", added ? picked + m : picked * m);
+  const Value loss = m * m;
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1});
+  return net;
+}
+
+TEST(Refusal, ACheckBehindAReductionOverTheBatchComesInTime) {
+  testing::reset_host_gpu({});
+  for (const bool added : {false, true}) {
+    for (const bool on_gpu : {false, true}) {
+      const Program net = check_behind_a_mean(added);
+      const ExecutorOptions options{.batch = 3};
+      Executor exe = on_gpu ? Executor(net, gpu_device(testing::host_gpu_table(), {}), options)
+                            : Executor(net, cpu(), options);
+      Tensor x(f32, {3, 4}), z(f32, {3, 2}), label(i64, {3});
+      for (float& f : z.as<float>()) f = 1;
+      const Batch batch{3, {{"x", x}, {"z", z}, {"label", label}}, 0};
+      exe.run(batch);
+      const auto before = parameter_bytes(exe);
+      label.as<int64_t>()[1] = 9;
+      expect_user_error([&] { exe.run(batch).wait(); }, "the step was not applied");
+      EXPECT_EQ(parameter_bytes(exe), before) << (on_gpu ? "cuda" : "cpu");
+      label.as<int64_t>()[1] = 1;
+      exe.run(batch).wait();
+      EXPECT_NE(parameter_bytes(exe), before) << "goes on after a bad batch";
+    }
+  }
+}
+
 TEST(Refusal, NamesTheUsersOpAndLine) {
   const Program net(testing::conv_net({.size = 20, .first = 3, .second = 5}));
   Executor exe(net, cpu(), {.batch = kImages});
