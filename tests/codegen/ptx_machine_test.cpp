@@ -63,6 +63,43 @@ TEST(PtxMachine, MultipliesIntoTwiceTheWidth) {
   EXPECT_EQ(product("s32", "-1", "2"), 0xffffffffU) << "the upper half";
 }
 
+TEST(PtxMachine, TakesAPredicateByItsLowestBit) {
+  EXPECT_EQ(run("mov.pred %p1, -1;\nselp.b32 %r2, 3, 4, %p1;\nst.global.b32 [%rd2], %r2;\n")[0],
+            3U);
+  EXPECT_EQ(run("mov.pred %p1, 0;\nselp.b32 %r2, 3, 4, %p1;\nst.global.b32 [%rd2], %r2;\n")[0], 4U);
+}
+
+/// -1 and 2 beside 1 and 2: in halves, and as integers of 16 bits.
+TEST(PtxMachine, ComputesPairs) {
+  const auto compared = [](const std::string& order) {
+    return run("mov.b32 %r2, 0x4000bc00;\nmov.b32 %r3, 0x40003c00;\nsetp." + order +
+               ".f16x2 %p1|%p2, %r2, %r3;\nselp.b32 %r4, 1, 0, %p1;\nselp.b32 %r5, 2, 0, %p2;\n"
+               "or.b32 %r6, %r4, %r5;\nst.global.b32 [%rd2], %r6;\n")[0];
+  };
+  EXPECT_EQ(compared("lt"), 1U);
+  EXPECT_EQ(compared("ge"), 2U);
+  EXPECT_EQ(compared("leu"), 3U);
+  const auto combined = [](const std::string& what) {
+    return run("mov.b32 %r2, 0x0002ffff;\nmov.b32 %r3, 0x00010002;\n" + what +
+               " %r4, %r2, %r3;\nst.global.b32 [%rd2], %r4;\n")[0];
+  };
+  EXPECT_EQ(combined("add.s16x2"), 0x00030001U);
+  EXPECT_EQ(combined("max.s16x2"), 0x00020002U);
+  EXPECT_EQ(combined("max.u16x2"), 0x0002ffffU);
+}
+
+TEST(PtxMachine, ExtractsFieldsWithTheirSign) {
+  const auto field = [](int at, int length) {
+    return run("mov.b64 %rd4, 0x7f80;\nbfe.s64 %rd5, %rd4, " + std::to_string(at) + ", " +
+               std::to_string(length) +
+               ";\ncvt.u32.u64 %r2, %rd5;\nst.global.b32 [%rd2], %r2;\n")[0];
+  };
+  EXPECT_EQ(field(7, 8), 0xffffffffU);
+  EXPECT_EQ(field(7, 9), 255U);
+  EXPECT_EQ(field(7, 0), 0U);
+  EXPECT_EQ(field(0, 64), 0x7f80U);
+}
+
 TEST(PtxMachine, KnowsWhatOfAVectorBehindTheEndIsJunk) {
   const auto words = run(
       "setp.ne.s32 %p1, %r1, 0;\n@%p1 bra $end;\n"

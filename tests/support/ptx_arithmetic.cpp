@@ -148,9 +148,9 @@ template <class T, size_t kOperands, class F>
 void of_pairs(PtxThread& t, const PtxInstruction& i) {
   uint64_t result = 0;
   for (const size_t at : {size_t{0}, 8 * sizeof(T)}) {
-    std::array<float, kOperands> x;
+    std::array<Wide<T>, kOperands> x;
     for (size_t k = 0; k < kOperands; ++k) {
-      x[k] = static_cast<float>(as<T>(bits_in(t, i.from.at(k)) >> at));
+      x[k] = static_cast<Wide<T>>(as<T>(bits_in(t, i.from.at(k)) >> at));
     }
     const T value(std::apply(F(), x));
     uint64_t bits = 0;
@@ -191,12 +191,23 @@ PtxRun pairs(std::string_view what) {
   return nullptr;
 }
 
+template <class T>
+PtxRun integer_pairs(std::string_view what) {
+  if (what == "add") return of_pairs<T, 2, Add>;
+  if (what == "sub") return of_pairs<T, 2, Sub>;
+  if (what == "min") return of_pairs<T, 2, Extreme<false, false>>;
+  if (what == "max") return of_pairs<T, 2, Extreme<true, false>>;
+  return nullptr;
+}
+
 }  // namespace
 
 PtxRun ptx_arithmetic(const PtxName& name) {
   const std::string_view what = name[0], type = name.back();
   if (type == "f16x2") return pairs<F16>(what);
   if (type == "f32x2") return pairs<float>(what);
+  if (type == "s16x2") return integer_pairs<int16_t>(what);
+  if (type == "u16x2") return integer_pairs<uint16_t>(what);
   if (name.size() == 4 && name[1] == "rn" && name[2] == "f32") {
     return type == "f16" ? mixed<F16>(what) : type == "bf16" ? mixed<BF16>(what) : nullptr;
   }

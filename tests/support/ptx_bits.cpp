@@ -71,10 +71,19 @@ PtxRun shift(std::string_view type) {
   });
 }
 
-/// Fields of unsigned numbers.
+/// Fields of numbers, of signed ones with their sign.
 PtxRun extract(std::string_view type) {
   return typed(type, []<class T>(T) -> PtxRun {
-    if constexpr (std::is_unsigned_v<T> && sizeof(T) >= 4) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      return [](PtxThread& t, const PtxInstruction& i) {
+        const uint32_t at = std::min(get<uint32_t>(t, i.from[1]) & 255, 63U);
+        const uint32_t length = get<uint32_t>(t, i.from[2]) & 255;
+        const int64_t bits = get<T>(t, i.from[0]) >> at;
+        const uint32_t above = length < 64 ? 64 - length : 0;
+        const auto moved = static_cast<int64_t>(static_cast<uint64_t>(bits) << (above % 64));
+        put<T>(t, i.to[0], length == 0 ? 0 : moved >> (above % 64));
+      };
+    } else if constexpr (std::is_unsigned_v<T> && sizeof(T) >= 4) {
       return [](PtxThread& t, const PtxInstruction& i) {
         const uint32_t at = get<uint32_t>(t, i.from[1]) & 255;
         const uint32_t length = get<uint32_t>(t, i.from[2]) & 255;
@@ -120,41 +129,48 @@ void permute(PtxThread& t, const PtxInstruction& i) {
 enum class Order : uint8_t { eq, ne, lt, le, gt, ge, num, nan };
 
 /// `kUnordered`: also true where one of the two is no number.
+template <Order kOrder, bool kUnordered, class V>
+bool holds(V a, V b) {
+  if (a != a || b != b) return kUnordered || kOrder == Order::nan;
+  switch (kOrder) {
+    case Order::eq:
+      return a == b;
+    case Order::ne:
+      return a != b;
+    case Order::lt:
+      return a < b;
+    case Order::le:
+      return a <= b;
+    case Order::gt:
+      return a > b;
+    case Order::ge:
+      return a >= b;
+    case Order::num:
+      return true;
+    case Order::nan:
+      return false;
+  }
+  return false;
+}
+
+/// Of each of the two halves that registers hold, into a predicate for each.
+template <Order kOrder, bool kUnordered, class H>
+void compare_pairs(PtxThread& t, const PtxInstruction& i) {
+  for (const size_t at : {0, 1}) {
+    const auto half = [&](const PtxOperand& o) {
+      return static_cast<float>(as<H>(bits_in(t, o) >> (16 * at)));
+    };
+    put<bool>(t, i.to.at(at), holds<kOrder, kUnordered>(half(i.from[0]), half(i.from[1])));
+  }
+}
+
 template <Order kOrder, bool kUnordered>
 PtxRun comparison(std::string_view type) {
+  if (type == "f16x2") return compare_pairs<kOrder, kUnordered, F16>;
+  if (type == "bf16x2") return compare_pairs<kOrder, kUnordered, BF16>;
   return typed(type, []<class T>(T) -> PtxRun {
     return [](PtxThread& t, const PtxInstruction& i) {
-      const auto a = get<T>(t, i.from[0]);
-      const auto b = get<T>(t, i.from[1]);
-      const bool ordered = a == a && b == b;
-      bool result = false;
-      switch (kOrder) {
-        case Order::eq:
-          result = a == b;
-          break;
-        case Order::ne:
-          result = a != b;
-          break;
-        case Order::lt:
-          result = a < b;
-          break;
-        case Order::le:
-          result = a <= b;
-          break;
-        case Order::gt:
-          result = a > b;
-          break;
-        case Order::ge:
-          result = a >= b;
-          break;
-        case Order::num:
-          result = true;
-          break;
-        case Order::nan:
-          result = false;
-          break;
-      }
-      put<bool>(t, i.to[0], ordered ? result : kUnordered || kOrder == Order::nan);
+      put<bool>(t, i.to[0], holds<kOrder, kUnordered>(get<T>(t, i.from[0]), get<T>(t, i.from[1])));
     };
   });
 }

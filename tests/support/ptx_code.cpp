@@ -225,7 +225,13 @@ class Reader {
     }
   }
 
+  /// Operands in braces, or the two predicates of a pair: "%p1|%p2".
   uint8_t several(std::array<PtxOperand, 4>& to, std::string_view s) {
+    if (const size_t bar = s.find('|'); bar != std::string_view::npos) {
+      to[0] = operand(trimmed(s.substr(0, bar)));
+      to[1] = operand(trimmed(s.substr(bar + 1)));
+      return 2;
+    }
     if (!s.starts_with('{')) {
       to[0] = operand(s);
       return 1;

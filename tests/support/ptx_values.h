@@ -31,8 +31,10 @@ constexpr bool kIsHalf = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
 template <class T>
 using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
+/// A predicate is its lowest bit: `mov.pred %p1, -1` is true.
 template <class T>
 T as(uint64_t bits) {
+  if constexpr (std::is_same_v<T, bool>) return (bits & 1) != 0;
   T value;
   std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
   return value;
