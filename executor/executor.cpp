@@ -1,20 +1,21 @@
 #include "executor/executor.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <set>
 
-#include "executor/comm/agree.h"
 #include "executor/cpu/cpu_device.h"
 #include "executor/cpu/parallel.h"
 #include "executor/executor_checks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/process_group.h"
 #include "executor/result_options.h"
 #include "executor/session.h"
 #include "executor/session_options.h"
+#include "executor/shared_decisions.h"
+#include "executor/shared_variables.h"
 #include "frontend/files/safetensors.h"
 #include "ir/print.h"
 #include "ops/optim/plateau.h"
@@ -56,10 +57,8 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 
 /// What rank 0 chooses, where the options leave it open.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
-                                    Communicator* communicator) {
-  if (communicator != nullptr) {
-    agree(*communicator, options.world, "choice of precision", options.choose_amp ? 1 : 0);
-  }
+                                    ProcessGroup& group) {
+  group.agree("choice of precision", options.choose_amp ? "measured" : "given");
   if (!options.choose_amp) return std::nullopt;
   if (!options.amp) options.amp = AmpOptions();
   check_amp(options);
@@ -70,10 +69,8 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
     if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
     choice = choose_amp(program, place, options);
   }
-  if (communicator != nullptr) {
-    communicator->meet(options.first_timeout);
-    communicator->broadcast(&choice, sizeof choice, 0);
-  }
+  group.meet();
+  if (!group.alone()) group.communicator()->broadcast(&choice, sizeof choice, 0);
   return choice;
 }
 
@@ -101,15 +98,15 @@ class Executor::Impl {
   Impl(const Program& program, Place place, ExecutorOptions options,
        std::unique_ptr<Device> device = nullptr)
       : place_(place),
-        communicator_(communicator_of(place, options)),
-        amp_choice_(chosen_amp(program, place, options, communicator_.get())),
+        group_(place, options),
+        amp_choice_(chosen_amp(program, place, options, group_)),
         options_(with_choice(std::move(options), amp_choice_)),
         trains_(find_directive(program.ir().main()) != nullptr),
         scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
         session_(program.ir().clone(),
-                 device ? std::move(device) : device_of(place, options_, communicator_.get()),
+                 device ? std::move(device) : device_of(place, options_, group_.communicator()),
                  session_options(options_, place)) {
     if (program.ir().main().outputs.empty()) {
       throw UserError("program '" + program.ir().name + "' has no output: mark one with output()");
@@ -129,11 +126,11 @@ class Executor::Impl {
     if (steps.empty()) return;
     session_.prepare(steps);
     session_.initialise();
-    share_decisions();
+    decisions_.share(group_, session_);
   }
 
   Outputs run(Mode mode, const Batch& batch) {
-    const bool together = mode == Mode::train && communicator_;
+    const bool together = mode == Mode::train && !group_.alone();
     if (together && options_.world.size > 1 && (batch.whole < batch.size || batch.whole == 0)) {
       throw UserError(fmt::format(
           "run() got a batch of {} samples that does not say of how many on all ranks: set "
@@ -147,7 +144,7 @@ class Executor::Impl {
     }
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // which may have failed when the step was prepared
-    if (together && !started_) start();
+    if (together && !group_.started()) start();
     if (together) session_.settle_inference();
     return session_.run(*step, batch);
   }
@@ -156,10 +153,7 @@ class Executor::Impl {
     check(options_.check_finite, "first_nonfinite() without check_finite");
     PreparedStep* step = find(Mode::train, batch);
     check(step != nullptr, "first_nonfinite() without a step before it");
-    const std::string here = session_.first_nonfinite(*step, batch);
-    if (!communicator_) return here;
-    meet();
-    return first_said(*communicator_, options_.world, here);
+    return group_.first_said(session_.first_nonfinite(*step, batch));
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
@@ -178,95 +172,29 @@ class Executor::Impl {
   const std::optional<AmpChoice>& amp_choice() const { return amp_choice_; }
   bool trains() const { return trains_; }
 
+  ProcessGroup& group() { return group_; }
+
   void broadcast() {
-    if (!communicator_) return;
-    started_ ? send(session().initialised()) : start();
+    if (group_.alone()) return;
+    group_.started() ? send_initialised() : start();
   }
 
   void broadcast_recorded() {
-    if (!communicator_) return;
+    if (group_.alone()) return;
     std::vector<Variable> written;
     for (const auto& op : session_.recorded().main().ops) {
       if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
     }
-    meet_before_start();
-    send(written);
+    group_.meet_before_start();
+    send(session_, written);
   }
 
-  std::string share(const std::string& text) {
-    if (!communicator_) return text;
-    meet_before_start();
-    return text_of_rank(*communicator_, options_.world, text, 0);
-  }
+  void scatter(const Snapshot* from) { fluid::scatter(session(), group_, from); }
 
-  void lead(const std::function<void()>& work) {
-    std::string failure;
-    std::exception_ptr thrown;
-    try {
-      if (options_.world.rank == 0) work();
-    } catch (const std::exception& e) {
-      failure = e.what();
-      thrown = std::current_exception();
-    }
-    if (started_) meet();
-    failure = share(failure);
-    if (thrown) std::rethrow_exception(thrown);
-    if (!failure.empty()) throw UserError("rank 0: " + failure);
-  }
-
-  /// A variable's value; of one that the processes share, all of it, on rank 0 alone: then a call
-  /// of all ranks.
-  std::optional<Tensor> whole(const Variable& v) {
-    const Tensor own = session_.value(v);
-    if (!v.part) return own;
-    Tensor all(own.dtype(), v.part->whole);
-    for (int rank = 0; rank < options_.world.size; ++rank) {
-      std::byte* part = v.part->in(all, rank);
-      const int64_t bytes = v.part->elements(rank) * size_of(own.dtype());
-      if (rank == options_.world.rank) std::memcpy(part, own.data(), static_cast<size_t>(bytes));
-      communicator_->broadcast(part, bytes, rank);
-    }
-    return options_.world.rank == 0 ? std::optional(all) : std::nullopt;
-  }
-
-  void scatter(const Snapshot* from) {
-    std::vector<Variable> variables = session().variables().all();
-    std::ranges::sort(variables, {}, &Variable::name);
-    for (const Variable& v : variables) {
-      if (!v.part) continue;
-      Tensor whole(v.type.dtype, v.part->whole);
-      if (from != nullptr) whole = from->find(v.name)->value.cast(v.type.dtype).copy();
-      communicator_->broadcast(whole.data(), whole.bytes(), 0);
-      session_.assign(v, v.part->own_of(whole));
-    }
-  }
-
-  void agree(const std::string& what, const std::string& value) {
-    if (!communicator_) return;
-    meet_before_start();
-    fluid::agree(*communicator_, options_.world, what, XXH3_64bits(value.data(), value.size()));
-  }
-
-  void add_up(std::span<double> figures) {
-    if (!communicator_) return;
-    meet_before_start();
-    communicator_->all_reduce(figures.data(), static_cast<int64_t>(figures.size()), f64);
-  }
-
-  /// What other ranks have decided that prepared steps which this one may never have: all of it is
-  /// in a checkpoint, so that each finds its own there, whoever writes it.
-  void hear_decisions() {
-    if (!communicator_ || !started_ || session_.device().decisions().empty()) return;
-    std::map<std::string, std::string> heard;
-    try {
-      while (const auto next = communicator_->proposal(proposals_heard_)) {
-        ++proposals_heard_;
-        if (decided_.insert(*next).second) heard.insert(*next);
-      }
-    } catch (const DeviceError&) {
-      // Rank 0, which is asked, may be gone: a snapshot is worth more than what others decided.
-    }
-    if (!heard.empty()) session_.take(heard);
+  Snapshot snapshot() {
+    if (!group_.alone()) decisions_.hear(group_, session_);
+    return take_snapshot(session(), result_options(),
+                         [&](const Variable& v) { return whole(session_, group_, v); });
   }
 
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
@@ -298,72 +226,36 @@ class Executor::Impl {
  private:
   static std::set<std::string> no_feeds() { return {}; }
 
-  static std::unique_ptr<Communicator> communicator_of(Place place,
-                                                       const ExecutorOptions& options) {
-    if (options.world.size == 1 && !options.exchange_alone) return nullptr;
-    check_shared_statistics(options);
-    auto communicator = make_communicator(options.world, options.first_timeout);
-    communicator->set_timeout(options.comm_timeout);
-    fluid::agree(*communicator, options.world, "kind of place", place == cpu() ? 0 : 1);
-    return communicator;
-  }
-
-  /// Waits for ranks that come at quite different times, as where one has worked for all.
-  void meet() {
-    if (communicator_) communicator_->meet(options_.first_timeout);
-  }
-  /// As they do before the first step, which they compile.
-  void meet_before_start() {
-    if (!started_) meet();
-  }
-
   void start() {
     if (options_.zero > 0 && !session_.has_step_for(Mode::train)) {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
-    meet();
-    started_ = true;
-    agree("program", ir::print(session_.recorded()));
-    const std::set<std::string> may_differ = {"seed", "threads", "tuning"};  // rank 0's counts
-    std::string options;
-    for (const auto& [name, value] : result_options()) {
-      if (!may_differ.contains(name)) options += name + " " + value + ", ";
-    }
-    const Buckets& b = options_.buckets;
-    agree("set of options",
-          fmt::format("{}buckets {} {}, check_finite {}, zero {}", options, b.first_bytes, b.bytes,
-                      options_.check_finite, options_.zero));
-    if (place_.kind == Place::Kind::cuda) {
-      decided_ = together(*communicator_, options_.world, session_.device().decisions());
-      session_.take(decided_);
-    }
-    send(session().initialised());
+    group_.start();
+    group_.agree("program", ir::print(session_.recorded()));
+    group_.agree("set of options", options_alike());
+    decisions_.begin(group_, session_);
+    send_initialised();
   }
 
-  /// Of what is prepared after the first step ranks may each prepare something else: what one of
-  /// them decides first holds for all that come to decide the same.
-  void share_decisions() {
-    if (!started_) return;  // start() shares all
-    std::map<std::string, std::string> first;
-    for (const auto& [key, own] : session_.device().decisions()) {
-      if (!decided_.contains(key)) first.emplace(key, communicator_->propose(key, own));
-    }
-    if (first.empty()) return;
-    decided_.insert(first.begin(), first.end());
-    session_.take(first);
+  void send_initialised() {
+    session_.initialise();
+    send(session_, session_.initialised());
   }
 
-  /// Rank 0's, of variables that every rank names in this order.
-  void send(const std::vector<Variable>& variables) {
-    for (const Variable& v : variables) {
-      if (!v.part) session_.broadcast(v);
-    }
-    session_.refresh_halves();
+  /// The options that all ranks must have alike.
+  std::map<std::string, std::string> options_alike() const {
+    std::map<std::string, std::string> alike = result_options();
+    for (const char* rank_0s_counts : {"seed", "threads", "tuning"}) alike.erase(rank_0s_counts);
+    alike["first bucket"] = std::to_string(options_.buckets.first_bytes);
+    alike["bucket"] = std::to_string(options_.buckets.bytes);
+    alike["check-finite"] = options_.check_finite ? "on" : "off";
+    alike["zero"] = std::to_string(options_.zero);
+    return alike;
   }
 
   /// What the passes are to make of a step that was asked for.
   Options step(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
-    const bool none_is_fine = communicator_ != nullptr && mode == Mode::train;
+    const bool none_is_fine = !group_.alone() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
       throw UserError("cannot prepare a batch of " + std::to_string(batch) + " samples");
     }
@@ -373,7 +265,7 @@ class Executor::Impl {
   PreparedStep& prepare(Mode mode, int64_t batch, const std::set<std::string>& feeds) {
     PreparedStep& prepared = session_.prepare(step(mode, batch, feeds));
     session_.initialise();
-    share_decisions();
+    decisions_.share(group_, session_);
     return prepared;
   }
 
@@ -422,17 +314,15 @@ class Executor::Impl {
         name_of(mode), batch.size, verb, batch.size);
   }
 
-  Place place_;                                 ///< cpu() too for a device of the caller's own
-  std::unique_ptr<Communicator> communicator_;  ///< null: this process is alone
+  Place place_;  ///< cpu() too for a device of the caller's own
+  ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
   bool trains_;
   bool scheduled_;  ///< the learning rate
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
-  bool started_ = false;                        ///< the first step has begun
-  std::map<std::string, std::string> decided_;  ///< the device's decisions that all ranks share
-  int64_t proposals_heard_ = 0;                 ///< of those decided after the first step
+  SharedDecisions decisions_;
   Session session_;
 };
 
@@ -448,12 +338,15 @@ void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
 void Executor::broadcast() { impl_->broadcast(); }
 void Executor::scatter(const Snapshot* from) { impl_->scatter(from); }
 void Executor::broadcast_recorded() { impl_->broadcast_recorded(); }
-std::string Executor::share(const std::string& text) { return impl_->share(text); }
-void Executor::lead(const std::function<void()>& work) { impl_->lead(work); }
+std::string Executor::share(const std::string& text) { return impl_->group().share(text); }
+void Executor::lead(const std::function<void()>& work) { impl_->group().lead(work); }
 void Executor::agree(const std::string& what, const std::string& value) {
-  impl_->agree(what, value);
+  impl_->group().agree(what, value);
 }
-void Executor::add_up(std::span<double> figures) { impl_->add_up(figures); }
+void Executor::agree(const std::string& what, const std::map<std::string, std::string>& values) {
+  impl_->group().agree(what, values);
+}
+void Executor::add_up(std::span<double> figures) { impl_->group().add_up(figures); }
 Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
 Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
 Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
@@ -491,11 +384,7 @@ void Executor::load(const std::string& path) {
   for (const auto& [name, tensor] : file.tensors) set_parameter(name, tensor);
 }
 
-Snapshot Executor::snapshot() {
-  impl_->hear_decisions();
-  return take_snapshot(impl_->session(), impl_->result_options(),
-                       [&](const Variable& v) { return impl_->whole(v); });
-}
+Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
 std::string Executor::restore(const Snapshot& from, const std::string& where) {
   const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);

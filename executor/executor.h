@@ -136,6 +136,8 @@ class Executor {
   /// Makes sure that every process was given the same `value` of `what`: a call of all ranks.
   /// Throws the same UserError on each, which names those that differ from rank 0, when some do.
   void agree(const std::string& what, const std::string& value);
+  /// The same of several values by their names, those that differ among which are named, too.
+  void agree(const std::string& what, const std::map<std::string, std::string>& values);
   /// Adds up figures over all processes, in place. A call of all ranks.
   void add_up(std::span<double> figures);
 

@@ -1,8 +1,8 @@
 #include "executor/result_options.h"
 
 #include "executor/amp_choice.h"
+#include "executor/changes.h"
 #include "executor/gpu/gpu_workspace.h"
-#include "executor/snapshot.h"
 #include "ir/print.h"
 #include "passes/rewrite.h"
 

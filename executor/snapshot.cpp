@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <set>
 
 #include "executor/session.h"
 #include "ir/print.h"
@@ -116,24 +115,6 @@ void restore_snapshot(Session& session, const Snapshot& from, const std::string&
       session.assign(v, v.part ? v.part->own_of(kept->value) : kept->value);
     }
   }
-}
-
-std::string changes(const std::map<std::string, std::string>& before,
-                    const std::map<std::string, std::string>& now) {
-  std::set<std::string> names;
-  for (const auto* options : {&before, &now}) {
-    for (const auto& [name, value] : *options) names.insert(name);
-  }
-  const auto text = [](const std::map<std::string, std::string>& options, const std::string& name) {
-    const auto found = options.find(name);
-    return found == options.end() ? "none" : found->second;
-  };
-  std::string all;
-  for (const std::string& name : names) {
-    const std::string was = text(before, name), is = text(now, name);
-    if (was != is) all += fmt::format("{}{} {} (was {})", all.empty() ? "" : ", ", name, is, was);
-  }
-  return all;
 }
 
 }  // namespace fluid

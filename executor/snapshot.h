@@ -55,9 +55,4 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
 /// one too many.
 void restore_snapshot(Session& session, const Snapshot& from, const std::string& where);
 
-/// "lr 0.1 (was 0.2), seed 1 (was 0)": the options of both that differ, and those that only one
-/// has; "" when there is none.
-std::string changes(const std::map<std::string, std::string>& before,
-                    const std::map<std::string, std::string>& now);
-
 }  // namespace fluid

@@ -1,14 +1,22 @@
 #include "executor/comm/agree.h"
 
+#include <fmt/format.h>
+#include <xxhash.h>
+
 #include <algorithm>
 #include <sstream>
 #include <vector>
 
+#include "executor/changes.h"
 #include "ir/error.h"
 
 namespace fluid {
+namespace {
 
-void agree(Communicator& all, const World& world, const std::string& what, uint64_t hash) {
+using Texts = std::map<std::string, std::string>;
+
+/// "1, 3": the ranks with another hash than rank 0.
+std::string ranks_that_differ(Communicator& all, const World& world, uint64_t hash) {
   uint64_t first = hash;
   all.broadcast(&first, sizeof first, 0);
   std::vector<double> differs(static_cast<size_t>(world.size));
@@ -18,8 +26,43 @@ void agree(Communicator& all, const World& world, const std::string& what, uint6
   for (size_t rank = 0; rank < differs.size(); ++rank) {
     if (differs[rank] != 0) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   }
+  return ranks;
+}
+
+std::string differ(const std::string& ranks, const std::string& what) {
+  return "rank " + ranks + " has another " + what + " than rank 0: start all ranks alike";
+}
+
+/// Each string with a zero behind it.
+std::string text_of(const Texts& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += name + '\0' + value + '\0';
+  return text;
+}
+
+Texts of_text(const std::string& text) {
+  Texts values;
+  std::istringstream in(text);
+  for (std::string name, value; std::getline(in, name, '\0') && std::getline(in, value, '\0');) {
+    values.emplace(name, value);
+  }
+  return values;
+}
+
+}  // namespace
+
+void agree(Communicator& all, const World& world, const std::string& what, uint64_t hash) {
+  const std::string ranks = ranks_that_differ(all, world, hash);
+  if (!ranks.empty()) throw UserError(differ(ranks, what));
+}
+
+void agree(Communicator& all, const World& world, const std::string& what, const Texts& values) {
+  const std::string own = text_of(values);
+  const std::string ranks = ranks_that_differ(all, world, XXH3_64bits(own.data(), own.size()));
   if (ranks.empty()) return;
-  throw UserError("rank " + ranks + " has another " + what + " than rank 0: start all ranks alike");
+  const Texts first = of_text(text_of_rank(all, world, own, 0));
+  const std::string said = first_said(all, world, changes(first, values, "rank 0:"));
+  throw UserError(fmt::format("{} ({})", differ(ranks, what), said));
 }
 
 std::string first_said(Communicator& all, const World& world, const std::string& text) {
@@ -44,16 +87,11 @@ std::string text_of_rank(Communicator& all, const World& world, const std::strin
   return theirs;
 }
 
-std::map<std::string, std::string> together(Communicator& all, const World& world,
-                                            const std::map<std::string, std::string>& own) {
-  std::string text;  // each string with a zero behind it
-  for (const auto& [key, value] : own) text += key + '\0' + value + '\0';
-  std::map<std::string, std::string> known;
+Texts together(Communicator& all, const World& world, const Texts& own) {
+  const std::string text = text_of(own);
+  Texts known;
   for (int rank = 0; rank < world.size; ++rank) {
-    std::istringstream in(text_of_rank(all, world, text, rank));
-    for (std::string key, value; std::getline(in, key, '\0') && std::getline(in, value, '\0');) {
-      known.emplace(key, value);
-    }
+    known.merge(of_text(text_of_rank(all, world, text, rank)));
   }
   return known;
 }

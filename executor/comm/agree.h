@@ -13,6 +13,11 @@ namespace fluid {
 /// rank, which names those that differ from rank 0, when some do.
 void agree(Communicator& all, const World& world, const std::string& what, uint64_t hash);
 
+/// The same of several values by their names: it also says in which the lowest rank that differs
+/// does so.
+void agree(Communicator& all, const World& world, const std::string& what,
+           const std::map<std::string, std::string>& values);
+
 /// What the lowest rank that has something to say says, to all: "rank 1: TEXT". "" when none has.
 /// All call it, like an operation of `all`.
 std::string first_said(Communicator& all, const World& world, const std::string& text);

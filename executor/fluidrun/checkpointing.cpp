@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "executor/changes.h"
 #include "executor/checkpoint_file.h"
 #include "executor/executor.h"
 #include "executor/fluidrun/common.h"

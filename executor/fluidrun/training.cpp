@@ -169,13 +169,18 @@ class Training {
   /// Of ranks that were started with other flags, some would wait for the others without end.
   void agree() {
     executor_.agree("number of samples", std::to_string(reader_.samples()));
-    std::string loop = fmt::format("epochs {}, max-steps {}, val {}, seed {}, best {}, patience {}",
-                                   flags_.epochs, flags_.max_steps, flags_.val, flags_.seed,
-                                   best_.criterion(), flags_.best.patience.value_or(0));
-    loop +=
-        fmt::format(", batch {}, data {}, drop-last {}, checkpoints {} {}", flags_.batch,
-                    flags_.data, flags_.drop_last, checkpointing_.on(), flags_.checkpoint.every);
-    executor_.agree("command line", loop);
+    executor_.agree("command line",
+                    {{"epochs", std::to_string(flags_.epochs)},
+                     {"max-steps", std::to_string(flags_.max_steps)},
+                     {"val", flags_.val},
+                     {"seed", std::to_string(flags_.seed)},
+                     {"best", best_.criterion()},
+                     {"patience", std::to_string(flags_.best.patience.value_or(0))},
+                     {"batch", std::to_string(flags_.batch)},
+                     {"data", flags_.data},
+                     {"drop-last", flags_.drop_last ? "on" : "off"},
+                     {"checkpoints", checkpointing_.on() ? "on" : "off"},
+                     {"checkpoint-every", std::to_string(flags_.checkpoint.every)}});
   }
 
   void go_on(const TrainingState& from) {

@@ -21,8 +21,6 @@ using fluid::testing::parallel_program;
 using fluid::testing::Ranks;
 using fluid::testing::share_of_batch;
 
-constexpr std::chrono::milliseconds kTimeout{600};
-
 class GpuRankSteps : public testing::GpuRanksTest,
                      public ::testing::WithParamInterface<const char*> {
  protected:
@@ -40,7 +38,6 @@ ExecutorOptions of_rank(const World& world, ExecutorOptions options = {}) {
   options.batch = testing::kWhole / world.size;
   options.threads = 1;
   options.world = world;
-  options.comm_timeout = kTimeout;
   return options;
 }
 
@@ -105,9 +102,7 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
   for (const int begin_next : {0b00, 0b11, 0b01, 0b10}) {
     SCOPED_TRACE(begin_next);
     Ranks ranks(2, [begin_next](const World& world) {
-      ExecutorOptions options = of_rank(world);
-      options.comm_timeout = std::chrono::seconds(60);
-      Executor exe(parallel_program(), cuda(world.rank), options);
+      Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
       Batch batch = share_of_batch(world);
       exe.run(batch).wait();
       const std::vector<float> before = parameters_of(exe);
@@ -187,6 +182,8 @@ TEST_P(GpuRankSteps, AnEvaluationOnBadDataLeavesNobody) {
 
 class GpuRankFailures : public GpuRankSteps {};
 
+constexpr std::chrono::milliseconds kTimeout{600};
+
 /// How a rank may fail, and what the others say of it.
 struct Failure {
   const char* said;
@@ -203,7 +200,8 @@ TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
   for (const Failure& failure : kFailures) {
     const auto said = [&](bool ahead) {
       Ranks ranks(2, [&](const World& world) {
-        Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
+        Executor exe(parallel_program(), cuda(world.rank),
+                     of_rank(world, {.comm_timeout = kTimeout}));
         const Batch batch = share_of_batch(world);
         exe.run(batch).wait();
         if (world.rank == 1) {

@@ -49,10 +49,11 @@ class ParallelStart : public ParallelTest {
                                             "\n");
     return run("launch --nproc 2 --log-dir logs -- sh differing");
   }
-  /// That is said of the second rank's `what`.
-  void expect_told(const Result& result, const std::string& what) const {
+  /// That is said of the second rank's `what`, with `how` it differs.
+  void expect_told(const Result& result, const std::string& what,
+                   const std::string& how = "") const {
     const std::string said =
-        "fluidrun: rank 1 has another " + what + " than rank 0: start all ranks alike\n";
+        "fluidrun: rank 1 has another " + what + " than rank 0: start all ranks alike" + how + "\n";
     EXPECT_EQ(result.code, 1) << result.output;
     EXPECT_NE(result.output.find(said), std::string::npos) << result.output;
   }
@@ -98,8 +99,10 @@ TEST_F(ParallelStart, TrainsInSlurmsEnvironment) {
 }
 
 TEST_F(ParallelStart, RanksOfOtherCommandLinesAreTold) {
-  expect_told(launch_differing("--batch 10", "--batch 11"), "command line");
-  expect_told(launch_differing("", "--bucket 1KiB"), "set of options");
+  expect_told(launch_differing("--batch 10", "--batch 11"), "command line",
+              " (rank 1: batch 11 (rank 0: 10))");
+  expect_told(launch_differing("", "--bucket 1KiB --reduce-dtype bf16"), "set of options",
+              " (rank 1: bucket 1024 (rank 0: 26214400), reduce-dtype bf16 (rank 0: recorded))");
 }
 
 TEST_F(ParallelStart, RanksOfOtherProgramsAreTold) {

@@ -178,6 +178,28 @@ TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
   }
 }
 
+TEST(Gloo, RanksHearInWhatTheyDiffer) {
+  Ranks ranks(3, [](const World& world) {
+    auto all = make_communicator(world, kLong);
+    std::map<std::string, std::string> options = {{"seed", "5"}, {"zero", "0"}};
+    agree(*all, world, "set of options", options);
+    if (world.rank > 0) options["zero"] = "1";
+    if (world.rank == 1) options["tf32"] = "on";
+    try {
+      agree(*all, world, "set of options", options);
+    } catch (const UserError& e) {
+      all->meet(kLong);  // it still works
+      return std::string(e.what());
+    }
+    return std::string("agreed");
+  });
+  for (const std::string& result : ranks.results()) {
+    EXPECT_EQ(result,
+              "rank 1, 2 has another set of options than rank 0: start all ranks alike "
+              "(rank 1: tf32 on (rank 0: none), zero 1 (rank 0: 0))");
+  }
+}
+
 TEST(Gloo, AMeetingWaitsForTheLast) {
   auto now = [] { return std::to_string(Clock::now().time_since_epoch().count()); };
   Ranks ranks(3, [now](const World& world) {
