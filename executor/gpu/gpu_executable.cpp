@@ -2,22 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
-
-#include "codegen/gpu_guard.h"
-#include "ops/table.h"
-#include "passes/exchange.h"
 
 namespace fluid {
 namespace {
 
 constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
-
-template <class T>
-bool lowers_to(const ir::Op& op) {
-  return std::holds_alternative<T>(*def_of(op).lower);
-}
 
 std::vector<Stretch> feeds_of(const MemoryPlan& plan) {
   std::vector<Stretch> feeds;
@@ -40,141 +30,30 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       gpu_(std::move(gpu)),
       chooser_(chooser),
       collectives_(std::move(collectives)),
+      list_(gpu_step_list(program, plan, options.batch, options.tf32, memo)),
       feeder_(std::move(feeds)),
       feeds_(feeds_of(plan)) {
-  for (const auto& op : program.main().ops) {
-    if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
-    if (lowers_to<Exchange>(*op)) {
-      add_exchange(*op);
-    } else if (op->attrs.has("kernel")) {
-      add_library_call(*op, options.tf32);
-    } else {
-      add_group(*op, memo);
-    }
-  }
-  for (const auto& op : program.main().ops) {
-    if (lowers_to<Store>(*op)) add_store(*op);
-  }
-  relate();
-  const std::optional<size_t> told = exchanges_before_refusals(program.main());
-  if (told || !error_operands_.empty()) guard_updates();
-  if (told) share_refusals(*told);
+  check(collectives_ != nullptr || !exchanges(), "a program for several processes runs in one");
+  if (collectives_ != nullptr) collectives_->reserve(list_.exchanges + (list_.refusals ? 1 : 0));
   load(kernels);
-  results_.emplace(gpu_, plan, error_operands_, refusals_.has_value());
-}
-
-void GpuExecutable::add_group(ir::Op& op, KernelMemo& memo) {
-  check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
-  const KernelMemo::Passes& passes = memo.passes_of(op);
-  GpuCall call{.op = &op, .refs = buffers_of(plan_, op)};
-  call.updates = updates_variables(op, call.refs);
-  for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
-  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
-  check(batch_ <= most_samples(buffers), "a kernel's indices do not count so many samples");
-  const ScratchLayout scratch = scratch_layout(passes.front(), batch_);
-  const int64_t begin = workspace_of(plan_, op, scratch.bytes);
-  for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
-  if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
-    call.refs.push_back({.error_word = static_cast<int>(error_operands_.size())});
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      error_operands_.emplace_back(&op, static_cast<int>(i));
-    }
-  }
-  check(call.refs.size() == buffers.size(), "a kernel has buffers beyond its op's");
-  calls_.push_back(std::move(call));
-}
-
-void GpuExecutable::add_library_call(ir::Op& op, bool tf32) {
-  GpuCall call{.op = &op, .refs = buffers_of(plan_, op)};
-  check(!updates_variables(op, call.refs), "a library kernel would write to a variable");
-  call.library.emplace(op, batch_, tf32);
-  call.refs.push_back({.offset = workspace_of(plan_, op, planned_workspace(op))});
-  calls_.push_back(std::move(call));
-}
-
-void GpuExecutable::add_store(const ir::Op& op) {
-  const auto copy = copy_of_store(plan_, op, batch_);
-  if (!copy) return;
-  calls_.push_back({.op = &op,
-                    .copy_bytes = copy->bytes,
-                    .refs = {copy->from, copy->to},
-                    .updates = copy->updates});
-}
-
-void GpuExecutable::add_exchange(ir::Op& op) {
-  check(collectives_ != nullptr, "a program for several processes runs in one");
-  std::vector<BufferRef> refs = buffers_of(plan_, op);
-  check(!updates_variables(op, refs), "an exchange writes to variables whatever was refused");
-  calls_.push_back({.op = &op,
-                    .exchange = exchange_of(plan_, op),
-                    .number = exchanges_++,
-                    .refs = std::move(refs)});
-}
-
-/// Lets whoever reads a sum wait for it.
-void GpuExecutable::relate() {
-  std::vector<RelatedCall> calls;
-  for (GpuCall& call : calls_) calls.push_back({call.op, &call.exchange});
-  if (relate_exchanges(calls) > 0) collectives_->reserve(exchanges_);
-}
-
-/// Lets what writes to variables look whether data was refused, which the last call that may refuse
-/// it says. A group that may refuse and updates does the latter in its last pass, and says it
-/// before.
-void GpuExecutable::guard_updates() {
-  using Kind = GpuPass::Kind;
-  const auto count = static_cast<int64_t>(error_operands_.size());
-  const auto last = std::find_if(calls_.rbegin(), calls_.rend(), std::mem_fn(&GpuCall::refuses));
-  for (auto call = calls_.begin(); call != calls_.end(); ++call) {
-    auto& passes = call->passes;
-    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_pass(call->copy_bytes)});
-    auto updates = call->updates ? passes.begin() : passes.end();
-    if (call->updates && call->refuses()) updates = passes.end() - 1;
-    for (auto pass = updates; pass != passes.end(); ++pass) {
-      *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
-    }
-    if (call + 1 == last.base() || (call->updates && call->refuses())) {
-      passes.insert(updates, {refusal_pass(count), Kind::refusal});
-    }
-  }
-}
-
-/// Lets processes tell each other whether they refused data as soon as all that may refuse it and
-/// `exchanges_before` are queued; and the passes that write to variables, which come after that, do
-/// nothing where any process did.
-void GpuExecutable::share_refusals(size_t exchanges_before) {
-  refusals_ = exchanges_;
-  collectives_->reserve(exchanges_ + 1);
-  for (size_t i = 0; i < calls_.size(); ++i) {
-    const GpuCall& call = calls_[i];
-    const bool before = call.exchange.exchanges() && call.number < exchanges_before;
-    if (call.refuses() || before) tells_before_ = i + 1;
-  }
-  bool heeded = false;
-  for (size_t i = 0; i < calls_.size(); ++i) {
-    for (GpuPass& pass : calls_[i].passes) {
-      if (pass.kind != GpuPass::Kind::guarded) continue;
-      check(i >= tells_before_, "a variable is written before processes tell of refusals");
-      pass.heeds = !std::exchange(heeded, true);
-    }
-  }
+  results_.emplace(gpu_, plan, list_.error_operands, list_.refusals.has_value());
 }
 
 /// Before call number `call`. A watched step exchanges nothing.
 void GpuExecutable::tell_refusals(size_t call) const {
-  if (!refusals_ || call != tells_before_ || watch_) return;
-  collectives_->start(*refusals_, {.elements = 1}, memory_.refused, f64);
+  if (!list_.refusals || call != list_.tells_before || watch_) return;
+  collectives_->start(*list_.refusals, {.elements = 1}, memory_.refused, f64);
 }
 
 /// All at once, so that they are one module.
 void GpuExecutable::load(GpuKernels& kernels) {
   std::vector<kir::Kernel> passes;
-  for (const GpuCall& call : calls_) {
+  for (const GpuCall& call : list_.calls) {
     for (const GpuPass& pass : call.passes) passes.push_back(pass.kernel);
   }
   const std::vector<LoadedPass> loaded = kernels.load(passes);
   auto next = loaded.begin();
-  for (GpuCall& call : calls_) {
+  for (GpuCall& call : list_.calls) {
     for (GpuPass& pass : call.passes) pass.loaded = *next++;
   }
 }
@@ -182,7 +61,7 @@ void GpuExecutable::load(GpuKernels& kernels) {
 void GpuExecutable::expect_times() {
   if (timeline_) return;
   std::vector<ExchangeRole> roles;
-  for (const GpuCall& call : calls_) roles.push_back(call.exchange);
+  for (const GpuCall& call : list_.calls) roles.push_back(call.exchange);
   timeline_.emplace(gpu_, roles);
 }
 
@@ -202,7 +81,7 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   for (const Slots slots : kAllSlots) {
     Buffers& buffers = buffers_[index_of(slots)];
     buffers.clear();
-    for (const GpuCall& call : calls_) {
+    for (const GpuCall& call : list_.calls) {
       std::vector<void*>& own = buffers.emplace_back();
       for (const BufferRef& ref : call.refs) {
         own.push_back(ref.error_word >= 0 ? results_->errors() + ref.error_word * kErrorBytes
@@ -227,7 +106,7 @@ GpuGraph GpuExecutable::captured(Slots slots, const GpuTimeline* timeline) const
   return gpu_->gpu.captured(gpu_->stream, [&] {
     results_->clear_errors();
     if (timeline != nullptr) timeline->note_begin();
-    for (size_t call = 0; call < calls_.size(); ++call) {
+    for (size_t call = 0; call < list_.calls.size(); ++call) {
       queue(buffers_[index_of(slots)], call, timeline);
     }
     join_exchanges();
@@ -238,14 +117,14 @@ GpuGraph GpuExecutable::captured(Slots slots, const GpuTimeline* timeline) const
 
 /// What is queued next comes after all exchanges.
 void GpuExecutable::join_exchanges() const {
-  if (exchanges()) collectives_->await(exchanges_);
-  if (refusals_) collectives_->await(*refusals_ + 1);
+  if (exchanges()) collectives_->await(list_.exchanges);
+  if (list_.refusals) collectives_->await(*list_.refusals + 1);
 }
 
 /// `timeline`: null, or told of what is queued.
 void GpuExecutable::queue(const Buffers& buffers, size_t number,
                           const GpuTimeline* timeline) const {
-  const GpuCall& call = calls_[number];
+  const GpuCall& call = list_.calls[number];
   const std::vector<void*>& own = buffers[number];
   const bool timed = timeline != nullptr;
   tell_refusals(number);
@@ -275,7 +154,7 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ow
     std::vector<void*> addresses = own;
     if (pass.kind == GpuPass::Kind::refusal) addresses = {results_->errors()};
     if (pass.kind != GpuPass::Kind::plain) addresses.push_back(memory_.refused);
-    if (pass.heeds && !watched) collectives_->await(*refusals_ + 1);
+    if (pass.heeds && !watched) collectives_->await(*list_.refusals + 1);
     queue(pass.loaded, addresses);
   }
 }
@@ -328,14 +207,14 @@ Status GpuExecutable::finish(int outputs) {
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {
   std::vector<const ir::Op*> ops;
-  for (const GpuCall& call : calls_) ops.push_back(call.op);
+  for (const GpuCall& call : list_.calls) ops.push_back(call.op);
   return ops;
 }
 
 /// Operands and results of a call as they are now.
 std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffers) const {
   std::vector<Tensor> copies;
-  const ir::Op& op = *calls_[call].op;
+  const ir::Op& op = *list_.calls[call].op;
   std::vector<Type> types;
   for (const Value& v : op.operands) types.push_back(v.type());
   for (const ir::Result& r : op.results) types.push_back(r.type);
@@ -358,11 +237,11 @@ Status GpuExecutable::run_watched(Slots slots) {
     std::vector<Tensor> copies = host_copies(call, buffers);
     std::vector<void*> addresses;
     for (Tensor& copy : copies) addresses.push_back(copy.data());
-    return watch_(*calls_[call].op, addresses.data(), done);
+    return watch_(*list_.calls[call].op, addresses.data(), done);
   };
   results_->clear_errors();
-  for (size_t call = 0; call < calls_.size(); ++call) {
-    if (calls_[call].exchange.of_sums) continue;
+  for (size_t call = 0; call < list_.calls.size(); ++call) {
+    if (list_.calls[call].exchange.of_sums) continue;
     if (!is_watched_on(call, false)) return {};
     queue(buffers, call, nullptr);
     if (!is_watched_on(call, true)) return {};

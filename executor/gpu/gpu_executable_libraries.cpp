@@ -32,12 +32,12 @@ std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
 void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
   std::string refused;
   bool is_news = false;
-  for (size_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i].library) continue;
-    const bool known = chooser_.record().refusal(calls_[i].library->task).has_value();
-    if (prepare_library_call(calls_[i], buffers[i])) continue;
+  for (size_t i = 0; i < list_.calls.size(); ++i) {
+    if (!list_.calls[i].library) continue;
+    const bool known = chooser_.record().refusal(list_.calls[i].library->task).has_value();
+    if (prepare_library_call(list_.calls[i], buffers[i])) continue;
     is_news |= !known;
-    if (refused.empty()) refused = refusal_of(calls_[i]);
+    if (refused.empty()) refused = refusal_of(list_.calls[i]);
   }
   if (refused.empty()) return;
   const LibraryRefusal refusal(refused);

@@ -1,0 +1,134 @@
+#include "executor/gpu/gpu_step_list.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "codegen/gpu_guard.h"
+#include "ops/table.h"
+#include "passes/exchange.h"
+
+namespace fluid {
+namespace {
+
+template <class T>
+bool lowers_to(const ir::Op& op) {
+  return std::holds_alternative<T>(*def_of(op).lower);
+}
+
+GpuCall group_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelMemo& memo,
+                   std::vector<std::pair<const ir::Op*, int>>& error_operands) {
+  check(op.attrs.has("body"), "op '" + op.name + "' reached the executor without a kernel");
+  const KernelMemo::Passes& passes = memo.passes_of(op);
+  GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
+  call.updates = updates_variables(op, call.refs);
+  for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
+  const std::vector<kir::Buffer>& buffers = passes.front().buffers;
+  check(batch <= most_samples(buffers), "a kernel's indices do not count so many samples");
+  const ScratchLayout scratch = scratch_layout(passes.front(), batch);
+  const int64_t begin = workspace_of(plan, op, scratch.bytes);
+  for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
+  if (!buffers.empty() && buffers.back().role == kir::Buffer::Role::error) {
+    call.refs.push_back({.error_word = static_cast<int>(error_operands.size())});
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      error_operands.emplace_back(&op, static_cast<int>(i));
+    }
+  }
+  check(call.refs.size() == buffers.size(), "a kernel has buffers beyond its op's");
+  return call;
+}
+
+GpuCall library_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, bool tf32) {
+  GpuCall call{.op = &op, .refs = buffers_of(plan, op)};
+  check(!updates_variables(op, call.refs), "a library kernel would write to a variable");
+  call.library.emplace(op, batch, tf32);
+  call.refs.push_back({.offset = workspace_of(plan, op, planned_workspace(op))});
+  return call;
+}
+
+GpuCall exchange_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
+  std::vector<BufferRef> refs = buffers_of(plan, op);
+  check(!updates_variables(op, refs), "an exchange writes to variables whatever was refused");
+  return {.op = &op, .exchange = exchange_of(plan, op), .number = number, .refs = std::move(refs)};
+}
+
+/// Lets whoever reads a sum wait for it.
+void relate(std::vector<GpuCall>& calls) {
+  std::vector<RelatedCall> related;
+  for (GpuCall& call : calls) related.push_back({call.op, &call.exchange});
+  relate_exchanges(related);
+}
+
+/// Lets what writes to variables look whether data was refused, which the last call that may refuse
+/// it says. A group that may refuse and updates does the latter in its last pass, and says it
+/// before.
+void guard_updates(GpuStepList& list) {
+  using Kind = GpuPass::Kind;
+  const auto count = static_cast<int64_t>(list.error_operands.size());
+  const auto last =
+      std::find_if(list.calls.rbegin(), list.calls.rend(), std::mem_fn(&GpuCall::refuses));
+  for (auto call = list.calls.begin(); call != list.calls.end(); ++call) {
+    auto& passes = call->passes;
+    if (call->copy_bytes > 0 && call->updates) passes.push_back({copy_pass(call->copy_bytes)});
+    auto updates = call->updates ? passes.begin() : passes.end();
+    if (call->updates && call->refuses()) updates = passes.end() - 1;
+    for (auto pass = updates; pass != passes.end(); ++pass) {
+      *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
+    }
+    if (call + 1 == last.base() || (call->updates && call->refuses())) {
+      passes.insert(updates, {refusal_pass(count), Kind::refusal});
+    }
+  }
+}
+
+/// Lets processes tell each other whether they refused data as soon as all that may refuse it and
+/// `exchanges_before` are queued; and the passes that write to variables, which come after that, do
+/// nothing where any process did.
+void share_refusals(GpuStepList& list, size_t exchanges_before) {
+  list.refusals = list.exchanges;
+  for (size_t i = 0; i < list.calls.size(); ++i) {
+    const GpuCall& call = list.calls[i];
+    const bool before = call.exchange.exchanges() && call.number < exchanges_before;
+    if (call.refuses() || before) list.tells_before = i + 1;
+  }
+  bool heeded = false;
+  for (size_t i = 0; i < list.calls.size(); ++i) {
+    for (GpuPass& pass : list.calls[i].passes) {
+      if (pass.kind != GpuPass::Kind::guarded) continue;
+      check(i >= list.tells_before, "a variable is written before processes tell of refusals");
+      pass.heeds = !std::exchange(heeded, true);
+    }
+  }
+}
+
+}  // namespace
+
+GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
+                          bool tf32, KernelMemo& memo) {
+  GpuStepList list;
+  for (const auto& op : program.main().ops) {
+    if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
+    if (lowers_to<Exchange>(*op)) {
+      list.calls.push_back(exchange_call(*op, plan, list.exchanges++));
+    } else if (op->attrs.has("kernel")) {
+      list.calls.push_back(library_call(*op, plan, batch, tf32));
+    } else {
+      list.calls.push_back(group_call(*op, plan, batch, memo, list.error_operands));
+    }
+  }
+  for (const auto& op : program.main().ops) {
+    if (!lowers_to<Store>(*op)) continue;
+    if (const auto copy = copy_of_store(plan, *op, batch)) {
+      list.calls.push_back({.op = op.get(),
+                            .copy_bytes = copy->bytes,
+                            .refs = {copy->from, copy->to},
+                            .updates = copy->updates});
+    }
+  }
+  relate(list.calls);
+  const std::optional<size_t> told = exchanges_before_refusals(program.main());
+  if (told || !list.error_operands.empty()) guard_updates(list);
+  if (told) share_refusals(list, *told);
+  return list;
+}
+
+}  // namespace fluid
