@@ -169,18 +169,17 @@ class Training {
   /// Of ranks that were started with other flags, some would wait for the others without end.
   void agree() {
     executor_.agree("number of samples", std::to_string(reader_.samples()));
-    executor_.agree("command line",
-                    {{"epochs", std::to_string(flags_.epochs)},
-                     {"max-steps", std::to_string(flags_.max_steps)},
-                     {"val", flags_.val},
-                     {"seed", std::to_string(flags_.seed)},
-                     {"best", best_.criterion()},
-                     {"patience", std::to_string(flags_.best.patience.value_or(0))},
-                     {"batch", std::to_string(flags_.batch)},
-                     {"data", flags_.data},
-                     {"drop-last", flags_.drop_last ? "on" : "off"},
-                     {"checkpoints", checkpointing_.on() ? "on" : "off"},
-                     {"checkpoint-every", std::to_string(flags_.checkpoint.every)}});
+    executor_.agree("command line", {{"epochs", std::to_string(flags_.epochs)},
+                                     {"max-steps", std::to_string(flags_.max_steps)},
+                                     {"val", flags_.val},
+                                     {"seed", std::to_string(flags_.seed)},
+                                     {"best", best_.criterion()},
+                                     {"patience", std::to_string(flags_.best.patience.value_or(0))},
+                                     {"batch", std::to_string(flags_.batch)},
+                                     {"data", flags_.data},
+                                     {"drop-last", flags_.drop_last ? "on" : "off"},
+                                     {"checkpoints", checkpointing_.on() ? "on" : "off"},
+                                     {"checkpoint-every", flags_.checkpoint.every}});
   }
 
   void go_on(const TrainingState& from) {
