@@ -22,7 +22,7 @@ import processes
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
 # A test program whose test "Bad" breaks the process's context: what follows fails. "Dies" ends it,
-# "Hangs" never ends, and "Skips" skips for the reason that is given.
+# "Hangs" never ends, "Skips" skips for the reason that is given, and after "Leaves" tearing down fails.
 TEST_GPU = """#!{python}
 import os, sys, time
 tests = {tests}
@@ -47,6 +47,9 @@ for suite in tests:
         print(f"[  FAILED  ] {{suite}}{{test}} (1 ms)" if broken else f"[       OK ] {{suite}}{{test}} (1 ms)", flush=True)
 print(f"[  PASSED  ] {{0 if broken else len(chosen)}} tests.")
 if broken: print(" 1 FAILED TEST")
+if any(t.endswith("Leaves") for t in chosen):
+    print("[  FAILED  ] A: SetUpTestSuite or TearDownTestSuite", flush=True)
+    os.abort()
 sys.exit(broken)
 """
 FLUIDRUN = """#!{python}
@@ -107,6 +110,12 @@ class Check(unittest.TestCase):
                                           "A.Dies": "the process ended with -6", "A.Three": "ok"},
                                    "B.": {"B.Four": "ok"}})
         self.assertIn("FAIL A: 3 ok, Bad (failed), Dies (the process ended with -6)\nok   B: 1 ok\n", done.stdout)
+
+    def test_a_process_that_fails_after_its_tests_is_a_failure(self):
+        self.program("test_gpu", TEST_GPU, tests={"A.": ["One", "Leaves"], "B.": ["Four"]})
+        done = self.check("--stages", "gpu_tests")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "FAIL A: 2 ok, end of its tests (the process ended with -6)\nok   B: 1 ok\n"))
 
     def test_one_filter_chooses_tests(self):
         self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})

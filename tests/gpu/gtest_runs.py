@@ -13,6 +13,7 @@ MOST_PROCESSES = 6  # for a suite; each settles one more test at least
 QUIET_SECONDS = 240  # of a test
 SUITE_SECONDS = 1800
 BEGUN, ENDED = re.compile(r"\[ RUN      \] (\S+)"), re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,|$| \()")
+END = "end of its tests"  # of a process that fails there, beside the names of tests
 RESULTS = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}
 SKIPS_ON_A_HOST = "skipped: a host's memory is not this process's alone"  # that stands in for a GPU
 
@@ -55,10 +56,18 @@ def settled(results):
     return {test: result for test, result in results.items() if test not in doubtful}
 
 
+def how_it_ended(finished):
+    return finished.why or f"the process ended with {finished.code}"
+
+
 def with_reason(results, finished):
     """Says of the test that a process died in how that was."""
-    reason = finished.why or f"the process ended with {finished.code}"
-    return {test: reason if result == "ended" else result for test, result in results.items()}
+    return {test: how_it_ended(finished) if result == "ended" else result for test, result in results.items()}
+
+
+def fell_after_its_tests(results, finished):
+    """Whether a process failed though its tests did not: in what it tears down, or as it ends."""
+    return bool(results) and not finished.good and not {"failed", "ended"} & set(results.values())
 
 
 def run_suite(processes, program, suite, tests, done, out, environment=()):
@@ -80,4 +89,6 @@ def run_suite(processes, program, suite, tests, done, out, environment=()):
             done.update({test: "not run: " + finished.last_line for test in pending})
         is_last = number + 1 == MOST_PROCESSES
         done.update(with_reason(results if is_last else settled(results), finished))
+        if fell_after_its_tests(results, finished):
+            done[suite + END] = how_it_ended(finished)
     done.update({test: "not run: the processes of its suite failed" for test in tests if test not in done})

@@ -154,7 +154,7 @@ class Stages:
         """A test is skipped where there is no GPU: then the suite says nothing of one."""
         counts = collections.Counter(result for result in done.values() if result == "ok" or result.startswith("skipped"))
         failed = [f"{test.removeprefix(suite)} ({result})" for test, result in done.items() if result not in counts]
-        left = len(tests) - len(done)
+        left = len(set(tests) - set(done))
         detail = [*(f"{count} {result}" for result, count in sorted(counts.items())),
                   *([f"{left} not done"] if left else []), *failed]
         if done:
