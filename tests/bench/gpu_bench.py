@@ -15,10 +15,10 @@ Of what the GPU can do at most, by its driver's figures, Fluid's step reaches th
 operations by its ops' definitions, and of the bytes that its calls read and write, each once.
 
 What does not start, or dies, says why, and what compares with it misses its target where nothing is
-left. When the deadline is near no side starts any more, and those that are ready are measured: what is
+left: where something is, it is not known whether that is the better layout. When the deadline is near no side starts any more, and those that are ready are measured: what is
 left out then is listed. With --out every work that is done is written at once (gpu_results.py), with
 the versions of its run. Exits with 3 when a target is missed, with 4 when none is and something is left
-out; 1 says that a work, or all of this, broke.
+out or not known; 1 says that a work, or all of this, broke.
 """
 
 import glob
@@ -75,7 +75,7 @@ class Deadline:
 
 
 def measure(work, args, cache, deadline):
-    """What each side measured, why others did not, and which are left out for want of time."""
+    """What each side measured, why others failed, their names, and which are left out for want of time."""
     runners, failures, left_out = [], [], []
     sides = list(commands(work, args, cache))
     kept = TURN_SECONDS * len(sides) * args.rounds  # for measuring
@@ -95,7 +95,9 @@ def measure(work, args, cache, deadline):
             else:
                 failures.append(str(failure))
     rows = measure_in_turns(runners, args.rounds, failures, lambda: deadline.left() > 0)
-    return rows, failures, left_out + [r.name for r in runners if r.name not in rows and not r.failed]
+    left_out += [r.name for r in runners if r.name not in rows and not r.failed]
+    failed = [name for name, _ in sides if name not in rows and name not in left_out]
+    return rows, failures, failed, left_out
 
 
 def versions_of_fluid(args):
@@ -125,13 +127,14 @@ def read_libraries():
 
 
 def run_work(work, args, deadline, run):
-    """Measures, prints and writes `work`: which of its targets are missed, and what is left out."""
+    """Measures, prints and writes `work`: which of its targets are missed, and what of it is left out, or
+    not known as sides failed."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
-        rows, failures, left_out = measure(work, args, cache, deadline)
+        rows, failures, failed, left_out = measure(work, args, cache, deadline)
     if left_out and not rows and not failures:
         return [], [work]
     what, *limits = WORKS[work]
-    result = {"what": what, "rows": rows, "comparison": gpu_results.compare(limits, rows, left_out),
+    result = {"what": what, "rows": rows, "comparison": gpu_results.compare(limits, rows, left_out, failed),
               "failures": failures, "left_out": left_out, **run}
     print(gpu_results.line_of(result), flush=True)
     for failure in failures:
@@ -139,7 +142,8 @@ def run_work(work, args, deadline, run):
     if args.out:
         gpu_results.write({work: result}, args.out)
     missed = [name for name, figure in result["comparison"].items() if figure["met"] is False]
-    return [f"{work} ({name})" for name in missed], [f"{work} ({name})" for name in left_out]
+    unknown = failed if gpu_results.verdict(result) == "not known" else []
+    return [f"{work} ({name})" for name in missed], [f"{work} ({name})" for name in left_out + unknown]
 
 
 def main():

@@ -21,6 +21,7 @@ settings = os.environ.get("LD_LIBRARY_PATH", "")
 with open({started!r}, "a") as f:
     print(work, mode, settings, file=f)
 if (work, mode) == ("matmul", "eager"): sys.exit(3)
+if work == "alexnet_f16" and sys.argv[3:5] == ["compile", "nhwc"]: sys.exit(4)
 if (work, mode) == ("seed_cnn_tf32", "compile"): time.sleep(600)
 print("a warning of a library")
 print(json.dumps({{"ready": work, "first_s": 0.5, "{memory}": 8, {figures}}}), flush=True)
@@ -74,6 +75,16 @@ class GpuBench(unittest.TestCase):
                       "| 1.00 (<= 1.0) | 0.50 / 0.50 / 0.50 | 25 | 50 | met |", done.stdout)
         self.assertIn("| missed: eager |", done.stdout)
 
+    def test_a_layout_that_fails_may_have_been_the_better_one(self):
+        done = self.bench("alexnet_f16")
+        self.assertEqual(done.returncode, gpu_bench.LEFT_OUT)
+        self.assertIn("not done: alexnet_f16 (torch-compile-nhwc)\n", done.stderr)
+        self.assertIn("| not known |", done.stdout)
+        work = self.works()["alexnet_f16"]
+        self.assertEqual({name: figure["met"] for name, figure in work["comparison"].items()},
+                         {"eager": None, "compiled": None, "memory": None})
+        self.assertEqual(work["failures"], ["torch-compile-nhwc ended with 4"])
+
     def test_what_the_deadline_cuts_off_is_neither_met_nor_missed(self):
         done = self.bench("alexnet_tf32", "seed_cnn_tf32", "alexnet_bf16", deadline=16)
         self.assertEqual(done.returncode, gpu_bench.MISSED, "the memory of seed_cnn_tf32 is more than it may be, whatever is left out")
@@ -103,6 +114,9 @@ class GpuBench(unittest.TestCase):
         self.assertEqual([met(0.5, []), met(0.4, [])], [True, False])
         self.assertEqual([met(0.5, ["torch-eager-nhwc"]), met(0.4, ["torch-eager-nhwc"])], [None, False])
         self.assertEqual(met(0.5, ["torch-compile-nhwc"]), True)
+        dies = lambda name, limit: gpu_results.comparison(name, limit, rows, [], ["torch-eager-nhwc"])["met"]
+        self.assertEqual([dies("eager", 0.5), dies("eager", 0.4), dies("memory", 1.0)], [None, False, None])
+        self.assertIs(gpu_results.comparison("eager", 0.5, rows, [], ["torch-compile-nhwc"])["met"], True)
         self.assertIsNone(gpu_results.comparison("compiled", 0.5, rows, ["torch-compile-nhwc"])["met"])
         self.assertIs(gpu_results.comparison("compiled", 0.5, rows, [])["met"], False)
 

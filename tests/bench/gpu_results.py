@@ -26,9 +26,10 @@ def best(rows, side, figure="ms"):
     return min((row[figure] for name, row in rows.items() if name.startswith(side)), default=None)
 
 
-def comparison(name, at_most, rows, left_out):
+def comparison(name, at_most, rows, left_out, failed=()):
     """Fluid's figure to the best of PyTorch's that ran, and whether it is at most what it may be: None
-    where that is not known, as a side is left out that may be better, or where there is no target."""
+    where that is not known, as a side is left out, or one of several failed, that may be better, or where
+    there is no target."""
     side, ours, theirs = FIGURES[name]
     figures = best(rows, "fluid", ours), best(rows, side, theirs)
     ratio = figures[0] / figures[1] if all(figures) else None
@@ -38,13 +39,15 @@ def comparison(name, at_most, rows, left_out):
         met = False  # a better peer would not change that
     elif any(other.startswith((side, "fluid")) for other in left_out):
         met = None
+    elif ratio is not None and any(other.startswith(side) for other in failed):
+        met = None
     else:
         met = ratio is not None
     return {"ratio": ratio, "at_most": at_most, "met": met}
 
 
-def compare(limits, rows, left_out=()):
-    return {name: comparison(name, limit, rows, left_out) for name, limit in zip(FIGURES, limits, strict=True)}
+def compare(limits, rows, left_out=(), failed=()):
+    return {name: comparison(name, limit, rows, left_out, failed) for name, limit in zip(FIGURES, limits, strict=True)}
 
 
 def verdict(work):
