@@ -107,7 +107,7 @@ void print_gpus(const Machine& machine) {
 
 Json json_of(const Gpu& gpu) {
   Json json = gpu.answers ? Json::parse(to_json(gpu.description)) : Json::object();
-  if (!gpu.problem.empty()) json["problem"] = gpu.problem;
+  if (!gpu.problem.empty()) json[kGpuProblem] = gpu.problem;
   return json;
 }
 

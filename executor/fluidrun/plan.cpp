@@ -117,13 +117,23 @@ struct Planned {
   bool libraries_speak_for_it = true;
 };
 
+/// What --place names on the machine that --target describes.
+Place place_there(const PlanFlags& flags, const std::string& description) {
+  const std::string& name = flags.place.place;
+  if (name != "auto" && name != "cuda") return place_of(flags.place);
+  const std::optional<int> gpu = first_supported_gpu(description, flags.target);
+  if (!gpu && name == "auto") return cpu();
+  return cuda(gpu.value_or(0));
+}
+
 Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
-  const Place place = place_of(flags.place, flags.world.bandwidth || !flags.target.empty());
   if (flags.target.empty()) {
+    const Place place = place_of(flags.place, flags.world.bandwidth.has_value());
     std::unique_ptr<Target> target = target_of(place, flags.place);
     return {place, std::move(target), place.str()};
   }
   const std::string description = read_file(flags.target);
+  const Place place = place_there(flags, description);
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuDescription gpu = gpu_from_json(description, flags.target, place.index);
     if (const std::string why = unsupported(gpu); !why.empty()) {
@@ -223,9 +233,8 @@ void add_plan(CLI::App& app, Action& action) {
       ->capture_default_str();
   add_micro_batches(*command, flags->micro_batches);
   command->add_option("--pipeline", flags->mode, "train, eval or predict")->capture_default_str();
-  command->add_option(
-      "--target", flags->target,
-      "a machine described by `devices --json`: its CPU, or its GPU that --place names");
+  command->add_option("--target", flags->target,
+                      "a machine described by `devices --json`, --place being one of its");
   command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
   CLI::Option* const kernels =
       command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");

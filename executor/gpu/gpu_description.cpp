@@ -7,6 +7,7 @@
 
 #include "executor/cpu/cpu_target.h"
 #include "executor/description_reader.h"
+#include "executor/gpu/backend.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -55,6 +56,19 @@ FluidGpuDescription gpu_from_json(const std::string& text, const std::string& fi
     throw UserError(fmt::format("{}: a compute capability '{}'", file, capability));
   }
   return gpu;
+}
+
+std::optional<int> first_supported_gpu(const std::string& text, const std::string& file) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json::json_pointer at(fmt::format("/{}/gpus", kMachineEntry));
+  if (!json.is_object() || !json.contains(at) || !json.at(at).is_array()) return std::nullopt;
+  const auto& gpus = json.at(at);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const auto device = static_cast<int>(i);
+    const bool has_problem = gpus[i].is_object() && gpus[i].contains(kGpuProblem);
+    if (!has_problem && unsupported(gpu_from_json(text, file, device)).empty()) return device;
+  }
+  return std::nullopt;
 }
 
 }  // namespace fluid

@@ -117,9 +117,6 @@ TEST_F(Devices, DescribeTheMachineAsJson) {
   }
   const std::string none = on("no_driver", "devices --json");
   EXPECT_NE(none.find(R"("no_gpus": "no NVIDIA driver is installed)"), std::string::npos) << none;
-  write_plain(dir_.file("t.json"), json);
-  EXPECT_EQ(on("no_driver", "plan line.fir --target t.json"),
-            on("no_driver", "plan line.fir --place cpu"));
 }
 
 /// Runs `command` where it needs a GPU; expects the exit code of a device's failure and one line.
@@ -253,6 +250,26 @@ TEST_F(Devices, ArePlannedForElsewhere) {
   refuse(planned + "0", "t.json: a compute capability 'nine'");
   write_plain(dir_.file("t.json"), "{}");
   refuse(planned + "0", "t.json: describes no cuda:0");
+}
+
+/// `auto` and `cuda` are those of the machine that is described, whatever this one has.
+TEST_F(Devices, ArePlannedForWhereTheDescribedMachineHasThem) {
+  const auto first_line = [&](const std::string& described, const std::string& flags) {
+    on(described, "devices --json > t.json");
+    std::string output = on("no_driver", "plan line.fir --target t.json" + flags);
+    return output.substr(0, output.find('\n'));
+  };
+  const std::string start = "one step of 'line' (train) on ";
+  for (const std::string flags : {"", " --place auto", " --place cuda"}) {
+    EXPECT_EQ(first_line("three_gpus", flags), start + "cuda:0, Made-up GPU 0, batch 1");
+    EXPECT_EQ(first_line("two_gpus_old_first", flags), start + "cuda:1, Made-up GPU 1, batch 1");
+  }
+  const std::string cpu = first_line("three_gpus", " --place cpu");
+  EXPECT_EQ(cpu.find("cuda"), std::string::npos) << cpu;
+  EXPECT_EQ(first_line("no_driver", ""), cpu);
+  EXPECT_EQ(first_line("old_driver", ""), cpu);
+  on("no_driver", "devices --json > t.json");
+  refuse("plan line.fir --target t.json --place cuda", "t.json: describes no cuda:0");
 }
 
 TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
