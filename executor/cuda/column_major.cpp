@@ -5,8 +5,6 @@
 namespace fluid::cuda {
 namespace {
 
-constexpr int64_t kMostProducts = 65535;
-
 /// A stored matrix, read by columns.
 ColumnMajor read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
   return {.rows = columns, .columns = rows, .leading = row, .step = matrix};
@@ -43,7 +41,7 @@ std::string fault_of(const FluidGpuProduct& p) {
     return "its result is neither of its operands' kind nor f32 of halves";
   }
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a matrix has no elements";
-  if (p.count < 1 || p.count > kMostProducts) return "there are no matrices, or too many";
+  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS) return "there are no matrices, or too many";
   if (p.adds != 0 && (p.bias != 0 || p.relu != 0)) return "it adds, and has a bias or a relu";
   if (p.operands == fluid_gpu_f64 && (p.bias != 0 || p.relu != 0)) {
     return "it has a bias or a relu in f64";

@@ -39,7 +39,6 @@ cudaError_t describe_device(int device, FluidGpuDescription& d) {
   d.minor = properties.minor;
   d.multiprocessors = properties.multiProcessorCount;
   d.memory_bus_bits = properties.memoryBusWidth;
-  d.l2_bytes = properties.l2CacheSize;
   const cudaError_t clock = attribute(device, cudaDevAttrClockRate, d.clock_khz);
   if (clock != cudaSuccess) return clock;
   return attribute(device, cudaDevAttrMemoryClockRate, d.memory_clock_khz);

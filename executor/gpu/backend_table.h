@@ -12,9 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FLUID_GPU_TABLE_VERSION 5u
+#define FLUID_GPU_TABLE_VERSION 6u
 #define FLUID_GPU_TABLE_SYMBOL "fluid_gpu_table"
 #define FLUID_GPU_OLDEST_ARCHITECTURE 80  ///< compute capability 8.0, the first with bf16
+#define FLUID_GPU_MOST_PRODUCTS 65535     ///< of equal sizes, in one call
 
 extern "C" {
 
@@ -44,7 +45,6 @@ typedef struct FluidGpuDescription {
   int32_t memory_bus_bits;
   int64_t clock_khz, memory_clock_khz;
   int64_t memory, free_memory;  ///< bytes
-  int64_t l2_bytes;
 } FluidGpuDescription;
 
 typedef struct FluidGpu FluidGpu;  ///< a GPU that was opened
@@ -89,7 +89,7 @@ typedef struct FluidGpuProduct {
   int32_t relu;  ///< max(x, 0), whatever becomes of a NaN; not in f64
   int64_t m, n, k;                            ///< op(a) is [m, k], op(b) [k, n]; all at least 1
   int64_t a_row, b_row, result_row;           ///< elements from a row to the next, as stored
-  int64_t count;                              ///< of products: 1 to 65535
+  int64_t count;                              ///< 1 to FLUID_GPU_MOST_PRODUCTS
   int64_t a_matrix, b_matrix, result_matrix;  ///< elements from one to the next
 } FluidGpuProduct;
 

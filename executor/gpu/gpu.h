@@ -113,7 +113,6 @@ class Gpu {
   }
   /// Bytes that are free, and all.
   std::pair<int64_t, int64_t> memory_info() const;
-  int64_t free_memory() const { return memory_info().first; }
 
   GpuStream stream() const;
   GpuEvent event(FluidGpuEventUse use = fluid_gpu_orders) const;

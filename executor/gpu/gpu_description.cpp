@@ -22,7 +22,6 @@ void for_each_rate(Description& d, F&& visit) {
   visit("memory_bus_bits", d.memory_bus_bits);
   visit("clock_khz", d.clock_khz);
   visit("memory_clock_khz", d.memory_clock_khz);
-  visit("l2_bytes", d.l2_bytes);
 }
 
 }  // namespace

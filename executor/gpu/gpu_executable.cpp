@@ -7,8 +7,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
-
 std::vector<Stretch> feeds_of(const MemoryPlan& plan) {
   std::vector<Stretch> feeds;
   for (const auto& [value, range] : plan.values) {

@@ -9,7 +9,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostProducts = 65535;
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
 
 /// A tensor as matrices that follow each other.
@@ -49,7 +48,7 @@ std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilog
   }
   const int64_t k = transpose_a ? a.rows : a.columns;
   if (std::max({result.rows, result.columns, k}) > kMostExtent) return std::nullopt;
-  if (result.count > kMostProducts) return std::nullopt;
+  if (result.count > FLUID_GPU_MOST_PRODUCTS) return std::nullopt;
   const bool epilogue_in_f64 = task->epilogue.bias.has_value() || task->epilogue.relu;
   if (*number == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;
   return FluidGpuProduct{.operands = *number,

@@ -5,8 +5,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
-
 std::vector<Stretch> sent_outputs(const MemoryPlan& plan) {
   std::vector<Stretch> outputs;
   for (const auto& [value, range] : plan.values) {

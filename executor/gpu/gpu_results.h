@@ -15,6 +15,9 @@ namespace fluid {
 /// GPU, in their slot, until they are fetched.
 inline constexpr int64_t kSentByStep = int64_t{1} << 20;
 
+/// Of an operand whose data may be refused: two error words.
+inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
+
 /// What the host gets of a program's steps: their outputs, their report, and which data kernels
 /// refused. Those of two steps are under way at once, one for each slot for outputs.
 class GpuResults {

@@ -31,10 +31,8 @@ class GpuTarget : public Target {
   const std::string& arch() const { return arch_; }
   /// Bytes a second to and from memory; 0 when the driver does not tell.
   double memory_rate() const { return memory_rate_; }
-  /// Operations a second in f32, which generated kernels compute halves in, too; 0 as above.
-  double operation_rate() const { return operation_rate_; }
-  /// The same of libraries, which may have TF32 for it: tensor cores do half as much in that as in
-  /// halves (NVIDIA's architecture white papers).
+  /// Operations a second of libraries in f32, 0 as above, which may be by TF32: tensor cores do
+  /// half as much in that as in halves (NVIDIA's architecture white papers).
   double wide_product_rate() const;
   bool tf32() const { return libraries_.tf32; }
   /// The same in f64.

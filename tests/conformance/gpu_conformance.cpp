@@ -77,29 +77,29 @@ GpuMemory GpuConformance::zeros() {
 }
 
 TEST_P(GpuConformance, MemoryIsAlignedAndComesBack) {
-  const int64_t before = gpu_->free_memory();
+  const int64_t before = gpu_->memory_info().first;
   {
     const GpuMemory first = gpu_->allocate(1), second = gpu_->allocate(kMuch);
     for (const GpuMemory* memory : {&first, &second}) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % 256, 0U);
     }
-    EXPECT_LE(gpu_->free_memory(), before - kMuch);
+    EXPECT_LE(gpu_->memory_info().first, before - kMuch);
   }
   if (GetParam().is_host) {
-    EXPECT_EQ(gpu_->free_memory(), before);
+    EXPECT_EQ(gpu_->memory_info().first, before);
   } else {
-    EXPECT_GT(gpu_->free_memory(), before - kMuch) << "drivers keep some for the next";
+    EXPECT_GT(gpu_->memory_info().first, before - kMuch) << "drivers keep some for the next";
   }
 }
 
 TEST_P(GpuConformance, OutOfMemoryTakesNothing) {
-  const int64_t free = gpu_->free_memory();
+  const int64_t free = gpu_->memory_info().first;
   const std::string text = bytes_text(static_cast<double>(free));
   EXPECT_EQ(error_of<DeviceError>([&] {
               gpu_->allocate(free + 1);
             }).find("the GPU has no " + text + " in one piece: "),
             0U);
-  EXPECT_GT(gpu_->free_memory(), free - kMuch);
+  EXPECT_GT(gpu_->memory_info().first, free - kMuch);
   EXPECT_EQ(read(zeros()), all(0));
 }
 

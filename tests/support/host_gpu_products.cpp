@@ -74,7 +74,7 @@ std::string host_fault(const FluidGpuProduct& p) {
   const bool widens = is_half(p.operands) && p.result == fluid_gpu_f32;
   if (p.result != p.operands && !widens) return "a product's result is of another kind";
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a product of nothing";
-  if (p.count < 1 || p.count > 65535) return "no products, or too many";
+  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS) return "no products, or too many";
   const bool epilogue = p.bias != 0 || p.relu != 0;
   if (epilogue && (p.adds != 0 || p.operands == fluid_gpu_f64)) {
     return "a bias or a relu where there can be none";
