@@ -4,6 +4,7 @@
 #include "passes/exchange.h"
 #include "passes/fusion.h"
 #include "passes/passes.h"
+#include "passes/recompute.h"
 
 namespace fluid {
 namespace {
@@ -28,9 +29,12 @@ bool is_alias(const FusionGroup& group) {
   return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
 }
 
-/// Lets `users` and the graph's outputs read `to` in the place of `from`.
-void redirect(ir::Graph& graph, const std::vector<ir::Op*>& users, Value from, Value to) {
-  for (ir::Op* user : users) std::ranges::replace(user->operands, from, to);
+/// Lets the ops that `uses` names, and the graph's outputs, read `to` in the place of `from`.
+void redirect(ir::Graph& graph, const std::map<Value, std::vector<ir::Op*>>& uses, Value from,
+              Value to) {
+  if (const auto users = uses.find(from); users != uses.end()) {
+    for (ir::Op* user : users->second) std::ranges::replace(user->operands, from, to);
+  }
   for (ir::Output& o : graph.outputs) {
     if (o.value == from) o.value = to;
   }
@@ -42,16 +46,18 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();
+  std::vector<FusionGroup> groups = fusion.ordered();
+  if (options.fuse) recompute(main, groups, options.batch);
+  const std::map<Value, std::vector<ir::Op*>> uses = main.uses();
   std::vector<const ir::Op*> order;
   bool changed = false;
-  for (const FusionGroup* group : fusion.ordered()) {
-    if (!group->fusible || is_alias(*group)) {
-      order.push_back(group->ops.front());
-    } else if (!group->outputs.empty()) {
-      ir::Op* fused = append_fused(program, group->ops, group->outputs, group->ops.back()->param);
-      for (size_t i = 0; i < group->outputs.size(); ++i) {
-        redirect(main, fusion.users(group->outputs[i]), group->outputs[i],
-                 fused->result(static_cast<int>(i)));
+  for (const FusionGroup& group : groups) {
+    if (!group.fusible || is_alias(group)) {
+      order.push_back(group.ops.front());
+    } else if (!group.outputs.empty()) {
+      ir::Op* fused = append_fused(program, group.ops, group.outputs, group.ops.back()->param);
+      for (size_t i = 0; i < group.outputs.size(); ++i) {
+        redirect(main, uses, group.outputs[i], fused->result(static_cast<int>(i)));
       }
       order.push_back(fused);
       changed = true;

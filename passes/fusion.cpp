@@ -271,13 +271,13 @@ void Fusion::gather(const std::function<bool(const ir::Op&)>& is_kind) {
   }
 }
 
-std::vector<const FusionGroup*> Fusion::ordered() const {
-  std::vector<const FusionGroup*> order;
+std::vector<FusionGroup> Fusion::ordered() const {
+  std::vector<FusionGroup> order;
   std::set<const FusionGroup*> done;
   std::function<void(const FusionGroup*)> visit = [&](const FusionGroup* group) {
     if (!done.insert(group).second) return;
     for (const FusionGroup* source : sources(*group)) visit(source);
-    order.push_back(group);
+    order.push_back(*group);
   };
   for (const auto& op : graph_.ops) visit(group_of(op.get()));
   return order;

@@ -32,12 +32,7 @@ class Fusion {
   /// Merges groups while that pays.
   void run();
   /// In an order of execution.
-  std::vector<const FusionGroup*> ordered() const;
-  /// The ops of the graph, as given, that read a value.
-  std::vector<ir::Op*> users(const Value& v) const {
-    const auto uses = uses_.find(v);
-    return uses == uses_.end() ? std::vector<ir::Op*>() : uses->second;
-  }
+  std::vector<FusionGroup> ordered() const;
 
  private:
   FusionGroup* group_of(const ir::Op* op) const { return groups_of_.at(op); }

@@ -1,0 +1,350 @@
+#include "passes/recompute.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ops/source_kind.h"
+#include "passes/memory_plan.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kWorthwhile = 64 << 10;  // bytes; less is not looked at
+constexpr int64_t kMuchSmaller = 16;       // so many times smaller: kept rather than repeated
+
+bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
+
+/// What is the same in whatever kernel it is computed.
+bool is_exact(Scalar op) {
+  switch (op) {
+    case Scalar::constant:
+    case Scalar::var:
+    case Scalar::batch:
+    case Scalar::read:
+    case Scalar::add:
+    case Scalar::sub:
+    case Scalar::min:
+    case Scalar::max:
+    case Scalar::neg:
+    case Scalar::abs:
+    case Scalar::select:
+    case Scalar::cast:
+      return true;
+    default:
+      return op >= Scalar::eq && op <= Scalar::isfinite;
+  }
+}
+
+/// Whether `read` takes element (i0, i1, ...) for element (i0, i1, ...) of a result as large.
+bool reads_in_order(const Expr& read) {
+  for (size_t d = 0; d < read.args().size(); ++d) {
+    if (!same(read.args()[d], Expr::var(static_cast<int64_t>(d)))) return false;
+  }
+  return true;
+}
+
+/// Whether contraction may take the rounding of `v` away in a kernel of the ops `inside`.
+bool is_product(Value v, const std::set<const ir::Op*>& inside) {
+  while (inside.contains(v.op()) && is_alias(*v.op())) v = v.op()->operands[0];
+  if (!inside.contains(v.op()) || !std::holds_alternative<Map>(*def_of(*v.op()).lower)) {
+    return false;
+  }
+  return lower_op(*v.op()).bodies.at(static_cast<size_t>(v.index())).op() == Scalar::mul;
+}
+
+/// The positions of the kernels that hold a value first and last.
+struct Life {
+  int first = 0;
+  int last = 0;
+};
+using Lives = std::map<Value, Life>;  // by root
+
+/// How a kernel gets a value without its being stored.
+struct Chain {
+  std::vector<const ir::Op*> ops;  ///< in order
+  std::set<Value> sources;         ///< what they read
+};
+
+class Recompute {
+ public:
+  Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
+      : graph_(graph), groups_(groups), batch_(batch), uses_(graph.uses()) {
+    for (const ir::Output& o : graph.outputs) leaving_.insert(o.value);
+    for (int i = 0; i < size(); ++i) {
+      for (const ir::Op* op : group(i).ops) position_[op] = i;
+    }
+    lives_ = lives();
+  }
+
+  void run() {
+    for (int i = 0; i < size(); ++i) {
+      if (!is_kernel(group(i))) continue;
+      for (const Value& v : Values(group(i).outputs)) {
+        if (bytes(v) >= kWorthwhile) consider(v, i);
+      }
+    }
+  }
+
+ private:
+  int size() const { return static_cast<int>(groups_.size()); }
+  FusionGroup& group(int i) { return groups_[static_cast<size_t>(i)]; }
+  const FusionGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
+  int64_t bytes(Value v) const { return v.type().bytes_at(batch_); }
+  static bool is_kernel(const FusionGroup& group) {
+    return group.fusible && !group.outputs.empty() &&
+           (group.ops.size() > 1 || !is_alias(*group.ops.front()));
+  }
+  bool much_smaller(Value v, Value than) const { return bytes(v) * kMuchSmaller <= bytes(than); }
+
+  // ---- what is in memory when
+
+  /// Only what lies in the transient region: neither sources, outputs nor what is stored.
+  Lives lives() const {
+    Lives lives;
+    for (int i = 0; i < size(); ++i) {
+      for (const ir::Op* op : group(i).ops) {
+        for (const Value& v : op->operands) {
+          const auto life = lives.find(root_of(v));
+          if (life != lives.end()) life->second.last = i;
+        }
+        if (!group(i).fusible) {
+          for (size_t r = 0; r < op->results.size(); ++r) add(lives, result(*op, r), i);
+        }
+      }
+      for (const Value& v : group(i).outputs) add(lives, v, i);
+    }
+    for (const Value& v : leaving_) lives.erase(root_of(v));
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) lives.erase(root_of(op->operands[0]));
+    }
+    return lives;
+  }
+  static Value result(const ir::Op& op, size_t r) {
+    return {const_cast<ir::Op*>(&op), static_cast<int>(r)};
+  }
+  static void add(Lives& lives, Value v, int at) {
+    if (root_of(v) == v && source_kind(*v.op()) == SourceKind::none) lives[v] = {at, at};
+  }
+
+  int64_t peak(const Lives& lives) const {
+    std::vector<int64_t> change(groups_.size() + 1);
+    for (const auto& [v, life] : lives) {
+      change[static_cast<size_t>(life.first)] += bytes(v);
+      change[static_cast<size_t>(life.last) + 1] -= bytes(v);
+    }
+    int64_t in_use = 0, peak = 0;
+    for (const int64_t c : change) peak = std::max(peak, in_use += c);
+    return peak;
+  }
+
+  // ---- how a value follows from others
+
+  /// Whether the op may run again in another kernel, reading operands as small or in their order.
+  bool repeats(const ir::Op& op) const {
+    if (is_alias(op)) return true;
+    const OpDef& def = def_of(op);
+    if (!std::holds_alternative<Map>(*def.lower) || !std::holds_alternative<Pure>(*def.effects) ||
+        op.results.size() != 1) {
+      return false;
+    }
+    if (is_half(op.results[0].type.dtype) && !op.operands.empty()) return false;
+    bool good = true;
+    for_each_node(lower_op(op).bodies.at(0), [&](const Expr& e) {
+      good = good && is_exact(e.op());
+      if (!good || e.op() != Scalar::read) return;
+      const Value from = op.operands.at(static_cast<size_t>(e.node().ivalue));
+      const bool in_order = from.shape() == op.results[0].type.shape &&
+                            from.type().layout == op.results[0].type.layout && reads_in_order(e);
+      good =
+          !e.node().guarded && !e.node().checked && (in_order || much_smaller(from, result(op, 0)));
+    });
+    return good;
+  }
+
+  /// Whether `reader`, repeated elsewhere, may read `v` as a kernel stores it. What processes
+  /// exchange is overwritten where it lies, and variables are at the end of the step.
+  bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
+    if (is_variable(*root_of(v).op()) || is_product(v, inside)) return false;
+    if (inside.contains(v.op())) {
+      return !is_half(v.dtype()) || reader.results[0].type.dtype == DType::boolean;
+    }
+    if (is_exchange(*root_of(v).op())) return false;
+    const auto uses = uses_.find(root_of(v));
+    return uses == uses_.end() ||
+           std::ranges::none_of(uses->second, [](const ir::Op* op) { return is_exchange(*op); });
+  }
+
+  std::optional<Chain> chain_of(Value wanted, const FusionGroup& group) const {
+    const std::set<const ir::Op*> inside(group.ops.begin(), group.ops.end());
+    std::set<const ir::Op*> repeated;
+    Chain chain;
+    const auto visit = [&](const auto& self, Value v) -> bool {
+      if (!repeats(*v.op())) return false;
+      if (!repeated.insert(v.op()).second) return true;
+      for (const Value& from : v.op()->operands) {
+        const bool small = !from.op()->operands.empty() && much_smaller(from, wanted);
+        const bool stored = small || !inside.contains(from.op()) ||
+                            std::ranges::find(group.outputs, from) != group.outputs.end();
+        if (!stored && !self(self, from)) return false;
+        if (!stored) continue;
+        if (!may_be_source(from, *v.op(), inside)) return false;
+        chain.sources.insert(from);
+      }
+      return true;
+    };
+    if (!visit(visit, wanted)) return std::nullopt;
+    std::ranges::copy_if(group.ops, std::back_inserter(chain.ops),
+                         [&](const ir::Op* op) { return repeated.contains(op); });
+    return chain;
+  }
+
+  // ---- whether that is worth it
+
+  /// The kernels that read `v`; none when another op does, or one that would repeat more than an
+  /// element at a time.
+  std::set<int> readers(Value v, int from) const {
+    std::set<int> readers;
+    const auto uses = uses_.find(v);
+    if (uses == uses_.end() || leaving_.contains(v)) return {};
+    for (const ir::Op* op : uses->second) {
+      const auto found = position_.find(op);
+      if (found == position_.end() || found->second == from) continue;
+      const int at = found->second;
+      if (!is_kernel(group(at)) || group(at).contraction != nullptr || is_alias(*op) ||
+          sweeps(*op) != v.shape().numel_at(batch_)) {
+        return {};
+      }
+      readers.insert(at);
+    }
+    return readers;
+  }
+  int64_t sweeps(const ir::Op& op) const {
+    const Lowered lowered = lower_op(op);
+    int64_t points = 1;
+    for (const Dim& d : lowered.out) points *= d.at(batch_);
+    for (const Dim& d : lowered.reduce) points *= d.at(batch_);
+    return points;
+  }
+
+  bool reads(const FusionGroup& group, Value v) const {
+    return std::ranges::any_of(group.ops, [&](const ir::Op* op) {
+      return std::ranges::find(op->operands, v) != op->operands.end();
+    });
+  }
+
+  /// Bytes that the kernels read and write more than before.
+  int64_t traffic(Value v, const Chain& chain, int from, const std::set<int>& readers) const {
+    int64_t more = -bytes(v) * static_cast<int64_t>(1 + readers.size());
+    for (const Value& source : chain.sources) {
+      if (is_new_output(source, from)) more += bytes(source);
+      for (const int reader : readers) more += reads(group(reader), source) ? 0 : bytes(source);
+    }
+    return more;
+  }
+  bool is_new_output(Value source, int from) const {
+    const auto at = position_.find(source.op());
+    return at != position_.end() && at->second == from &&
+           std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
+  }
+
+  /// The lives without `v`; none where memory would suffer: values may live longer that take no
+  /// more than what goes, or while there is room.
+  std::optional<Lives> lives_without(Value v, const Chain& chain, int from, int last) const {
+    if (!lives_.contains(v)) return std::nullopt;
+    Lives after = lives_;
+    after.erase(v);
+    int64_t longer = 0;
+    for (const Value& source : chain.sources) {
+      if (is_new_output(source, from)) after[source] = {from, from};
+      const auto life = after.find(root_of(source));
+      if (life == after.end() || life->second.last >= last) continue;
+      life->second.last = last;
+      longer += bytes(life->first);
+    }
+    if (longer > bytes(v) && peak(after) > peak(lives_)) return std::nullopt;
+    return after;
+  }
+
+  void consider(Value v, int from) {
+    const std::set<int> by = readers(v, from);
+    if (by.empty()) return;
+    const std::optional<Chain> chain = chain_of(v, group(from));
+    if (!chain || traffic(v, *chain, from, by) > 0) return;
+    std::optional<Lives> after = lives_without(v, *chain, from, *by.rbegin());
+    if (!after || !store_less(v, *chain, from)) return;
+    for (const int reader : by) repeat(v, *chain, reader);
+    lives_ = std::move(*after);
+  }
+
+  // ---- doing it
+
+  /// The kernel without `v` among its results, nor what only that needed.
+  FusionGroup without(Value v, const Chain& chain, int from) const {
+    FusionGroup rest = group(from);
+    std::erase(rest.outputs, v);
+    for (const Value& source : chain.sources) {
+      if (is_new_output(source, from)) rest.outputs.push_back(source);
+    }
+    std::set<const ir::Op*> needed;
+    for (const Value& o : rest.outputs) needed.insert(o.op());
+    for (const ir::Op* op : std::vector(rest.ops.rbegin(), rest.ops.rend())) {
+      if (!needed.contains(op)) continue;
+      for (const Value& operand : op->operands) needed.insert(operand.op());
+    }
+    std::erase_if(rest.ops, [&](const ir::Op* op) { return !needed.contains(op); });
+    return rest;
+  }
+
+  /// Puts a copy of the chain before the reader's ops, which read it in the place of `v`.
+  void repeat(Value v, const Chain& chain, int reader) {
+    FusionGroup& into = group(reader);
+    const ir::Role role = into.ops.front()->role;
+    std::map<Value, Value> copies;
+    std::vector<const ir::Op*> ops;
+    for (const ir::Op* op : chain.ops) {
+      Values operands;
+      for (const Value& from : op->operands) {
+        operands.push_back(copies.contains(from) ? copies.at(from) : from);
+      }
+      ir::RecordAs as(graph_, {.role = role, .loc = op->loc, .scope = op->scope, .param = ""});
+      ir::Op* copy =
+          graph_.append(op->name, std::move(operands), op->attrs, {op->results[0].type}, op->loc);
+      copies[result(*op, 0)] = copy->result();
+      for (const Value& operand : copy->operands) uses_[operand].push_back(copy);
+      position_[copy] = reader;
+      ops.push_back(copy);
+    }
+    for (const ir::Op* op : into.ops) {
+      std::ranges::replace(const_cast<ir::Op*>(op)->operands, v, copies.at(v));
+    }
+    into.ops.insert(into.ops.begin(), ops.begin(), ops.end());
+  }
+
+  /// Whether the kernel can do so; it is `group(from)` then.
+  bool store_less(Value v, const Chain& chain, int from) {
+    FusionGroup rest = without(v, chain, from);
+    if (!rest.ops.empty() && !analyze_group(rest.ops, rest.outputs)) return false;
+    for (const ir::Op* op : group(from).ops) position_.erase(op);
+    for (const ir::Op* op : rest.ops) position_[op] = from;
+    group(from) = std::move(rest);
+    return true;
+  }
+
+  ir::Graph& graph_;
+  std::vector<FusionGroup>& groups_;
+  int64_t batch_;
+  std::map<Value, std::vector<ir::Op*>> uses_;
+  std::set<Value> leaving_;
+  std::map<const ir::Op*, int> position_;
+  Lives lives_;
+};
+
+}  // namespace
+
+void recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch) {
+  Recompute(graph, groups, batch).run();
+}
+
+}  // namespace fluid
