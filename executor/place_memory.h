@@ -55,7 +55,7 @@ class PlaceMemory {
   /// Makes sure that the host has `bytes` at `offset` of its slot, an output of a step that is
   /// done: a place may leave large outputs where they are until they are asked for.
   virtual void fetch(int slot, int64_t offset, int64_t bytes) const = 0;
-  /// After a step that was refused: steps change variables again.
+  /// After a step that was refused, or failed: steps change variables again.
   virtual void allow_updates() = 0;
   /// Memory with other regions, none of them smaller, in the place of this one's, with the
   /// variables and what the slots hold, once the steps that were begun are done. Here nothing is

@@ -116,6 +116,7 @@ class Session {
   struct Held {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
+    bool operator==(const Held&) const = default;
   };
   /// A step that has a slot for its outputs.
   struct Begun {
@@ -151,12 +152,14 @@ class Session {
   std::byte* address_of(std::string_view name) const;
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
+  static Held held_of(const PreparedStep& step, const Batch& batch);
   using Controls = std::map<std::string, Tensor>;
   void copy_controls(Controls& to);
   void restore(const Controls& controls);
   std::optional<Status> start_slice(const PreparedStep& step, size_t number, const Batch& batch,
                                     RunTimes* times);
   void start(Begun& begun, const Batch& batch, StepTimes* times);
+  void begin_anew(uint64_t for_step);
   bool runs_alone(const PreparedStep& step, bool timed) const;
   bool keeps_controls(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t for_step);
@@ -190,6 +193,7 @@ class Session {
   std::array<Begun, 2> begun_;  ///< by their slot for outputs
   uint64_t steps_begun_ = 0;
   std::exception_ptr broken_;  ///< why no step runs any more
+  bool begins_anew_ = false;   ///< the next step, as the last was refused or failed
   PlacedPart placed_;
   std::vector<Reported> reported_;
   Controls before_;              ///< counters and the like, as the last training step found them

@@ -70,6 +70,7 @@ void Session::watch_slices(
     const PreparedStep& step, size_t last, const Batch& batch,
     const std::function<bool(size_t, const ir::Op&, void* const*, bool)>& see) {
   settle();
+  begin_anew(0);
   begun_[static_cast<size_t>(slots_.outputs)] = {};  // its outputs are written over
   std::vector<std::byte> after(static_cast<size_t>(memory_->regions().state));
   memory_->read(after.data(), memory_->at().state, memory_->regions().state);

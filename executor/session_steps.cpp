@@ -13,15 +13,15 @@ constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
 
 }  // namespace
 
-/// Copies the samples of a slice into the slot for feeds.
+/// Copies the samples of a slice into the slot for feeds, unless one holds them. What the slot then
+/// holds is noted once the place has begun to fetch it.
 void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
                          const Batch& batch) {
   Held& overwritten = held_[static_cast<size_t>(slots_.outputs)];
   if (overwritten.step != &step) overwritten = {};
-  const bool may_hold = batch.id != 0 && step.runs().size() == 1;
+  const Held wanted = held_of(step, batch);
   for (const int slot : {0, 1}) {
-    const Held& held = held_[static_cast<size_t>(slot)];
-    if (may_hold && held.step == &step && held.id == batch.id) {
+    if (wanted.id != 0 && held_[static_cast<size_t>(slot)] == wanted) {
       slots_.feeds = slot;
       slots_.new_feeds = false;
       return;
@@ -34,12 +34,17 @@ void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
   if (begun_[before].slots.feeds == slots_.feeds) {
     finish(before, steps_begun_);  // it may be refused for them
   }
+  held_[static_cast<size_t>(slots_.feeds)] = {};
   std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
   for (const Feed& feed : run.part->feeds) {
     copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
               device_->threads());
   }
-  held_[static_cast<size_t>(slots_.feeds)] = {&step, may_hold ? batch.id : 0};
+}
+
+/// What a slot holds with the batch in it: of slices, each of which has its own samples, none.
+Session::Held Session::held_of(const PreparedStep& step, const Batch& batch) {
+  return {&step, step.runs().size() == 1 ? batch.id : 0};
 }
 
 /// Says where the slice stands in the batch that all share: random numbers are keyed by it.
@@ -64,7 +69,9 @@ std::optional<Status> Session::start_slice(const PreparedStep& step, size_t numb
   copy_feeds(step, run, batch);
   if (times != nullptr) times->feeds.end = clock_ns();
   place_part(run.slice, batch);
-  return run.part->executable->start(slots_, times);
+  const std::optional<Status> ended = run.part->executable->start(slots_, times);
+  held_[static_cast<size_t>(slots_.feeds)] = held_of(step, batch);
+  return ended;
 }
 
 /// Whether no other step may be under way: slices leave gradients to each other, and what a step
@@ -82,6 +89,7 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   const auto slot = static_cast<size_t>(slots_.outputs);
   StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
   const uint64_t number = steps_begun_ + 1;
+  begin_anew(number);
   if (runs_alone(step, times != nullptr)) settle(number);
   finish(slot, number);
   if (times != nullptr) times->step.begin = clock_ns();
@@ -101,15 +109,24 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
 }
 
 void Session::start(Begun& begun, const Batch& batch, StepTimes* times) {
+  begins_anew_ = true;  // unless this one begins as it should
   std::optional<UserError> refused;
   try {
     run_slices(begun, batch, times, refused);
   } catch (const DeviceError&) {
     if (!refused) throw;  // else it says that the step was refused
   }
-  if (!refused) return;
+  if (refused) throw *refused;
+  begins_anew_ = false;
+}
+
+/// Lets a step change variables although one before it was refused, or failed, and may have been
+/// refused without anybody having heard of it. On behalf of step `for_step`, as in finish().
+void Session::begin_anew(uint64_t for_step) {
+  if (!begins_anew_) return;
+  settle(for_step);
   memory_->allow_updates();
-  throw *refused;
+  begins_anew_ = false;
 }
 
 /// Runs the slices of a step, the last of which may go on by itself where it is the only one. Where
@@ -148,10 +165,7 @@ void Session::finish(size_t slot, uint64_t for_step) {
   try {
     const auto& run = begun.step->runs().front();
     const Status status = run.part->executable->finish(static_cast<int>(slot));
-    if (!status.good()) {
-      memory_->allow_updates();
-      throw refusal_of(begun, 0, status);
-    }
+    if (!status.good()) throw refusal_of(begun, 0, status);
   } catch (const UserError& refusal) {
     abandon(begun, std::current_exception(),
             std::make_exception_ptr(heard_by(refusal, begun.number + 1)));
@@ -180,6 +194,7 @@ UserError Session::refusal_of(const Begun& begun, size_t run, const Status& stat
 void Session::abandon(Begun& failed, const std::exception_ptr& why,
                       const std::exception_ptr& why_later) {
   failed.failure = why;
+  begins_anew_ = true;
   const int slot = failed.slots.outputs ^ 1;
   Begun& later = begun_[static_cast<size_t>(slot)];
   if (!later.pending) return;
