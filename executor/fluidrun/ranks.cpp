@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 namespace fluid {
 namespace {
@@ -32,7 +33,7 @@ std::optional<siginfo_t> ending_of(pid_t id) {
 }
 
 bool misses_another(const siginfo_t& ending) {
-  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone
+  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone, or its GPU failed
   return ending.si_code == CLD_EXITED && ending.si_status == kDeviceRefused;
 }
 
@@ -85,13 +86,22 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   return failure_;
 }
 
+/// Those of the rank that failed; of one that was killed also another's, who knows after which
+/// step; and of one that could not go on without another those of all like it, one of which says
+/// why: its GPU may have failed. What several say alike, or the terminal has, is not shown again.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
-  const Rank* witness = failure_->killed ? witness_ : nullptr;
-  for (const Rank* rank : {failed_, witness}) {
-    if (rank == nullptr || rank->on_terminal) continue;
-    const std::string text = rank->output.last_lines();
-    if (!text.empty()) all.push_back({rank->number, rank->output.log(), text});
+  std::set<std::string> said = {""};
+  const auto show = [&](const Rank& rank) {
+    const std::string text = rank.output.last_lines();
+    if (said.insert(text).second && !rank.on_terminal) {
+      all.push_back({rank.number, rank.output.log(), text});
+    }
+  };
+  show(*failed_);
+  if (failure_->killed && witness_ != nullptr) show(*witness_);
+  for (const Rank& rank : ranks_) {
+    if (rank.gave_up && misses_another(how_)) show(rank);
   }
   return all;
 }
@@ -137,6 +147,7 @@ void Ranks::collect() {
     waitpid(rank.id, nullptr, 0);
     rank.id = -1;
     if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
+    rank.gave_up = misses_another(*ending) && !failure_;
     if (witness_ == nullptr && misses_another(*ending)) witness_ = &rank;
     if (failure_ || (failed_ != nullptr && telling(*ending) >= telling(how_))) continue;
     failed_ = &rank;

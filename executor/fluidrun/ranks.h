@@ -33,8 +33,7 @@ struct RankFailure {
   int64_t rank = 0;
   bool killed = false;
   int number = 0;                     ///< the signal that killed it, or its exit code
-  std::vector<LastLines> last_lines;  ///< its own; of one that was killed also another's, who knows
-                                      ///< after which step
+  std::vector<LastLines> last_lines;  ///< its own, and of others that tell more of the cause
 
   int exit_code() const { return killed ? 128 + number : number; }
   std::string text() const;  ///< "rank 2 was killed by signal 9 (Killed)"
@@ -65,7 +64,8 @@ class Ranks {
           output(options.log, options.heading, options.on_terminal) {}
     int64_t number;
     bool on_terminal;
-    pid_t id = -1;  ///< -1: it has ended
+    pid_t id = -1;         ///< -1: it has ended
+    bool gave_up = false;  ///< by itself, as another was gone or its GPU failed
     RankOutput output;
   };
 

@@ -196,6 +196,37 @@ TEST_F(Launch, NamesTheSignalThatKillsARank) {
             "fluidrun: rank 2 was killed by signal 9 (Killed); stopping the others\n");
 }
 
+/// The first to end may only have missed the one that failed, whose exit code is the same.
+TEST_F(Launch, ShowsTheLastLinesOfAllThatMayBeTheCause) {
+  const Result result = launch("--nproc 4 --log-dir logs",
+                               "case $RANK in\n"
+                               "  0) echo rank 1 is gone;;\n"
+                               "  1) sleep 0.5; echo the GPU has failed;;\n"
+                               "  2) sleep 0.2; echo rank 1 is gone;;\n"
+                               "  3) sleep 0.2; exit 0;;\n"
+                               "esac\n"
+                               "exit 3\n");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.output,
+            "rank 1 is gone\n"
+            "fluidrun: rank 0 ended with exit code 3\n"
+            "the last lines of rank 1, logs/workerlog.1:\n"
+            "the GPU has failed\n");
+}
+
+/// One that fails once the others are being stopped fails because of that.
+TEST_F(Launch, ShowsNoLinesOfRanksThatItStops) {
+  const Result result = launch("--nproc 3 --log-dir logs",
+                               "[ $RANK = 2 ] && trap 'echo rank 0 is gone; exit 3' TERM\n"
+                               "echo $$ > ready$RANK\n"
+                               "while [ $RANK -gt 0 ]; do sleep 0.1; done\n"
+                               "sleep 0.5; echo the GPU has failed; exit 3\n");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.output,
+            "the GPU has failed\n"
+            "fluidrun: rank 0 ended with exit code 3; stopping the others\n");
+}
+
 TEST_F(Launch, LetsRanksEndOneByOne) {
   const Result result = launch("--nproc 3", "sleep 0.$RANK; echo bye\n");
   EXPECT_EQ(result.code, 0);
