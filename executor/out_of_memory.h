@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "ir/error.h"
 
 namespace fluid {
@@ -8,7 +10,14 @@ namespace fluid {
 /// what needs less may fit.
 class OutOfMemory : public DeviceError {
  public:
-  using DeviceError::DeviceError;
+  explicit OutOfMemory(const std::string& what) : DeviceError(what), lack_(what) {}
+  /// `lack`: what there is no memory for; `advice`: what can be done.
+  OutOfMemory(const std::string& lack, const std::string& advice)
+      : DeviceError(lack + ": " + advice), lack_(lack) {}
+  const std::string& lack() const { return lack_; }
+
+ private:
+  std::string lack_;
 };
 
 }  // namespace fluid

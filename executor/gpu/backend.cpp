@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "executor/out_of_memory.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -150,10 +151,11 @@ std::vector<int> supported_gpus(const GpuBackend& backend) {
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device) {
   require_number(backend, device);
   FluidGpuDescription gpu{};
-  if (backend.table->describe(device, &gpu) != fluid_gpu_ok) {
-    throw DeviceError(fmt::format("cuda:{}: {}", device, backend.table->error()));
-  }
-  return gpu;
+  const FluidGpuResult result = backend.table->describe(device, &gpu);
+  if (result == fluid_gpu_ok) return gpu;
+  const std::string said = fmt::format("cuda:{}: {}", device, backend.table->error());
+  if (result == fluid_gpu_out_of_memory) throw OutOfMemory(said, kNoContextAdvice);
+  throw DeviceError(said);
 }
 
 std::string unsupported(const FluidGpuDescription& gpu) {

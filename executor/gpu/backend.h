@@ -7,6 +7,11 @@
 
 namespace fluid {
 
+/// What to do where a GPU has no memory for its context.
+inline constexpr const char* kNoContextAdvice =
+    "its context needs memory: end what else uses the GPU, or take another by "
+    "CUDA_VISIBLE_DEVICES";
+
 /// What there is to run on GPUs with. That there is nothing is no error.
 struct GpuBackend {
   const FluidGpuTable* table = nullptr;  ///< of the library; null where none could be loaded
@@ -31,7 +36,8 @@ const GpuBackend& gpu_backend();
 std::vector<int> supported_gpus(const GpuBackend& backend);
 
 /// One GPU, which need not be supported. Throws UserError when there is no such number, DeviceError
-/// when there are no GPUs or this one does not answer. Makes the GPU's context: it takes memory.
+/// when there are no GPUs or this one does not answer, OutOfMemory when it is full. Makes the GPU's
+/// context: it takes memory.
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device);
 
 /// Why programs cannot run on such a GPU, or "".

@@ -3,40 +3,49 @@
 #include <fmt/format.h>
 
 #include "executor/bytes_text.h"
+#include "executor/gpu/backend.h"
 #include "executor/out_of_memory.h"
 
 namespace fluid {
 namespace {
 
-/// Makes an object by `make(&object)` and owns it.
+/// Makes an object by `make(&object)` and owns it; `gpu`: as for check_gpu().
 template <class Owned, class T, class Make>
-Owned made(const FluidGpuTable& table, Make&& make) {
+Owned made(const FluidGpuTable& table, FluidGpu* gpu, Make&& make) {
   T* object = nullptr;
-  check_gpu(table, make(&object));
+  check_gpu(table, make(&object), gpu);
   return Owned(table, object);
 }
 
 std::string text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-std::string too_little(const FluidGpuTable& table, FluidGpu* gpu, int64_t bytes) {
-  return fmt::format("the GPU has no {} in one piece: {}", text(bytes), memory_advice(table, gpu));
+constexpr const char* kLittleOnGpu =
+    "take a smaller batch, micro-batches or mixed precision, or end what else uses the GPU";
+constexpr const char* kLittleOnHost =
+    "take a smaller batch, or end what else uses the host's memory";
+
+OutOfMemory too_little(const FluidGpuTable& table, FluidGpu* gpu, GpuMemory::Where where,
+                       int64_t bytes) {
+  if (where == GpuMemory::Where::gpu) {
+    return {fmt::format("the GPU has no {} in one piece", text(bytes)), memory_advice(table, gpu)};
+  }
+  return {fmt::format("the host has no {} that a GPU may copy from and to", text(bytes)),
+          kLittleOnHost};
 }
 
 }  // namespace
 
 std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu) {
   int64_t free = 0, total = 0;
-  check_gpu(table, table.memory_info(gpu, &free, &total));
-  return fmt::format(
-      "{} of {} are free; take a smaller batch, micro-batches or mixed precision, or end what else "
-      "uses the GPU",
-      text(free), text(total));
+  if (table.memory_info(gpu, &free, &total) != fluid_gpu_ok) return kLittleOnGpu;
+  return fmt::format("{} of {} are free; {}", text(free), text(total), kLittleOnGpu);
 }
 
-void check_gpu(const FluidGpuTable& table, FluidGpuResult result) {
+void check_gpu(const FluidGpuTable& table, FluidGpuResult result, FluidGpu* gpu) {
   if (result == fluid_gpu_ok) return;
-  if (result == fluid_gpu_out_of_memory) throw OutOfMemory(table.error());
-  throw GpuError(result, table.error());
+  const std::string said = table.error();
+  if (result != fluid_gpu_out_of_memory) throw GpuError(result, said);
+  throw OutOfMemory(said, gpu == nullptr ? kNoContextAdvice : memory_advice(table, gpu));
 }
 
 GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes,
@@ -45,10 +54,8 @@ GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int
   void* address = nullptr;
   const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
   const FluidGpuResult result = take(gpu, bytes, &address);
-  if (result == fluid_gpu_out_of_memory && where == Where::gpu) {
-    throw OutOfMemory(too_little(table, gpu, bytes));
-  }
-  check_gpu(table, result);
+  if (result == fluid_gpu_out_of_memory) throw too_little(table, gpu, where, bytes);
+  check_gpu(table, result, gpu);
   data_ = static_cast<std::byte*>(address);
   *held_ += bytes_;
 }
@@ -69,7 +76,7 @@ void GpuMemory::swap(GpuMemory& other) {
 }
 
 Gpu::Gpu(const FluidGpuTable& table, int device)
-    : table_(table), gpu_(made<decltype(gpu_), FluidGpu>(table, [&](FluidGpu** gpu) {
+    : table_(table), gpu_(made<decltype(gpu_), FluidGpu>(table, nullptr, [&](FluidGpu** gpu) {
         return table.open(device, gpu);
       })) {}
 
@@ -80,13 +87,15 @@ std::pair<int64_t, int64_t> Gpu::memory_info() const {
 }
 
 GpuStream Gpu::stream() const {
-  return made<GpuStream, FluidGpuStream>(
-      table_, [&](FluidGpuStream** stream) { return table_.stream_create(gpu_.get(), stream); });
+  return made<GpuStream, FluidGpuStream>(table_, gpu_.get(), [&](FluidGpuStream** stream) {
+    return table_.stream_create(gpu_.get(), stream);
+  });
 }
 
 GpuEvent Gpu::event(FluidGpuEventUse use) const {
-  return made<GpuEvent, FluidGpuEvent>(
-      table_, [&](FluidGpuEvent** event) { return table_.event_create(gpu_.get(), use, event); });
+  return made<GpuEvent, FluidGpuEvent>(table_, gpu_.get(), [&](FluidGpuEvent** event) {
+    return table_.event_create(gpu_.get(), use, event);
+  });
 }
 
 std::string Gpu::assemble(std::string_view text) const {
@@ -99,7 +108,7 @@ std::string Gpu::assemble(std::string_view text) const {
 }
 
 GpuModule Gpu::module(std::string_view machine_code) const {
-  return made<GpuModule, FluidGpuModule>(table_, [&](FluidGpuModule** module) {
+  return made<GpuModule, FluidGpuModule>(table_, gpu_.get(), [&](FluidGpuModule** module) {
     return table_.module_load(gpu_.get(), machine_code.data(), machine_code.size(), module);
   });
 }
@@ -157,8 +166,9 @@ void Gpu::begin_capture(const GpuStream& stream) const {
 }
 
 GpuGraph Gpu::end_capture(const GpuStream& stream) const {
-  return made<GpuGraph, FluidGpuGraph>(
-      table_, [&](FluidGpuGraph** graph) { return table_.capture_end(stream.get(), graph); });
+  return made<GpuGraph, FluidGpuGraph>(table_, gpu_.get(), [&](FluidGpuGraph** graph) {
+    return table_.capture_end(stream.get(), graph);
+  });
 }
 
 GpuGraph Gpu::captured(const GpuStream& stream, const std::function<void()>& queue) const {

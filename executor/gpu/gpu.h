@@ -25,8 +25,9 @@ class GpuError : public DeviceError {
   FluidGpuResult result_;
 };
 
-/// Throws OutOfMemory or GpuError, unless it went well.
-void check_gpu(const FluidGpuTable& table, FluidGpuResult result);
+/// Throws OutOfMemory or GpuError, unless it went well. `gpu`: the one that was asked; null: none
+/// was open.
+void check_gpu(const FluidGpuTable& table, FluidGpuResult result, FluidGpu* gpu = nullptr);
 
 /// What to say where a GPU lacks memory: how much is free, and what to do.
 std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu);
@@ -154,7 +155,7 @@ class Gpu {
   struct Held {
     int64_t gpu = 0, host = 0;
   };
-  void check(FluidGpuResult result) const { check_gpu(table_, result); }
+  void check(FluidGpuResult result) const { check_gpu(table_, result, gpu_.get()); }
 
   const FluidGpuTable& table_;
   GpuOwned<FluidGpu, &FluidGpuTable::close> gpu_;

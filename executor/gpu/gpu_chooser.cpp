@@ -104,9 +104,9 @@ void GpuChooser::keep(const GpuTrials& trials, const KeptChoice& chosen) {
 
 void GpuChooser::refuse(const GpuTrials& trials) {
   if (trials.lacked_memory()) {
-    throw OutOfMemory(fmt::format("the GPU lacks memory to compute {} ({}): {}",
-                                  text_of(trials.task()), trials.why(),
-                                  memory_advice(gpu_->gpu.table(), gpu_->gpu.get())));
+    throw OutOfMemory(fmt::format("the GPU lacks memory to compute {} ({})", text_of(trials.task()),
+                                  trials.why()),
+                      memory_advice(gpu_->gpu.table(), gpu_->gpu.get()));
   }
   record_.refuse(trials.task(), trials.why(), trials.lasts());
 }

@@ -54,7 +54,7 @@ void GpuCollectives::refuse_shared_gpus() {
     return std::to_array(identity.bytes);
   };
   FluidGpuIdentity own = {};
-  check_gpu(gpu_->gpu.table(), gpu_->gpu.table().identity(gpu_->gpu.get(), &own));
+  check_gpu(gpu_->gpu.table(), gpu_->gpu.table().identity(gpu_->gpu.get(), &own), gpu_->gpu.get());
   std::memcpy(&lines[static_cast<size_t>(world.rank) * kBucketLine], &own, sizeof own);
   peers_.control->all_gather(lines.data(), static_cast<int64_t>(lines.size()), f64);
   for (size_t rank = 1; rank < size; ++rank) {
@@ -71,7 +71,7 @@ void GpuCollectives::refuse_shared_gpus() {
 void GpuCollectives::meet() {
   const FluidGpuTable& table = gpu_->gpu.table();
   FluidGpuMeeting meeting = {};
-  if (peers_.world.rank == 0) check_gpu(table, table.meeting(&meeting));
+  if (peers_.world.rank == 0) check_gpu(table, table.meeting(&meeting), gpu_->gpu.get());
   peers_.control->broadcast(&meeting, sizeof meeting, 0);
   begin("the meeting of GPUs");
   FluidGpuCommunicator* made = nullptr;

@@ -45,7 +45,7 @@ bool GpuTrials::works(const std::function<void()>& what) {
     what();
     return true;
   } catch (const OutOfMemory& lack) {
-    note(fluid_gpu_out_of_memory, lack.what());
+    note(fluid_gpu_out_of_memory, lack.lack());
   } catch (const GpuError& failure) {
     note(failure.result(), failure.what());
   }

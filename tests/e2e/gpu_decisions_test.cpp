@@ -12,6 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu_test.h"
+#include "tests/support/lack.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
@@ -105,8 +106,7 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
     const Outputs outputs = training.begin(0);
     const std::vector<float> before = training.weights();
     fail_host_gpu(function, fluid_gpu_out_of_memory, calls);
-    EXPECT_EQ(error_of<DeviceError>([&] { training.session().take(others); }),
-              function + " was told to fail");
+    EXPECT_EQ(lack_of([&] { training.session().take(others); }), function + " was told to fail");
     EXPECT_EQ(training.weights(), before);
     EXPECT_GT(outputs["loss"].item(), 0);
     training.begin(1);
@@ -122,10 +122,12 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
   const std::vector<float> before = training.weights();
   fail_host_gpu("graph_create", fluid_gpu_out_of_memory, kFirstCaptures);
   fail_host_gpu("capture_begin", fluid_gpu_out_of_memory, kFirstCaptures + 1);
-  const std::string why =
-      "graph_create was told to fail; the steps that there were cannot be bound to their memory "
-      "again, so that none runs any more";
-  EXPECT_EQ(error_of<DeviceError>([&] { training.session().take(others); }), why);
+  const std::string why = error_of<DeviceError>([&] { training.session().take(others); });
+  EXPECT_TRUE(why.starts_with("graph_create was told to fail: ")) << why;
+  EXPECT_TRUE(
+      why.ends_with("; the steps that there were cannot be bound to their memory again, so "
+                    "that none runs any more"))
+      << why;
   for (int again = 0; again < 2; ++again) {
     EXPECT_EQ(error_of<DeviceError>([&] { training.begin(1); }), why);
     EXPECT_EQ(error_of<DeviceError>([&] { training.session().prepare({.batch = 8}); }), why);

@@ -396,8 +396,9 @@ TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
       EXPECT_EQ(host_gpu_objects(), 0);
     } while (!said.back().empty());
     ASSERT_GE(said.size(), 3U);
-    EXPECT_EQ(said.front(), why);
-    EXPECT_EQ(said.at(said.size() - 2), kFirstRefusal + then);
+    EXPECT_TRUE(said.front().starts_with(why)) << said.front();
+    EXPECT_TRUE(said.at(said.size() - 2).starts_with(kFirstRefusal + then))
+        << said.at(said.size() - 2);
   }
 }
 

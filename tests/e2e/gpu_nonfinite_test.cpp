@@ -14,6 +14,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu_test.h"
+#include "tests/support/lack.h"
 
 namespace fluid {
 namespace {
@@ -52,8 +53,7 @@ TEST_F(GpuNonFinite, ASearchThatFailsLeavesTrainingAsItWas) {
     for (const std::string function : {"launch", "allocate_host"}) {
       for (const int calls : {0, 5}) {
         fail_host_gpu(function, fluid_gpu_out_of_memory, calls);
-        EXPECT_EQ(error_of<DeviceError>([&] { exe.first_nonfinite(batch_of(kSamples, 1)); }),
-                  function + " was told to fail");
+        lack_of([&] { exe.first_nonfinite(batch_of(kSamples, 1)); });
         EXPECT_EQ(state_of(exe), before);
       }
     }
@@ -71,8 +71,9 @@ TEST_F(GpuNonFinite, NothingRunsWhereTheStateCannotBeAsItWas) {
   constexpr int kFillsBefore = 1;  // the error words, as the step is run again
   fail_host_gpu("launch", fluid_gpu_out_of_memory);
   fail_host_gpu("fill", fluid_gpu_out_of_memory, kFillsBefore);
-  const std::string told = "launch was told to fail";
-  EXPECT_EQ(error_of<DeviceError>([&] { exe.first_nonfinite(batch_of(kSamples, 1)); }), told);
+  const std::string told =
+      error_of<DeviceError>([&] { exe.first_nonfinite(batch_of(kSamples, 1)); });
+  EXPECT_TRUE(told.starts_with("launch was told to fail: ")) << told;
   EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(kSamples)); }), told);
   EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {3}}); }), told);
 }

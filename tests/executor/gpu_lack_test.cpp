@@ -1,0 +1,83 @@
+// Want of memory on the host that stands in for a GPU: whatever takes some, it is said what lacks,
+// how much is free, and what can be done.
+
+#include <gtest/gtest.h>
+
+#include "executor/gpu/backend.h"
+#include "executor/gpu/gpu.h"
+#include "executor/out_of_memory.h"
+#include "tests/support/errors.h"
+#include "tests/support/host_gpu_test.h"
+
+namespace fluid {
+namespace {
+
+using fluid::testing::fail_host_gpu;
+using fluid::testing::host_gpu_table;
+
+constexpr int64_t kBytes = 1 << 20;
+
+class GpuLack : public testing::HostGpuTest {
+ protected:
+  static void without_memory_for(const std::string& function) {
+    fail_host_gpu(function, fluid_gpu_out_of_memory);
+  }
+};
+
+/// Somebody else has filled the GPU.
+TEST_F(GpuLack, OfTheContextSaysHowToGetOne) {
+  const std::string advice =
+      "its context needs memory: end what else uses the GPU, or take another by "
+      "CUDA_VISIBLE_DEVICES";
+  without_memory_for("describe");
+  const GpuBackend backend{.table = &host_gpu_table(), .devices = 1, .absence = ""};
+  EXPECT_EQ(error_of<OutOfMemory>([&] { usable_gpu(backend, 0); }),
+            "cuda:0: describe was told to fail: " + advice);
+  without_memory_for("open");
+  EXPECT_EQ(error_of<OutOfMemory>([] { Gpu(host_gpu_table(), 0); }),
+            "open was told to fail: " + advice);
+}
+
+TEST_F(GpuLack, OfAnOpenGpuSaysWhatIsFree) {
+  const Gpu gpu(host_gpu_table(), 0);
+  const std::string advice =
+      ": 1.00 GiB of 1.00 GiB are free; take a smaller batch, micro-batches or mixed precision, or "
+      "end what else uses the GPU";
+  without_memory_for("stream_create");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.stream(); }),
+            "stream_create was told to fail" + advice);
+  without_memory_for("event_create");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.event(); }), "event_create was told to fail" + advice);
+  without_memory_for("module_load");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.module(""); }),
+            "module_load was told to fail" + advice);
+  without_memory_for("allocate");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.allocate(kBytes); }),
+            "the GPU has no 1.00 MiB in one piece" + advice);
+  const GpuStream stream = gpu.stream();
+  without_memory_for("graph_create");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.captured(stream, [] {}); }),
+            "graph_create was told to fail" + advice);
+}
+
+/// Asking how much is free may fail as well; what lacks is said all the same.
+TEST_F(GpuLack, IsSaidWhereNobodyKnowsWhatIsFree) {
+  const Gpu gpu(host_gpu_table(), 0);
+  without_memory_for("stream_create");
+  without_memory_for("memory_info");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.stream(); }),
+            "stream_create was told to fail: take a smaller batch, micro-batches or mixed "
+            "precision, or end what else uses the GPU");
+}
+
+TEST_F(GpuLack, OfTheHostsMemoryNamesTheHost) {
+  const Gpu gpu(host_gpu_table(), 0);
+  without_memory_for("allocate_host");
+  EXPECT_EQ(
+      error_of<OutOfMemory>([&] { gpu.allocate_host(kBytes); }),
+      "the host has no 1.00 MiB that a GPU may copy from and to: take a smaller batch, or end "
+      "what else uses the host's memory");
+}
+
+}  // namespace
+}  // namespace fluid
