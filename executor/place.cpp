@@ -1,5 +1,8 @@
 #include "executor/place.h"
 
+#include <cstdlib>
+#include <optional>
+
 #include "executor/gpu/backend.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -12,11 +15,17 @@ std::string Place::str() const {
 
 namespace {
 
-/// Where there is none for it, a number that says so when it is used.
-Place own_gpu(int local_rank) {
-  const std::vector<int> gpus = place_gpus();
+/// Whether this process sees one GPU alone, perhaps as each of its host does another: as where
+/// Slurm gives each task its own.
+bool sees_one(const std::vector<int>& gpus) {
+  return gpus.size() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
+}
+
+/// Nothing where there is none for it.
+std::optional<Place> own_gpu(const std::vector<int>& gpus, int local_rank) {
+  if (sees_one(gpus)) return cuda(gpus.front());
   const auto rank = static_cast<size_t>(local_rank);
-  return cuda(rank < gpus.size() ? gpus[rank] : local_rank);
+  return rank < gpus.size() ? std::optional(cuda(gpus[rank])) : std::nullopt;
 }
 
 }  // namespace
@@ -24,7 +33,7 @@ Place own_gpu(int local_rank) {
 Place place_named(std::string_view name, int local_rank) {
   if (name == "auto") return best_place(local_rank);
   if (name == "cpu") return cpu();
-  if (name == "cuda") return own_gpu(local_rank);
+  if (name == "cuda") return own_gpu(place_gpus(), local_rank).value_or(cuda(local_rank));
   if (name.starts_with("cuda:")) {
     const int index = number_in<int>(name.substr(5)).value_or(-1);
     if (index >= 0) return cuda(index);
@@ -41,13 +50,13 @@ std::vector<int> place_gpus() {
 Place best_place(int local_rank) {
   const std::vector<int> gpus = place_gpus();
   if (gpus.empty()) return cpu();
-  const auto rank = static_cast<size_t>(local_rank);
-  if (rank < gpus.size()) return cuda(gpus[rank]);
+  if (const std::optional<Place> own = own_gpu(gpus, local_rank)) return *own;
   throw UserError(
       "this process has local rank " + std::to_string(local_rank) +
       ", but the last GPU that programs can run on is cuda:" + std::to_string(gpus.back()) +
       ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
-      "does, or train on the CPU with --place cpu");
+      "does, name --place cuda:0 where each rank sees another GPU as its only one, or train on "
+      "the CPU with --place cpu");
 }
 
 std::string why_no_gpu() {

@@ -20,7 +20,8 @@ inline Place cpu() { return {Place::Kind::cpu, 0}; }
 inline Place cuda(int index) { return {Place::Kind::cuda, index}; }
 
 /// The numbers of the machine's GPUs that programs can run on. Of the processes of a host each has
-/// that at its local rank. Throws DeviceError when a GPU does not answer.
+/// that at its local rank; or the one that there is, where CUDA_VISIBLE_DEVICES leaves it one.
+/// Throws DeviceError when a GPU does not answer.
 std::vector<int> place_gpus();
 
 /// "cpu", "cuda", which is the GPU of this process, "cuda:N", whether there is such a GPU or not,

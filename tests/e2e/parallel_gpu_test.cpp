@@ -319,10 +319,31 @@ TEST_F(GpuParallel, RanksDoNotShareAGpu) {
   EXPECT_EQ(found.code, 1) << found.output;
   expect_has(found.output,
              "this process has local rank 1, but the last GPU that programs can run on is cuda:0: "
-             "start as many ranks as there are GPUs");
+             "start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` does, name "
+             "--place cuda:0 where each rank sees another GPU as its only one, or train on the CPU "
+             "with --place cpu\n");
   expect_has(run(launch(2, "--batch 5 --place cuda")).output,
              "there is no GPU cuda:1; this machine's last is cuda:0");
   succeed(launch(2, "--batch 5 --place cpu"));
+}
+
+/// As where Slurm gives each task a GPU of its own: it is the first of those that the task sees.
+TEST_F(GpuParallel, ARankThatSeesOneGpuAloneTakesIt) {
+  before_ += "export FLUID_STAND_IN_DEVICES=1; ";
+  const std::string flags = "--epochs 2 --dtype f64 --log-json ";
+  succeed(train(flags + "one.json --place cpu --batch 10"));
+  for (const std::string place : {"auto", "cuda"}) {
+    std::ofstream(dir_.file("own"))
+        << "export CUDA_VISIBLE_DEVICES=$RANK FLUID_STAND_IN_FIRST=$RANK\n"
+        << "exec " << kFluidrun << " " << train(flags + "two.json --batch 5 --place " + place)
+        << "\n";
+    succeed("launch --nproc 2 -- sh own");
+    expect_losses("two.json", "one.json");
+    std::filesystem::remove(dir_.file("two.json"));
+  }
+  before_ += "export CUDA_VISIBLE_DEVICES=0; ";
+  expect_has(run(launch(2, "--batch 5 --place auto")).output,
+             "rank 0 and rank 1 have the same GPU: start as many ranks as there are GPUs");
 }
 
 TEST_F(GpuParallel, AllRanksRunOnTheSameKindOfPlace) {

@@ -15,6 +15,7 @@ struct HostGpuOptions {
   uint64_t seed = 0;  ///< of the order in which work runs that may run in any
   int64_t memory = int64_t{1} << 30;
   int devices = 1;
+  int first = 0;              ///< of those of the machine, which others may see as well
   int64_t object_bytes = 0;   ///< of its memory, that each object takes which is open
   float work_ms = 1.0F / 64;  ///< of its clock, that each piece of work takes
   int64_t assembler = 1;      ///< version; its code is PTX, and no GPU's is kept as such

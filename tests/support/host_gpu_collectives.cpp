@@ -25,6 +25,9 @@ struct FluidGpuCommunicator {
 
 namespace {
 
+/// Among those of the machine.
+int number_of(const FluidGpu& gpu) { return host_gpu_state().options.first + gpu.device; }
+
 constexpr int kAsked = 2;  ///< until a call is queued
 constexpr int kJunk = 0xab;
 
@@ -136,7 +139,7 @@ namespace fluid::testing {
 FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
   return host_gpu_call("identity", gpu, [&] {
     *identity = {};
-    identity->bytes[0] = static_cast<uint8_t>(gpu->device);
+    identity->bytes[0] = static_cast<uint8_t>(number_of(*gpu));
   });
 }
 
@@ -152,7 +155,7 @@ FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuMeeting* me
                                         int32_t ranks, FluidGpuCommunicator** communicator) {
   return host_gpu_call("communicator_create", gpu, [&] {
     if (rank < 0 || rank >= ranks) throw misused("a rank is none of those that there are");
-    const std::string identity = std::to_string(gpu->device);
+    const std::string identity = std::to_string(number_of(*gpu));
     *communicator = new FluidGpuCommunicator{
         gpu, std::make_shared<HostMeeting>(meeting->bytes, rank, ranks, identity)};
     ++host_gpu_state().objects;

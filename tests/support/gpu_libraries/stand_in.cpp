@@ -42,6 +42,7 @@ extern "C" const FluidGpuTable* fluid_gpu_table(uint32_t version) {
       {.pace = pace(),
        .memory = std::stoll(named("FLUID_STAND_IN_MEMORY", "1073741824")),
        .devices = std::stoi(named("FLUID_STAND_IN_DEVICES", "1")),
+       .first = std::stoi(named("FLUID_STAND_IN_FIRST", "0")),
        .object_bytes = std::stoll(named("FLUID_STAND_IN_OBJECT", "0")),
        .name = named("FLUID_STAND_IN_NAME", "a host that stands in for a GPU"),
        .most_rows = std::stoll(named("FLUID_STAND_IN_ROWS", "65536")),
