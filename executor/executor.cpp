@@ -150,9 +150,18 @@ class Executor::Impl {
   }
 
   std::string first_nonfinite(const Batch& batch) {
-    check(options_.check_finite, "first_nonfinite() without check_finite");
+    if (!options_.check_finite) {
+      throw UserError("first_nonfinite() needs what check_finite keeps of a step: set it");
+    }
     PreparedStep* step = find(Mode::train, batch);
-    check(step != nullptr, "first_nonfinite() without a step before it");
+    if (step == nullptr) {
+      throw UserError(
+          fmt::format("first_nonfinite() got a batch of {} samples, and no step of as many was "
+                      "prepared: give it "
+                      "the batch of the step that was run last",
+                      batch.size));
+    }
+    check_feeds(batch, step->feeds(), known_feeds_);
     return group_.first_said(session_.first_nonfinite(*step, batch));
   }
 

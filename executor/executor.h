@@ -191,7 +191,8 @@ class Executor {
   /// Says which op gave the first that is not finite, with its place in the user's source; "" when
   /// all are. Changes nothing. The step's outputs stay valid. A call of all ranks, each of which
   /// looks at its own part: they get what the lowest rank found, "rank 1: ...", and "" where only a
-  /// sum over ranks is not finite.
+  /// sum over ranks is not finite. Throws UserError without check_finite, and for a batch that no
+  /// step was prepared for.
   std::string first_nonfinite(const Batch& batch);
 
   /// Where it runs; cpu() also for a device of the caller's own.

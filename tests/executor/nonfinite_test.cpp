@@ -10,6 +10,7 @@
 #include "ops/operators.h"
 #include "ops/source_kind.h"
 #include "passes/loss_scale.h"
+#include "tests/support/errors.h"
 #include "tests/support/processes.h"
 #include "tests/support/training.h"
 
@@ -153,6 +154,25 @@ TEST(NonFinite, InAnySliceKeepsTheStepFromBeingApplied) {
   exe.run(bad);
   EXPECT_EQ(parameter_bytes(exe), before);
   EXPECT_EQ(exe.first_nonfinite(bad), "element 5 of feed 'x' is nan");
+}
+
+TEST(NonFinite, IsLookedForInTheLastStepAlone) {
+  const Program net = network([](Value v) { return v; });
+  Executor unchecked(net, cpu(), {.batch = kSamples});
+  unchecked.run(batch_of(0.01F));
+  expect_user_error([&] { unchecked.first_nonfinite(batch_of(0.01F)); },
+                    "first_nonfinite() needs what check_finite keeps of a step: set it");
+  Executor exe(net, cpu(), {.batch = kSamples, .check_finite = true});
+  exe.run(batch_of(0.01F));
+  Batch other = batch_of(0.01F);
+  other.size = kSamples + 1;
+  expect_user_error([&] { exe.first_nonfinite(other); },
+                    "first_nonfinite() got a batch of " + std::to_string(kSamples + 1) +
+                        " samples, and no step of as many was prepared: give it the batch of the "
+                        "step that was run last");
+  Batch without = batch_of(0.01F);
+  without.columns.clear();
+  expect_user_error([&] { exe.first_nonfinite(without); }, "feed 'x' is missing");
 }
 
 /// What each rank is told of a step on `values`, of each rank's samples: it is not
