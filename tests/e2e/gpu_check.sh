@@ -28,6 +28,7 @@ fi
 run --stages trajectories --networks mnist_cnn --steps 2 | tee "$out/said"
 test "$(grep -c '^ok .*: [0-9.]* of what is allowed' "$out/said")" = 5
 test "$(grep -c '^ok .* takes what was planned without the GPU: ' "$out/said")" = 5
+test "$(grep -c '^ok .* gives the same bits again$' "$out/said")" = 5
 
 if [ -x "$build/fluid_bench" ]; then
   "$build/fluid_bench" seed_cnn_infer "$out/cache" cuda:0 < /dev/null > "$out/said"

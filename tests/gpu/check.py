@@ -8,8 +8,8 @@ the order in which they run unless --stages says another:
     devices       what `fluidrun devices` says
     programs      three examples, 10 steps in f64 on both places; plans with and without the GPU
     gpu_tests     test_gpu, suite by suite (--filter, as GoogleTest's)
-    trajectories  ResNet-18 and AlexNet (--networks), 10 steps (--steps) in f32 and in mixed precision, on
-                  both places; plans as above
+    trajectories  ResNet-18 and AlexNet (--networks), 50 steps (--steps) in f32 and in mixed precision, on
+                  both places, on the GPU twice for the same bits; plans as above
     bench         gpu_bench.py (--works), where PyTorch is installed (--python)
     sanitizer     compute-sanitizer's memcheck and racecheck of some tests (--filter)
 

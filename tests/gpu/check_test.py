@@ -72,6 +72,9 @@ if command[0] == "plan":
     print(json.dumps({{"arena_bytes": arena + {more}}}))
     sys.exit()
 losses = {losses}[options["--place"]]
+if "--save" in options:
+    with open(options["--save"], "w") as file:
+        print({saves}, file=file)
 steps = min(int(options["--max-steps"]), 10 * int(options.get("--epochs", 1)))
 with open(options["--log-json"], "w") as log:
     for i in range(steps if losses else 0):
@@ -87,10 +90,10 @@ class Check(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.build, self.out = folder.name, os.path.join(folder.name, "out")
 
-    def program(self, name, text, gpus='{"name": "a GPU"}', skips="", more=0, **given):
+    def program(self, name, text, gpus='{"name": "a GPU"}', skips="", more=0, saves="1", **given):
         path = os.path.join(self.build, name)
         with open(path, "w", encoding="utf-8") as f:
-            f.write(text.format(python=sys.executable, gpus=gpus, skips=skips, more=more, **given))
+            f.write(text.format(python=sys.executable, gpus=gpus, skips=skips, more=more, saves=saves, **given))
         os.chmod(path, 0o755)
 
     def check(self, *arguments, **settings):
@@ -131,8 +134,8 @@ class Check(unittest.TestCase):
             done = self.check("--stages", "gpu_tests")
             self.assertEqual((done.returncode, done.stdout), (int(said.startswith("FAIL")), said))
 
-    def trained(self, stage, losses_of_gpu, *arguments, more=0):
-        self.program("fluidrun", TRAINS, losses={"cpu": [2.0, 1.0], "cuda:0": losses_of_gpu}, more=more)
+    def trained(self, stage, losses_of_gpu, *arguments, cpu=(2.0, 1.0), more=0, saves="1"):
+        self.program("fluidrun", TRAINS, losses={"cpu": cpu, "cuda:0": losses_of_gpu}, more=more, saves=saves)
         done = self.check("--stages", stage, *arguments)
         return done.returncode, done.stdout
 
@@ -158,6 +161,28 @@ class Check(unittest.TestCase):
         code, said = self.trained("trajectories", [2.0, 1.0], *arguments, more=1)
         self.assertEqual((code, said.count("FAIL"), said.count("bytes taken")), (1, 5, 5))
         self.assertRegex(said, "planned [0-9]+; cudnn.conv2d cannot compute that: code is generated\n")
+
+    def test_the_same_bits_come_again(self):
+        arguments = "--networks", "resnet18", "--steps", "2"
+        said = "FAIL resnet18 f16 o2 gives the same bits again: "
+        code, found = self.trained("trajectories", [2.0, 1.0], *arguments)
+        self.assertEqual((code, found.count("gives the same bits again\n")), (0, 5), found)
+        with tarfile.open(self.out + ".tar.gz") as tar:
+            self.assertFalse([name for name in tar.getnames() if name.endswith(".safetensors")])
+        code, found = self.trained("trajectories", [2.0, 1.0], *arguments, saves="sys.argv[-1]")
+        self.assertIn(said + "the parameters differ\n", found)
+        self.program("fluidrun", TRAINS.replace("losses[i % len(losses)]", "losses[i % len(losses)] + 1e-6 * ('again' in sys.argv[-1])"),
+                     losses={"cpu": [2.0, 1.0], "cuda:0": [2.0, 1.0]})
+        self.assertIn(said + "the losses of step 0 differ\n", self.check("--stages", "trajectories", *arguments).stdout)
+
+    def test_a_network_that_learns_too_little_says_nothing_of_a_run(self):
+        arguments = "--networks", "alexnet_cifar10", "--steps", "2"
+        code, said = self.trained("trajectories", [2.0, 1.95], *arguments, cpu=[2.0, 1.95])
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL alexnet_cifar10 bf16 o1: 0.00 of what is allowed, at step 1; 1.64 without learning\n", said)
+        self.assertIn("ok   alexnet_cifar10 f16 o1: 0.00 of what is allowed, at step 1; 13.1 without learning\n", said)
+        code, said = self.trained("trajectories", [2.0, 2.0], *arguments)
+        self.assertEqual((code, said.count("FAIL alexnet_cifar10")), (1, 5), said)
 
     def test_what_breaks_a_check_ends_that_alone(self):
         self.program("test_gpu", TEST_GPU, tests={"B.": ["Four"]})

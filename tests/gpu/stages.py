@@ -1,10 +1,12 @@
 """The stages of check.py: what each runs, and what it expects."""
 
 import collections
+import filecmp
 import json
 import os
 import re
 import sys
+import tempfile
 import traceback
 
 import gpu_bench
@@ -170,22 +172,44 @@ class Stages:
             program, mode = item.split(" ", 1)
             flags = [flag.format(data) for flag in trajectories.NETWORKS[program]]
             precision, rounds_to = trajectories.MODES[mode]
-            losses = lambda name, place, *more: self.losses("trajectories", name, program, place, [*flags, *more],
-                                                            self.args.steps)
+            train = lambda name, place, more: self.losses("trajectories", name, program, place, [*flags, *more],
+                                                          self.args.steps)
             if program not in exact:
-                exact[program] = losses(f"{program} f64 cpu", "cpu", "--dtype", "f64")
-            runs = [exact[program], *(losses(f"{item} {place}", place, *precision) for place in ("cpu", "cuda:0"))]
-            trained, said = runs[-1]
-            if trained is not None:
+                exact[program] = train(f"{program} f64 cpu", "cpu", ["--dtype", "f64"])
+            on_gpu, said = self.check_repeats(item, lambda name, *more: train(name, "cuda:0", [*precision, *more]))
+            if on_gpu is not None:
                 self.check_plan("trajectories", item, program, [*flags, *precision], said)
-            for found, why in runs:
-                if found is None:
-                    return self.report.say(item, False, why)
-            (true, _), (expected, _), (found, _) = runs
-            part, step = trajectories.farthest(found, expected, true, trajectories.LEAST[rounds_to])
-            return self.report.say(item, part <= 1, f"{part:.2f} of what is allowed, at step {step}")
+            on_cpu = train(f"{item} cpu", "cpu", precision)
+            self.check_losses(item, [(on_gpu, said), on_cpu, exact[program]], trajectories.LEAST[rounds_to])
 
         self.each("trajectories", [f"{n} {m}" for n in self.args.networks for m in trajectories.MODES], run)
+
+    def check_repeats(self, item, train):
+        """Trains twice, for the same losses and parameters; train(name, flags) of the first."""
+        with tempfile.TemporaryDirectory(dir=self.args.out) as folder:
+            files = [os.path.join(folder, name + ".safetensors") for name in ("first", "again")]
+            first = train(f"{item} cuda:0", "--save", files[0])
+            if first[0] is None:
+                return first
+            again, why = train(f"{item} cuda:0 again", "--save", files[1])
+            if again is not None:
+                differ = [i for i, (a, b) in enumerate(zip(first[0], again)) if a != b]
+                why = f"the losses of step {differ[0]} differ" if differ else ""
+                if not differ and not filecmp.cmp(*files, shallow=False):
+                    why = "the parameters differ"
+            self.report.say(f"{item} gives the same bits again", not why, why)
+        return first
+
+    def check_losses(self, item, runs, least):
+        """Those on the GPU beside those on the CPU, in the same precision and in f64: each, or None, and why."""
+        for losses, why in runs:
+            if losses is None:
+                return self.report.say(item, False, why)
+        found, expected, exact = (losses for losses, _ in runs)
+        part, step = trajectories.farthest(found, expected, exact, least)
+        without = trajectories.refusal_of_no_learning(expected, exact, least)
+        good = part <= 1 and without >= trajectories.LEARNS
+        return self.report.say(item, good, f"{part:.2f} of what is allowed, at step {step}; {without:.3g} without learning")
 
     def sanitizer(self):
         tool = sanitizer.program()
