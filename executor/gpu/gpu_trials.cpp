@@ -8,7 +8,6 @@
 namespace fluid {
 namespace {
 
-constexpr int kMostWays = 8;
 constexpr int kCalls = 8;     ///< timed as one: what events and a launch take is shared
 constexpr float kLongMs = 1;  ///< of a call for which that is nothing
 constexpr int kRounds = 5;    ///< of which the fastest counts

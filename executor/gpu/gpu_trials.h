@@ -10,6 +10,8 @@
 
 namespace fluid {
 
+inline constexpr int kMostWays = 8;  ///< of a task that are tried
+
 /// Tries the library's ways to compute a task, and remembers why some failed. That the GPU itself
 /// failed is thrown.
 class GpuTrials {

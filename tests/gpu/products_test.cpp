@@ -1,5 +1,7 @@
-// Products of matrices of many sizes by a GPU's library, by every algorithm that it offers.
+// Products of matrices of many sizes by a GPU's library, by every algorithm that the executor
+// would try.
 
+#include "executor/gpu/gpu_trials.h"
 #include "tests/gpu/library_test.h"
 #include "tests/support/product_data.h"
 
@@ -16,12 +18,12 @@ constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f64, fluid_gpu_f32, fluid_gpu_f
 
 class GpuLibraryProducts : public GpuLibraryTest {
  protected:
-  /// By every algorithm that there is, twice.
+  /// By every algorithm that would be tried, twice.
   void expect_right(const FluidGpuProduct& p) {
     const ProductData data(p);
     const ProductMemory memory(*gpu_, stream_, p, data, kWorkspace);
     const std::vector<double> expected = data.expected(p);
-    const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, 8);
+    const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, kMostWays);
     EXPECT_FALSE(choices.empty());
     for (const FluidGpuChoice& choice : choices) {
       EXPECT_LE(choice.workspace, kWorkspace);
