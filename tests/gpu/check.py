@@ -10,7 +10,7 @@ the order in which they run unless --stages says another:
     gpu_tests     test_gpu, suite by suite (--filter, as GoogleTest's)
     trajectories  ResNet-18 and AlexNet (--networks), 50 steps (--steps) in f32 and in mixed precision, on
                   both places, on the GPU twice for the same bits; plans as above
-    bench         gpu_bench.py (--works), where PyTorch is installed (--python)
+    bench         gpu_bench.py (--works), by a Python that has PyTorch (--python)
     sanitizer     compute-sanitizer's memcheck and racecheck of some tests (--filter)
 
 Prints one line a check; one that breaks has failed, and its traceback is in the stage's log. DIR (--out)
