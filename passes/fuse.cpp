@@ -5,6 +5,7 @@
 #include "passes/fusion.h"
 #include "passes/passes.h"
 #include "passes/recompute.h"
+#include "passes/repeat_kernels.h"
 
 namespace fluid {
 namespace {
@@ -40,7 +41,7 @@ void redirect(ir::Graph& graph, const std::map<Value, std::vector<ir::Op*>>& use
   }
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run(ir::Program& program, const Options& options, const Target& target) {
   ir::Graph& main = program.main();
   if (exchanges_before_refusals(main)) sort_by_exchanges(main);
   if (options.fuse) clone_constants(main);
@@ -48,6 +49,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   if (options.fuse) fusion.run();
   std::vector<FusionGroup> groups = fusion.ordered();
   if (options.fuse) recompute(main, groups, options.batch);
+  if (options.fuse && target.repeats_kernels()) repeat_kernels(main, groups, options.batch);
   const std::map<Value, std::vector<ir::Op*>> uses = main.uses();
   std::vector<const ir::Op*> order;
   bool changed = false;

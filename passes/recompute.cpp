@@ -5,8 +5,8 @@
 #include <set>
 
 #include "ops/source_kind.h"
+#include "passes/group_lives.h"
 #include "passes/memory_plan.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -54,13 +54,6 @@ bool is_product(Value v, const std::set<const ir::Op*>& inside) {
   return lower_op(*v.op()).bodies.at(static_cast<size_t>(v.index())).op() == Scalar::mul;
 }
 
-/// The positions of the kernels that hold a value first and last.
-struct Life {
-  int first = 0;
-  int last = 0;
-};
-using Lives = std::map<Value, Life>;  // by root
-
 /// How a kernel gets a value without its being stored.
 struct Chain {
   std::vector<const ir::Op*> ops;  ///< in order
@@ -75,12 +68,12 @@ class Recompute {
     for (int i = 0; i < size(); ++i) {
       for (const ir::Op* op : group(i).ops) position_[op] = i;
     }
-    lives_ = lives();
+    lives_ = lives_of(graph, groups);
   }
 
   void run() {
     for (int i = 0; i < size(); ++i) {
-      if (!is_kernel(group(i))) continue;
+      if (!is_generated(group(i))) continue;
       for (const Value& v : Values(group(i).outputs)) {
         if (bytes(v) >= kWorthwhile) consider(v, i);
       }
@@ -92,51 +85,10 @@ class Recompute {
   FusionGroup& group(int i) { return groups_[static_cast<size_t>(i)]; }
   const FusionGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
   int64_t bytes(Value v) const { return v.type().bytes_at(batch_); }
-  static bool is_kernel(const FusionGroup& group) {
-    return group.fusible && !group.outputs.empty() &&
-           (group.ops.size() > 1 || !is_alias(*group.ops.front()));
-  }
   bool much_smaller(Value v, Value than) const { return bytes(v) * kMuchSmaller <= bytes(than); }
 
-  // ---- what is in memory when
-
-  /// Only what lies in the transient region: neither sources, outputs nor what is stored.
-  Lives lives() const {
-    Lives lives;
-    for (int i = 0; i < size(); ++i) {
-      for (const ir::Op* op : group(i).ops) {
-        for (const Value& v : op->operands) {
-          const auto life = lives.find(root_of(v));
-          if (life != lives.end()) life->second.last = i;
-        }
-        if (!group(i).fusible) {
-          for (size_t r = 0; r < op->results.size(); ++r) add(lives, result(*op, r), i);
-        }
-      }
-      for (const Value& v : group(i).outputs) add(lives, v, i);
-    }
-    for (const Value& v : leaving_) lives.erase(root_of(v));
-    for (const auto& op : graph_.ops) {
-      if (is_store(*op)) lives.erase(root_of(op->operands[0]));
-    }
-    return lives;
-  }
   static Value result(const ir::Op& op, size_t r) {
     return {const_cast<ir::Op*>(&op), static_cast<int>(r)};
-  }
-  static void add(Lives& lives, Value v, int at) {
-    if (root_of(v) == v && source_kind(*v.op()) == SourceKind::none) lives[v] = {at, at};
-  }
-
-  int64_t peak(const Lives& lives) const {
-    std::vector<int64_t> change(groups_.size() + 1);
-    for (const auto& [v, life] : lives) {
-      change[static_cast<size_t>(life.first)] += bytes(v);
-      change[static_cast<size_t>(life.last) + 1] -= bytes(v);
-    }
-    int64_t in_use = 0, peak = 0;
-    for (const int64_t c : change) peak = std::max(peak, in_use += c);
-    return peak;
   }
 
   // ---- how a value follows from others
@@ -170,10 +122,7 @@ class Recompute {
     if (inside.contains(v.op())) {
       return !is_half(v.dtype()) || reader.results[0].type.dtype == DType::boolean;
     }
-    if (is_exchange(*root_of(v).op())) return false;
-    const auto uses = uses_.find(root_of(v));
-    return uses == uses_.end() ||
-           std::ranges::none_of(uses->second, [](const ir::Op* op) { return is_exchange(*op); });
+    return stays_as_it_is(v, uses_);
   }
 
   std::optional<Chain> chain_of(Value wanted, const FusionGroup& group) const {
@@ -212,7 +161,7 @@ class Recompute {
       const auto found = position_.find(op);
       if (found == position_.end() || found->second == from) continue;
       const int at = found->second;
-      if (!is_kernel(group(at)) || group(at).contraction != nullptr || is_alias(*op) ||
+      if (!is_generated(group(at)) || group(at).contraction != nullptr || is_alias(*op) ||
           sweeps(*op) != v.shape().numel_at(batch_) || reads_where_data_says(*op, v)) {
         return {};
       }
@@ -268,7 +217,7 @@ class Recompute {
       life->second.last = last;
       longer += bytes(life->first);
     }
-    if (longer > bytes(v) && peak(after) > peak(lives_)) return std::nullopt;
+    if (longer > bytes(v) && peak_of(after, batch_) > peak_of(lives_, batch_)) return std::nullopt;
     return after;
   }
 

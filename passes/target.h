@@ -58,6 +58,9 @@ class Target {
   /// Whether the executor can keep library kernels from running in a step that was refused: only
   /// then may they write to variables.
   virtual bool libraries_may_update() const { return true; }
+  /// Whether memory is so fast, and so scarce, that a kernel had better run a second time than have
+  /// its result wait from forward for backward.
+  virtual bool repeats_kernels() const { return false; }
   /// Bytes of scratch that the generated kernel of a `fused` op needs while it runs. Throws
   /// BatchTooLarge.
   virtual int64_t scratch(const ir::Op& fused, int64_t batch) const = 0;

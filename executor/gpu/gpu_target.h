@@ -23,6 +23,7 @@ class GpuTarget : public Target {
   int threads() const override { return 1; }
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
   bool libraries_may_update() const override { return false; }  // nothing predicates them
+  bool repeats_kernels() const override { return true; }
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;
   /// What scratch() has scheduled, for whoever compiles what it planned.

@@ -66,4 +66,10 @@ class AddingTarget : public LibraryTarget {
   bool libraries_may_update() const override { return false; }
 };
 
+/// As LibraryTarget, with memory so fast that kernels may run twice.
+class RepeatingTarget : public LibraryTarget {
+ public:
+  bool repeats_kernels() const override { return true; }
+};
+
 }  // namespace fluid

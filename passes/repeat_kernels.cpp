@@ -1,0 +1,183 @@
+#include "passes/repeat_kernels.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ops/source_kind.h"
+#include "passes/group_lives.h"
+#include "passes/memory_plan.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kWorthwhile = 1 << 20;  // bytes of a result; less is not looked at
+
+bool is_pure_map(const ir::Op* op) {
+  const OpDef& def = def_of(*op);
+  return std::holds_alternative<Alias>(*def.lower) ||
+         (std::holds_alternative<Map>(*def.lower) && std::holds_alternative<Pure>(*def.effects) &&
+          checked_operands(*op).empty());
+}
+
+class RepeatKernels {
+ public:
+  RepeatKernels(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
+      : graph_(graph), groups_(groups), batch_(batch) {
+    look();
+  }
+
+  void run() {
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      const FusionGroup& group = groups_[i];
+      if (!is_generated(group) || group.outputs.size() != 1) continue;
+      if (bytes(group.outputs[0]) < kWorthwhile || !std::ranges::all_of(group.ops, is_pure_map)) {
+        continue;
+      }
+      consider(static_cast<int>(i));
+    }
+  }
+
+ private:
+  int64_t bytes(Value v) const { return v.type().bytes_at(batch_); }
+  const FusionGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
+
+  void look() {
+    position_.clear();
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      for (const ir::Op* op : groups_[i].ops) position_[op] = static_cast<int>(i);
+    }
+    uses_ = graph_.uses();
+    lives_ = lives_of(graph_, groups_);
+    peak_ = peak_of(lives_, batch_);
+  }
+
+  /// The groups that read `v`; none where it leaves, or one of them only gives it another name.
+  std::set<int> readers(Value v) const {
+    std::set<int> readers;
+    if (!lives_.contains(v)) return {};
+    for (const ir::Op* op : uses_.at(v)) {
+      const auto at = position_.find(op);
+      if (at == position_.end()) continue;  // no kernel holds it any more
+      const FusionGroup& by = group(at->second);
+      const bool alias = std::holds_alternative<Alias>(*def_of(*op).lower);
+      if (alias && !is_generated(by)) return {};
+      readers.insert(at->second);
+    }
+    return readers;
+  }
+
+  /// The first reader after the longest time in which there is none.
+  static int first_late(const std::set<int>& readers) {
+    int late = *readers.begin(), longest = 0, before = late;
+    for (const int reader : readers) {
+      if (reader - before > longest) {
+        longest = reader - before;
+        late = reader;
+      }
+      before = reader;
+    }
+    return late;
+  }
+
+  Values inputs(const FusionGroup& kernel) const {
+    std::set<Value> inputs;
+    for (const ir::Op* op : kernel.ops) {
+      for (const Value& v : op->operands) {
+        const auto at = position_.find(v.op());
+        if (at == position_.end() || &group(at->second) != &kernel) inputs.insert(v);
+      }
+    }
+    return {inputs.begin(), inputs.end()};
+  }
+
+  /// Whether `v` still has its value when group `at` is about to run.
+  bool is_readable(Value v, int at) const {
+    const ir::Op& root = *root_of(v).op();
+    if (!is_variable(root)) return stays_as_it_is(v, uses_);
+    return std::ranges::none_of(graph_.ops, [&](const auto& op) {
+      return is_store(*op) && op->symbol == root.symbol &&
+             position_.at(root_of(op->operands[0]).op()) < at;
+    });
+  }
+
+  /// The peak when the kernel runs again before group `late`.
+  int64_t peak_with(Value v, const Values& inputs, int last_early, int late) const {
+    Lives lives = lives_;
+    lives.at(v).last = last_early;
+    for (const Value& input : inputs) {
+      const auto life = lives.find(root_of(input));
+      if (life != lives.end()) life->second.last = std::max(life->second.last, late);
+    }
+    const int64_t otherwise = peak_of(lives, batch_);
+    return std::max(otherwise, in_use(lives, lives_.at(v).last, late) + bytes(v));
+  }
+  /// The most bytes held by the groups from `first` to `last`.
+  int64_t in_use(Lives lives, int last, int first) const {
+    std::erase_if(lives, [&](const auto& entry) {
+      return entry.second.first > last || entry.second.last < first;
+    });
+    for (auto& [v, life] : lives) life.first = std::max(life.first, first);
+    return peak_of(lives, batch_);
+  }
+
+  void consider(int from) {
+    const Value v = group(from).outputs[0];
+    const std::set<int> by = readers(v);
+    if (by.size() < 2) return;
+    const int late = first_late(by);
+    const int last_early = *std::prev(by.find(late));
+    const Values read = inputs(group(from));
+    const bool readable =
+        std::ranges::all_of(read, [&](const Value& input) { return is_readable(input, late); });
+    if (!readable || 2 * (peak_ - peak_with(v, read, last_early, late)) < bytes(v)) return;
+    repeat(from, late);
+  }
+
+  void repeat(int from, int late) {
+    const Value v = group(from).outputs[0];
+    FusionGroup again;
+    again.fusible = true;
+    std::map<Value, Value> copies;
+    for (const ir::Op* op : group(from).ops) {
+      Values operands;
+      for (const Value& operand : op->operands) {
+        operands.push_back(copies.contains(operand) ? copies.at(operand) : operand);
+      }
+      std::vector<Type> types;
+      for (const ir::Result& r : op->results) types.push_back(r.type);
+      ir::RecordAs as(graph_, {ir::Role::backward, op->loc, op->scope, ""});
+      ir::Op* copy =
+          graph_.append(op->name, std::move(operands), op->attrs, std::move(types), op->loc);
+      for (int r = 0; r < static_cast<int>(op->results.size()); ++r) {
+        copies[Value(const_cast<ir::Op*>(op), r)] = copy->result(r);
+      }
+      again.ops.push_back(copy);
+    }
+    again.outputs = {copies.at(v)};
+    for (ir::Op* op : uses_.at(v)) {
+      const auto at = position_.find(op);
+      if (at == position_.end() || at->second < late) continue;
+      std::ranges::replace(op->operands, v, copies.at(v));
+    }
+    groups_.insert(groups_.begin() + late, std::move(again));
+    look();
+  }
+
+  ir::Graph& graph_;
+  std::vector<FusionGroup>& groups_;
+  int64_t batch_;
+  std::map<const ir::Op*, int> position_;
+  std::map<Value, std::vector<ir::Op*>> uses_;
+  Lives lives_;
+  int64_t peak_ = 0;
+};
+
+}  // namespace
+
+void repeat_kernels(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch) {
+  RepeatKernels(graph, groups, batch).run();
+}
+
+}  // namespace fluid
