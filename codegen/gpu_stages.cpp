@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 
 namespace fluid {
@@ -61,29 +62,32 @@ class Stages {
   }
 
   /// Maps of rows, as running statistics, are one pass at the end: whichever stage they are of, a
-  /// row's elements are read where they are written. They do not read what a larger result may
-  /// replace.
+  /// row's elements are read where they are written. They do not read what a map that comes earlier
+  /// may replace.
   void find_late() {
     const Group& group = base_.group;
-    const auto is_of_rows = [&](int id) {
-      const Vars out = real(source(id).out);
-      return !source(id).combine && std::ranges::is_permutation(out, group.parts[0].rows);
-    };
-    std::set<int> replaced, larger;
+    std::map<int, int> makers;  // of outputs, among maps
     for (int id = 0; id < static_cast<int>(group.sinks.size()); ++id) {
-      if (!source(id).combine && !is_of_rows(id)) larger.insert(source(id).outputs[0]);
+      if (source(id).combine) continue;
+      makers[source(id).outputs[0]] = id;
+      if (std::ranges::is_permutation(real(source(id).out), group.parts[0].rows)) late_.insert(id);
     }
-    for (const InPlace& pair : in_place_pairs(group)) {
-      if (larger.contains(pair.out)) replaced.insert(pair.in);
-    }
-    for (int id = 0; id < static_cast<int>(group.sinks.size()); ++id) {
-      bool reads_replaced = false;
-      for_each_node(source(id).body, [&](const Expr& e) {
-        reads_replaced |=
-            e.op() == Scalar::read && replaced.contains(static_cast<int>(e.node().ivalue));
+    const std::vector<InPlace> pairs = in_place_pairs(group);
+    const auto reads_replaced = [&](int id) {
+      return std::ranges::any_of(pairs, [&](const InPlace& pair) {
+        return !late_.contains(makers.at(pair.out)) && reads(source(id), pair.in);
       });
-      if (is_of_rows(id) && !reads_replaced) late_.insert(id);
+    };
+    while (std::erase_if(late_, reads_replaced) > 0) {
     }
+  }
+
+  static bool reads(const GroupSink& sink, int input) {
+    bool found = false;
+    for_each_node(sink.body, [&](const Expr& e) {
+      found |= e.op() == Scalar::read && e.node().ivalue == input;
+    });
+    return found;
   }
 
   /// What a sink computes, with results of earlier passes read where they keep them.

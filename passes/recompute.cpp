@@ -47,11 +47,19 @@ bool reads_in_order(const Expr& read) {
 
 /// Whether contraction may take the rounding of `v` away in a kernel of the ops `inside`.
 bool is_product(Value v, const std::set<const ir::Op*>& inside) {
-  while (inside.contains(v.op()) && is_alias(*v.op())) v = v.op()->operands[0];
-  if (!inside.contains(v.op()) || !std::holds_alternative<Map>(*def_of(*v.op()).lower)) {
-    return false;
+  while (inside.contains(v.op())) {
+    const ir::Op& op = *v.op();
+    if (!is_alias(op)) {
+      if (!std::holds_alternative<Map>(*def_of(op).lower)) return false;
+      Expr body = lower_op(op).bodies.at(static_cast<size_t>(v.index()));
+      const bool negated = body.op() == Scalar::neg;
+      if (negated) body = body.args()[0];
+      if (body.op() == Scalar::mul) return true;
+      if (!negated) return false;
+    }
+    v = op.operands[0];
   }
-  return lower_op(*v.op()).bodies.at(static_cast<size_t>(v.index())).op() == Scalar::mul;
+  return false;
 }
 
 /// How a kernel gets a value without its being stored.
@@ -115,13 +123,18 @@ class Recompute {
     return good;
   }
 
+  /// With a constant: of two halves the one may be rounded where the other is not.
+  static bool compares_with_constant(const ir::Op& op) {
+    return op.results[0].type.dtype == DType::boolean &&
+           std::ranges::count_if(op.operands,
+                                 [](const Value& v) { return !v.op()->operands.empty(); }) == 1;
+  }
+
   /// Whether `reader`, repeated elsewhere, may read `v` as a kernel stores it. What processes
   /// exchange is overwritten where it lies, and variables are at the end of the step.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op()) || is_product(v, inside)) return false;
-    if (inside.contains(v.op())) {
-      return !is_half(v.dtype()) || reader.results[0].type.dtype == DType::boolean;
-    }
+    if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
     return stays_as_it_is(v, uses_);
   }
 
@@ -227,9 +240,16 @@ class Recompute {
     const std::optional<Chain> chain = chain_of(v, group(from));
     if (!chain || traffic(v, *chain, from, by) > 0) return;
     std::optional<Lives> after = lives_without(v, *chain, from, *by.rbegin());
-    if (!after || !store_less(v, *chain, from)) return;
-    for (const int reader : by) repeat(v, *chain, reader);
-    lives_ = std::move(*after);
+    if (!after) return;
+    std::vector<Repeated> repeated;
+    for (const int reader : by) repeated.push_back(repeat(v, *chain, reader));
+    const bool fit = std::ranges::all_of(
+        by, [&](int reader) { return analyze_group(group(reader).ops, group(reader).outputs); });
+    if (fit && store_less(v, *chain, from)) {
+      lives_ = std::move(*after);
+    } else {
+      for (const Repeated& r : repeated) take_back(v, r);
+    }
   }
 
   // ---- doing it
@@ -251,8 +271,14 @@ class Recompute {
     return rest;
   }
 
+  struct Repeated {
+    int reader = 0;
+    Value copy;
+    std::set<const ir::Op*> ops;
+  };
+
   /// Puts a copy of the chain before the reader's ops, which read it in the place of `v`.
-  void repeat(Value v, const Chain& chain, int reader) {
+  Repeated repeat(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
     const ir::Role role = into.ops.front()->role;
     std::map<Value, Value> copies;
@@ -274,11 +300,38 @@ class Recompute {
       std::ranges::replace(const_cast<ir::Op*>(op)->operands, v, copies.at(v));
     }
     into.ops.insert(into.ops.begin(), ops.begin(), ops.end());
+    return {reader, copies.at(v), {ops.begin(), ops.end()}};
+  }
+
+  void take_back(Value v, const Repeated& repeated) {
+    std::vector<const ir::Op*>& ops = group(repeated.reader).ops;
+    std::erase_if(ops, [&](const ir::Op* op) { return repeated.ops.contains(op); });
+    for (const ir::Op* op : ops) {
+      std::ranges::replace(const_cast<ir::Op*>(op)->operands, repeated.copy, v);
+    }
+    for (const ir::Op* copy : repeated.ops) {
+      position_.erase(copy);
+      for (const Value& operand : copy->operands) {
+        std::erase(uses_.at(operand), const_cast<ir::Op*>(copy));
+      }
+    }
+  }
+
+  /// Whether `rest` goes on comparing a half of its own before it is rounded, while others compare
+  /// it after: a mask must be one everywhere.
+  static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
+    const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
+    return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
+      return inside.contains(op) && std::ranges::any_of(op->operands, [&](const Value& v) {
+               return is_half(v.dtype()) && inside.contains(v.op()) && !v.op()->operands.empty();
+             });
+    });
   }
 
   /// Whether the kernel can do so; it is `group(from)` then.
   bool store_less(Value v, const Chain& chain, int from) {
     FusionGroup rest = without(v, chain, from);
+    if (sees_another_rounding(chain, rest)) return false;
     if (!rest.ops.empty() && !analyze_group(rest.ops, rest.outputs)) return false;
     for (const ir::Op* op : group(from).ops) position_.erase(op);
     for (const ir::Op* op : rest.ops) position_[op] = from;

@@ -143,6 +143,19 @@ TEST(GpuStages, PoolsBesideMaps) {
   EXPECT_EQ(passes, 3);  // the windows, which another lays out, and the map
 }
 
+/// What is added to `state` reads what the sum reads in another row, so it does not come last; what
+/// else reads `state` comes no later, as the new one may lie in its place.
+TEST(GpuStages, MapsOfRowsThatReplaceWhatOthersRead) {
+  const int passes = passes_of_program(1, [](ir::Graph& g) {
+    const Value x = input(g, "x", {48, 40, 16}), state = input(g, "state", {16});
+    const Value first =
+        reshape(slice(x, {.axes = {0, 1}, .starts = {0, 0}, .stops = {1, 1}}), {16});
+    const Value centred = x - sum(x, {.axes = {0, 1}});
+    return Values{centred, state + first, neg(state)};
+  });
+  EXPECT_GE(passes, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworkStages,
                          ::testing::Values("resnet18", "alexnet_cifar10"),
                          [](const auto& info) { return std::string(info.param); });
