@@ -243,8 +243,9 @@ class Recompute {
     if (!after) return;
     std::vector<Repeated> repeated;
     for (const int reader : by) repeated.push_back(repeat(v, *chain, reader));
-    const bool fit = std::ranges::all_of(
-        by, [&](int reader) { return analyze_group(group(reader).ops, group(reader).outputs); });
+    const bool fit = std::ranges::all_of(by, [&](int reader) {
+      return analyze_group(group(reader).ops, group(reader).outputs).has_value();
+    });
     if (fit && store_less(v, *chain, from)) {
       lives_ = std::move(*after);
     } else {
