@@ -149,7 +149,7 @@ TEST(GpuStages, MapsOfRowsThatReplaceWhatOthersRead) {
   const int passes = passes_of_program(1, [](ir::Graph& g) {
     const Value x = input(g, "x", {48, 40, 16}), state = input(g, "state", {16});
     const Value first =
-        reshape(slice(x, {.axes = {0, 1}, .starts = {0, 0}, .stops = {1, 1}}), {16});
+        reshape(slice(x, {.starts = {0, 0}, .stops = {1, 1}, .axes = {0, 1}}), {16});
     const Value centred = x - sum(x, {.axes = {0, 1}});
     return Values{centred, state + first, neg(state)};
   });
