@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -27,18 +26,10 @@ class Stages {
     int last = 0;
     for (const GroupSink& s : base_.group.sinks) last = std::max(last, s.stage);
     for (int stage = 0; stage <= last; ++stage) {
-      const auto of_stage = [&](const GroupSink& s) { return s.stage == stage; };
-      for (const auto& sinks :
-           alike([&](int id) { return of_stage(source(id)) && source(id).combine.has_value(); })) {
-        reduce(sinks);
-      }
-      for (const auto& sinks : alike([&](int id) {
-             return of_stage(source(id)) && !source(id).combine && !late_.contains(id);
-           })) {
-        map(sinks);
-      }
+      for (const auto& sinks : alike(stage, true)) reduce(sinks);
+      for (const auto& sinks : alike(stage, false)) compute(sinks);
     }
-    if (!late_.empty()) map({late_.begin(), late_.end()});
+    if (!late_.empty()) compute({late_.begin(), late_.end()});
     for (kir::Kernel& pass : passes_) pass.buffers = base_.kernel.buffers;
     return std::move(passes_);
   }
@@ -48,13 +39,15 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// The sinks that are `wanted`, those together that have the same loops.
-  std::vector<std::vector<int>> alike(const std::function<bool(int id)>& wanted) const {
+  /// The stage's reductions, or its maps but for late ones; those together that have the same
+  /// loops.
+  std::vector<std::vector<int>> alike(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
-      if (!wanted(id)) continue;
+      const GroupSink& s = source(id);
+      if (s.stage != stage || s.combine.has_value() != reductions || late_.contains(id)) continue;
       const auto same = std::ranges::find_if(sets, [&](const std::vector<int>& set) {
-        return source(set[0]).out == source(id).out && source(set[0]).reduce == source(id).reduce;
+        return source(set[0]).out == s.out && source(set[0]).reduce == s.reduce;
       });
       (same == sets.end() ? sets.emplace_back() : *same).push_back(id);
     }
@@ -94,23 +87,22 @@ class Stages {
   FlatSink flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {
       const ReductionRead read = reduction_of(let);
-      const Type& type = source(read.sink).op->results[static_cast<size_t>(read.result)].type;
-      const Type plain{type.dtype, type.shape, std::nullopt};
-      return load(stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)],
-                  compute_dtype(type.dtype), offset_of(plain, let.args()));
+      return load_result(b.group, let,
+                         stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)]);
     });
   }
 
-  void map(const std::vector<int>& ids) {
+  /// Maps, or reductions with all their terms.
+  void compute(const std::vector<int>& ids) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
-    for (const int id : ids) sinks.push_back(flat(b, id));
+    for (const int id : ids) keep(sinks.emplace_back(flat(b, id)));
     emit(b, std::move(sinks), {});
   }
 
   void reduce(const std::vector<int>& ids) {
     const Vars parts = parts_of(source(ids[0]));
-    if (parts.empty()) return reduce_whole(ids);
+    if (parts.empty()) return compute(ids);
     const std::vector<int64_t> partial = reduce_parts(ids, parts);
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -123,13 +115,6 @@ class Stages {
       keep(sink);
     }
     emit(b, std::move(sinks), {.rows_in_lanes = false});
-  }
-
-  void reduce_whole(const std::vector<int>& ids) {
-    KernelBuilder b = base_;
-    std::vector<FlatSink> sinks;
-    for (const int id : ids) keep(sinks.emplace_back(flat(b, id)));
-    emit(b, std::move(sinks), {});
   }
 
   /// The reductions' terms but for `parts`, each in a buffer over these and what it keeps.
@@ -168,7 +153,7 @@ class Stages {
     return parts;
   }
 
-  /// Stores the results of a reduction for the passes that read them.
+  /// Stores the results of a reduction for the passes that read them, if any do.
   void keep(FlatSink& sink) {
     if (!sink.source->consumed) return;
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {

@@ -47,11 +47,7 @@ FlatSink Finish::flat(int id) {
 
 Expr Finish::read_kept(const Expr& let) {
   const ReductionRead read = reduction_of(let);
-  const ir::Op* op = b_.group.sinks[static_cast<size_t>(read.sink)].op;
-  const Type& type = op->results[static_cast<size_t>(read.result)].type;
-  const Type plain{type.dtype, type.shape, std::nullopt};
-  const DType dtype = compute_dtype(type.dtype);
-  return load(stored_.at(read.sink).buffers[read.result], dtype, offset_of(plain, let.args()));
+  return load_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
 }
 
 /// Stores the results of a reduction's element, for the outside and for the rest of the finish.

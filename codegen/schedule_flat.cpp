@@ -182,6 +182,14 @@ Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask, dou
   return Expr(std::make_shared<const ExprNode>(std::move(n)));
 }
 
+Expr load_result(const Group& group, const Expr& let, int64_t buffer) {
+  const ReductionRead read = reduction_of(let);
+  const ir::Op* op = group.sinks[static_cast<size_t>(read.sink)].op;
+  const Type& type = op->results[static_cast<size_t>(read.result)].type;
+  const Type plain{type.dtype, type.shape, std::nullopt};
+  return load(buffer, compute_dtype(type.dtype), offset_of(plain, let.args()));
+}
+
 FlatSink flatten(KernelBuilder& builder, int id,
                  const std::function<Expr(const Expr& let)>& resolve) {
   const GroupSink& source = builder.group.sinks[static_cast<size_t>(id)];

@@ -82,6 +82,9 @@ inline constexpr int64_t kErrorBuffer = -1;
 Expr load(int64_t buffer, DType dtype, const Expr& offset, const Expr& mask = {},
           double fallback = 0);
 
+/// The result of a reduction that `let` reads, from the buffer that keeps it, row-major.
+Expr load_result(const Group& group, const Expr& let, int64_t buffer);
+
 /// The sink in flat form. `resolve` says what stands for a reduction's result read at an index.
 FlatSink flatten(KernelBuilder& builder, int sink,
                  const std::function<Expr(const Expr& let)>& resolve);

@@ -7,6 +7,7 @@
 #include "ops/source_kind.h"
 #include "passes/group_lives.h"
 #include "passes/memory_plan.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -281,21 +282,14 @@ class Recompute {
   /// Puts a copy of the chain before the reader's ops, which read it in the place of `v`.
   Repeated repeat(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
-    const ir::Role role = into.ops.front()->role;
     std::map<Value, Value> copies;
-    std::vector<const ir::Op*> ops;
-    for (const ir::Op* op : chain.ops) {
-      Values operands;
-      for (const Value& from : op->operands) {
-        operands.push_back(copies.contains(from) ? copies.at(from) : from);
+    const std::vector<const ir::Op*> ops =
+        append_copies(graph_, chain.ops, into.ops.front()->role, copies);
+    for (const ir::Op* copy : ops) {
+      for (const Value& operand : copy->operands) {
+        uses_[operand].push_back(const_cast<ir::Op*>(copy));
       }
-      ir::RecordAs as(graph_, {.role = role, .loc = op->loc, .scope = op->scope, .param = ""});
-      ir::Op* copy =
-          graph_.append(op->name, std::move(operands), op->attrs, {op->results[0].type}, op->loc);
-      copies[result(*op, 0)] = copy->result();
-      for (const Value& operand : copy->operands) uses_[operand].push_back(copy);
       position_[copy] = reader;
-      ops.push_back(copy);
     }
     for (const ir::Op* op : into.ops) {
       std::ranges::replace(const_cast<ir::Op*>(op)->operands, v, copies.at(v));

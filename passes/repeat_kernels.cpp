@@ -140,21 +140,7 @@ class RepeatKernels {
     FusionGroup again;
     again.fusible = true;
     std::map<Value, Value> copies;
-    for (const ir::Op* op : group(from).ops) {
-      Values operands;
-      for (const Value& operand : op->operands) {
-        operands.push_back(copies.contains(operand) ? copies.at(operand) : operand);
-      }
-      std::vector<Type> types;
-      for (const ir::Result& r : op->results) types.push_back(r.type);
-      ir::RecordAs as(graph_, {ir::Role::backward, op->loc, op->scope, ""});
-      ir::Op* copy =
-          graph_.append(op->name, std::move(operands), op->attrs, std::move(types), op->loc);
-      for (int r = 0; r < static_cast<int>(op->results.size()); ++r) {
-        copies[Value(const_cast<ir::Op*>(op), r)] = copy->result(r);
-      }
-      again.ops.push_back(copy);
-    }
+    again.ops = append_copies(graph_, group(from).ops, ir::Role::backward, copies);
     again.outputs = {copies.at(v)};
     for (ir::Op* op : uses_.at(v)) {
       const auto at = position_.find(op);

@@ -121,6 +121,27 @@ std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& cha
   return program;
 }
 
+std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<const ir::Op*>& ops,
+                                         ir::Role role, std::map<Value, Value>& copies) {
+  std::vector<const ir::Op*> appended;
+  for (const ir::Op* op : ops) {
+    Values operands;
+    for (const Value& from : op->operands) {
+      operands.push_back(copies.contains(from) ? copies.at(from) : from);
+    }
+    std::vector<Type> types;
+    for (const ir::Result& r : op->results) types.push_back(r.type);
+    ir::RecordAs as(graph, {.role = role, .loc = op->loc, .scope = op->scope, .param = ""});
+    ir::Op* copy =
+        graph.append(op->name, std::move(operands), op->attrs, std::move(types), op->loc);
+    for (int r = 0; r < static_cast<int>(op->results.size()); ++r) {
+      copies[Value(const_cast<ir::Op*>(op), r)] = copy->result(r);
+    }
+    appended.push_back(copy);
+  }
+  return appended;
+}
+
 ir::Op* variable_named(const ir::Graph& graph, std::string_view name) {
   for (const auto& op : graph.ops) {
     if (op->symbol == name && is_variable(*op)) return op.get();

@@ -3,9 +3,11 @@
 // Tools that several passes share.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -35,6 +37,11 @@ bool keep_only(ir::Graph& graph, const std::set<const ir::Op*>& live);
 /// A copy of `chain` with the batch made a number, as a Target wants it: the values it reads from
 /// outside are `arg` ops, which come first; then the ops of the chain, in order.
 std::unique_ptr<ir::Program> concrete_copy(const std::vector<const ir::Op*>& chain, int64_t batch);
+
+/// Copies of `ops`, each after those it reads, in that order: appended to the graph, with `role`,
+/// reading each other. `copies` gets what stands for each result.
+std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<const ir::Op*>& ops,
+                                         ir::Role role, std::map<Value, Value>& copies);
 
 /// The parameter or state of that name; null when there is none.
 ir::Op* variable_named(const ir::Graph& graph, std::string_view name);

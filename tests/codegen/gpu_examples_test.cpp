@@ -14,6 +14,7 @@
 #include "ops/program_file.h"
 #include "passes/pass.h"
 #include "tests/support/gpu_emulator.h"
+#include "tests/support/h200.h"
 #include "tests/support/plain_target.h"
 #include "tests/support/ptx.h"
 
@@ -64,20 +65,12 @@ TEST(GpuExamples, EveryKernelAssembles) {
   expect_assembles(assembler, kernels, gpu_architectures());
 }
 
-/// A GPU as its driver describes it (H200), for which libraries claim what they are worth.
-constexpr FluidGpuDescription kGpu = {.major = 9,
-                                      .minor = 0,
-                                      .multiprocessors = 132,
-                                      .memory_bus_bits = 6144,
-                                      .clock_khz = 1'980'000,
-                                      .memory_clock_khz = 3'201'000};
-
 /// What is generated beside libraries' kernels; of what updates also as it does nothing once data
 /// was refused.
 void add_kernels_beside_libraries(std::vector<kir::Kernel>& kernels, const std::string& example,
                                   const Options& options) {
   auto program = load_program(FLUID_BINARY_DIR "/examples/" + example + ".fluid");
-  run_passes(*program, pipeline(options), options, GpuTarget(kGpu));
+  run_passes(*program, pipeline(options), options, GpuTarget(kH200));
   for (const auto& op : program->main().ops) {
     if (op->name != "fused" || op->attrs.has("kernel")) continue;
     const std::string body = op->attrs.get<GraphRef>("body").name;

@@ -13,16 +13,11 @@
 #include "ops/record.h"
 #include "passes/pass.h"
 #include "tests/support/fused_runner.h"
+#include "tests/support/h200.h"
 
 namespace fluid::testing {
 namespace {
 
-constexpr FluidGpuDescription kGpu = {.major = 9,
-                                      .minor = 0,
-                                      .multiprocessors = 132,
-                                      .memory_bus_bits = 6144,
-                                      .clock_khz = 1'980'000,
-                                      .memory_clock_khz = 3'201'000};
 constexpr int64_t kBatch64 = 64;
 
 /// Elements of the largest buffer that a pass touches for each of its threads, about: those that
@@ -47,7 +42,7 @@ TEST_P(GpuNetworkStages, NoPassLeavesAGpuIdle) {
     Options options{.batch = kBatch64};
     if (half) options.amp = AmpOptions{.dtype = bf16};
     auto program = load_program(FLUID_BINARY_DIR "/examples/" + std::string(GetParam()) + ".fluid");
-    run_passes(*program, pipeline(options), options, GpuTarget(kGpu));
+    run_passes(*program, pipeline(options), options, GpuTarget(kH200));
     for (const auto& op : program->main().ops) {
       if (op->name != "fused" || op->attrs.has("kernel")) continue;
       const std::string body = op->attrs.get<GraphRef>("body").name;
