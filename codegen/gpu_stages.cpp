@@ -8,11 +8,12 @@
 namespace fluid {
 namespace {
 
-constexpr double kFewThreads = 8 * 1024;    // of all that a GPU can have
-constexpr double kManyThreads = 32 * 1024;  // which hide the latency of its memory
-constexpr double kLongWork = 256;           // elements for each thread, one after the other
-constexpr double kLeastTerms = 8;           // of a part of a reduction
-constexpr double kElements = 4;             // that a thread takes at a time, about
+constexpr double kManyThreads = 32 * 1024;  // which hide the latency of a GPU's memory
+/// Elements that a thread takes one after the other and would not have to if there were that many:
+/// at four in flight and 0.6 us each way some 15 us, against the launches of two or three passes.
+constexpr double kLongWork = 100;
+constexpr double kLeastTerms = 8;  // of a part of a reduction
+constexpr double kElements = 4;    // that a thread takes at a time, about
 
 /// Builds the passes, which share their buffers.
 class Stages {
@@ -29,7 +30,7 @@ class Stages {
       for (const auto& sinks : alike(stage, true)) reduce(sinks);
       for (const auto& sinks : alike(stage, false)) compute(sinks);
     }
-    if (!late_.empty()) compute({late_.begin(), late_.end()});
+    for (const GroupPart& part : base_.group.parts) compute_late(part);
     for (kir::Kernel& pass : passes_) pass.buffers = base_.kernel.buffers;
     return std::move(passes_);
   }
@@ -54,16 +55,18 @@ class Stages {
     return sets;
   }
 
-  /// Maps of rows, as running statistics, are one pass at the end: whichever stage they are of, a
-  /// row's elements are read where they are written. They do not read what a map that comes earlier
-  /// may replace.
+  /// Maps of a part's rows, as running statistics, are one pass at the end: whichever stage they
+  /// are of, a row's elements are read where they are written. They do not read what a map that
+  /// comes earlier may replace.
   void find_late() {
     const Group& group = base_.group;
     std::map<int, int> makers;  // of outputs, among maps
-    for (int id = 0; id < static_cast<int>(group.sinks.size()); ++id) {
-      if (source(id).combine) continue;
-      makers[source(id).outputs[0]] = id;
-      if (std::ranges::is_permutation(real(source(id).out), group.parts[0].rows)) late_.insert(id);
+    for (const GroupPart& part : group.parts) {
+      for (const int id : part.sinks) {
+        if (source(id).combine) continue;
+        makers[source(id).outputs[0]] = id;
+        if (std::ranges::is_permutation(real(source(id).out), part.rows)) late_.insert(id);
+      }
     }
     const std::vector<InPlace> pairs = in_place_pairs(group);
     const auto reads_replaced = [&](int id) {
@@ -90,6 +93,13 @@ class Stages {
       return load_result(b.group, let,
                          stored_[static_cast<size_t>(read.sink)][static_cast<size_t>(read.result)]);
     });
+  }
+
+  void compute_late(const GroupPart& part) {
+    std::vector<int> ids;
+    std::ranges::copy_if(part.sinks, std::back_inserter(ids),
+                         [&](int id) { return late_.contains(id); });
+    if (!ids.empty()) compute(ids);
   }
 
   /// Maps, or reductions with all their terms.
@@ -194,13 +204,13 @@ double points(const Group& group, const Vars& vars) {
 bool leaves_idle(const Group& group, const std::vector<kir::Kernel>& sweep) {
   const kir::Kernel& kernel = sweep.front();
   const bool refuses = kernel.buffers.back().role == kir::Buffer::Role::error;
-  if (sweep.size() > 1 || group.parts.size() > 1 || refuses) return false;
+  if (sweep.size() > 1 || refuses) return false;
   double elements = 0;
   for (const GroupSink& s : group.sinks) elements += points(group, s.out) * points(group, s.reduce);
   const auto threads =
       static_cast<double>(kir::evaluate(kernel.blocks, kNominalBatch) * kernel.team);
   const double work = elements / threads / static_cast<double>(kernel.vector_width);
-  return threads < kFewThreads && work > kLongWork;
+  return work * (1 - threads / kManyThreads) > kLongWork;
 }
 
 std::vector<kir::Kernel> staged(const Group& group, const std::string& name) {

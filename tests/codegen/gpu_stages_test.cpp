@@ -114,6 +114,21 @@ TEST(GpuStages, SumsThatShareTheirTerms) {
   }
 }
 
+/// The gradient of a convolution's bias, whose kernel counts the steps as well.
+TEST(GpuStages, SumsOfChannelsBesideACounter) {
+  for (const int64_t batch : {1, 3}) {
+    const int passes = passes_of_program(batch, [](ir::Graph& g) {
+      const Value dy = input(g, "dy", {kBatch, 20, 28, 28}), bias = input(g, "bias", {20});
+      const Value steps = input(g, "steps", {});
+      const Values updates = {bias - sum(dy, {.axes = {0, 2, 3}}) * 0.1, steps + 1.0};
+      for (const Value& v : updates)
+        v.op()->role = ir::Role::optimize;  // so that they are one kernel
+      return updates;
+    });
+    EXPECT_EQ(passes, 4);  // terms, sums, and the maps of each
+  }
+}
+
 /// What else a group may reduce by, and sums that nothing reads.
 TEST(GpuStages, ExtremesAndPositions) {
   const int passes = passes_of_program(2, [](ir::Graph& g) {
@@ -152,7 +167,8 @@ TEST(GpuStages, MapsOfRowsThatReplaceWhatOthersRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworkStages,
-                         ::testing::Values("resnet18", "alexnet_cifar10"),
+                         ::testing::Values("resnet18", "alexnet_cifar10", "mnist_fluid",
+                                           "mnist_cnn"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
