@@ -258,8 +258,9 @@ std::vector<OverParts> PartAnalysis::results_of(const ir::Op& op) {
 
 bool PartAnalysis::takes_statistics(const ir::Op& op) {
   if (def_of(op).inference == nullptr) return false;
-  for (const Value& v : op.operands) of(v);
-  return lowered(op)[0].kind == OverParts::other;
+  const bool all_known = std::ranges::none_of(
+      op.operands, [&](const Value& v) { return of(v).kind == OverParts::other; });
+  return all_known && lowered(op)[0].kind == OverParts::other;
 }
 
 std::vector<OverParts> PartAnalysis::lowered(const ir::Op& op) {

@@ -176,17 +176,12 @@ class Recompute {
       if (found == position_.end() || found->second == from) continue;
       const int at = found->second;
       if (!is_generated(group(at)) || group(at).contraction != nullptr || is_alias(*op) ||
-          sweeps(*op) != v.shape().numel_at(batch_) || reads_where_data_says(*op, v)) {
+          sweeps(*op) != v.shape().numel_at(batch_)) {
         return {};
       }
       readers.insert(at);
     }
     return readers;
-  }
-  static bool reads_where_data_says(const ir::Op& op, Value v) {
-    return std::ranges::any_of(checked_operands(op), [&](const auto& operand) {
-      return op.operands.at(static_cast<size_t>(operand.first)) == v;
-    });
   }
   int64_t sweeps(const ir::Op& op) const {
     const Lowered lowered = lower_op(op);

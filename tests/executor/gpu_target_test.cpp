@@ -280,6 +280,31 @@ TEST(GpuTarget, Tf32IsFasterWhereItIsAllowed) {
   EXPECT_EQ(exact.wide_product_rate(), 2 * exact.wide_rate()) << "f64 is half as fast there";
 }
 
+/// Tensor cores take eight channels, or filters, for three.
+TEST(GpuTarget, EmptyLanesTakeTime) {
+  const auto seconds = [](int64_t channels, int64_t filters, DType dtype) {
+    return Convolved({.x = {64, channels, 56, 56},
+                      .w = {filters, channels, 11, 11},
+                      .dtype = dtype,
+                      .last = is_half(dtype)})
+        .claims()
+        .at(0)
+        .seconds;
+  };
+  EXPECT_GT(seconds(3, 1024, bf16), seconds(8, 1024, bf16)) << "and they are copied";
+  EXPECT_GT(seconds(1024, 3, bf16), seconds(1024, 8, bf16));
+  EXPECT_LT(seconds(3, 1024, f32), seconds(8, 1024, f32) / 2);
+}
+
+TEST(GpuTarget, AnAddendIsRead) {
+  constexpr int64_t kRows = 8192;
+  const auto made = [] { return Claimed({kRows, 8}, {8, kRows}); };
+  const double alone = made().claims().at(0).seconds;
+  EXPECT_NEAR(made().then_sum().claims().at(0).seconds - alone,
+              4.0 * kRows * kRows / GpuTarget(kGpu).memory_rate(), 1e-9);
+  EXPECT_EQ(made().then_relu().claims().at(0).seconds, alone);
+}
+
 /// The library's kernel takes a moment longer to begin.
 TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
   const auto library_wins = [](int64_t n, DType dtype, const GpuTarget& target) {
