@@ -109,7 +109,7 @@ FluidGpuResult open(int32_t device, FluidGpu** gpu) {
 FluidGpuResult close(FluidGpu* gpu) {
   const std::unique_ptr<FluidGpu> owned(gpu);
   return on(gpu, "closing a GPU", [&] {
-    const cudaError_t waited = cudaDeviceSynchronize();
+    const cudaError_t waited = wait_for_streams(gpu);
     const cudaError_t given = gpu->belongings.give_all_back();
     return waited != cudaSuccess ? waited : given;
   });

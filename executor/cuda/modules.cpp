@@ -20,12 +20,6 @@ bool is_whole(const void* image, size_t bytes) {
          segments <= bytes - header.e_phoff;
 }
 
-cudaError_t unload(cudaLibrary_t library) {
-  const cudaError_t waited = cudaDeviceSynchronize();  // for kernels of it that still run
-  const cudaError_t unloaded = cudaLibraryUnload(library);
-  return waited != cudaSuccess ? waited : unloaded;
-}
-
 }  // namespace
 
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
@@ -33,15 +27,19 @@ FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
   if (!is_whole(image, bytes)) {
     return refuse(fluid_gpu_misused, "loading a module: the image is cut off, or is none");
   }
-  return make_object<unload>(gpu, module, "loading a module", [&](cudaLibrary_t* handle) {
-    return cudaLibraryLoadData(handle, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-  });
+  return make_object<cudaLibraryUnload>(
+      gpu, module, "loading a module", [&](cudaLibrary_t* handle) {
+        return cudaLibraryLoadData(handle, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+      });
 }
 
 FluidGpuResult module_unload(FluidGpuModule* module) {
   FluidGpu* gpu = module->gpu;
-  return outside_captures(gpu, "unloading a module",
-                          [&] { return gpu->belongings.give_back(module); });
+  return outside_captures(gpu, "unloading a module", [&] {
+    const cudaError_t waited = wait_for_streams(gpu);  // kernels of it may still run
+    const cudaError_t unloaded = gpu->belongings.give_back(module);
+    return waited != cudaSuccess ? waited : unloaded;
+  });
 }
 
 FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "executor/cuda/answer.h"
 #include "executor/cuda/belongings.h"
@@ -21,6 +22,8 @@ struct FluidGpu {
   cublasLtHandle_t blas = nullptr;  ///< made when it is first needed
   std::mutex dnn_mutex = {};        ///< held while the next is used
   cudnnHandle_t dnn = nullptr;      ///< likewise
+  std::mutex streams_mutex = {};
+  std::set<cudaStream_t> streams = {};  ///< all that there are
   fluid::cuda::Belongings belongings = {};
 };
 
@@ -64,6 +67,10 @@ FluidGpuResult outside_captures(FluidGpu* gpu, const char* doing, Call&& call) {
   return on(gpu, doing,
             [&] { return gpu->captured == nullptr ? call() : cudaErrorStreamCaptureUnsupported; });
 }
+
+/// Waits for what was begun on its streams, and no others: a wait for the device would spoil what
+/// another thread records.
+cudaError_t wait_for_streams(FluidGpu* gpu);
 
 template <class T, auto kDestroy>
 cudaError_t destroy_object(void* object) {

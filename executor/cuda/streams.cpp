@@ -4,14 +4,31 @@
 namespace fluid::cuda {
 
 FluidGpuResult stream_create(FluidGpu* gpu, FluidGpuStream** stream) {
-  return make_object<cudaStreamDestroy>(gpu, stream, "making a stream", [](cudaStream_t* handle) {
-    return cudaStreamCreateWithFlags(handle, cudaStreamNonBlocking);
+  return make_object<cudaStreamDestroy>(gpu, stream, "making a stream", [&](cudaStream_t* handle) {
+    const cudaError_t error = cudaStreamCreateWithFlags(handle, cudaStreamNonBlocking);
+    const std::lock_guard lock(gpu->streams_mutex);
+    if (error == cudaSuccess) gpu->streams.insert(*handle);
+    return error;
   });
+}
+
+cudaError_t wait_for_streams(FluidGpu* gpu) {
+  const std::lock_guard lock(gpu->streams_mutex);
+  cudaError_t first = cudaSuccess;
+  for (cudaStream_t stream : gpu->streams) {
+    const cudaError_t waited = cudaStreamSynchronize(stream);
+    if (first == cudaSuccess) first = waited;
+  }
+  return first;
 }
 
 FluidGpuResult stream_destroy(FluidGpuStream* stream) {
   FluidGpuStream* captured = stream;
   stream->gpu->captured.compare_exchange_strong(captured, nullptr);
+  {
+    const std::lock_guard lock(stream->gpu->streams_mutex);
+    stream->gpu->streams.erase(stream->handle);
+  }
   return give_back(stream, "destroying a stream");
 }
 

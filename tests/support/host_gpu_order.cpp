@@ -99,7 +99,13 @@ FluidGpuResult host_capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
   HostFrontier work;
   const FluidGpuResult ended = host_gpu_call(
       "capture_end", gpu, [&] { work = gpu->scheduler.end_capture(*stream, gpu->streams); });
-  if (ended != fluid_gpu_ok) return ended;
+  if (ended != fluid_gpu_ok) {
+    try {
+      gpu->scheduler.end_capture(*stream, gpu->streams);  // it is over, whatever its end says
+    } catch (const HostRefusal&) {
+    }
+    return ended;
+  }
   return host_gpu_call("graph_create", gpu, [&] {
     create(graph);
     **graph = {gpu, std::move(work)};
