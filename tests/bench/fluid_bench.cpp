@@ -1,4 +1,5 @@
-// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]. Same protocol
+// One workload on Fluid, measured when told: fluid_bench WORK [CACHE_DIR [PLACE]]; or its program,
+// written to a file, for fluidrun plan: fluid_bench WORK --save FILE. Same protocol
 // and same steps as torch_peer.py: feed the batch, run, fetch the loss or the result as a number.
 // On a GPU the batch is fed once and stays there; every step is one
 // graph, whose outputs are copied to the host, which waits for them.
@@ -9,6 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <random>
+#include <string_view>
 
 #include "frontend/examples/alexnet.h"
 #include "frontend/examples/resnet18.h"
@@ -224,7 +226,8 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   Work w = work_named(name);
   const bool on_gpu = place != fl::cpu();
   if (on_gpu) {
-    w.batch.id = 1;
+    w.batch.id = 1;  // it stays where it is
+    options.prefetch = false;
     w.steps = std::max(w.steps, 50);
     options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
   }
@@ -266,10 +269,14 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
 int main(int argc, char** argv) {
   const auto start = Clock::now();
   if (argc < 2) {
-    std::fprintf(stderr, "usage: fluid_bench WORK [CACHE_DIR [PLACE]]\n");
+    std::fprintf(stderr, "usage: fluid_bench WORK [CACHE_DIR [PLACE]] | WORK --save FILE\n");
     return 1;
   }
   try {
+    if (argc == 4 && std::string_view(argv[2]) == "--save") {
+      work_named(argv[1]).program.save(argv[3]);
+      return 0;
+    }
     serve(argv[1], argc > 2 ? argv[2] : "", fl::place_named(argc > 3 ? argv[3] : "cpu"), start);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "fluid_bench: %s\n", e.what());

@@ -37,13 +37,23 @@ def exit_code(missed):
 
 class Runner:
     """A process that is ready once it has said so, and measures when told, printing one line of JSON;
-    other lines go to stderr. One that takes `limit` seconds for an answer is killed."""
+    other lines go to stderr. One that takes `limit` seconds for an answer is killed. Why one failed
+    is said with the last line that it wrote to its own stderr."""
 
     def __init__(self, name, command, environment=(), limit=None):
         self.name, self.times, self.limit, self.failed = name, [], limit, False
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        errors="replace", env=os.environ | dict(environment))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, errors="replace",
+                                        env=os.environ | dict(environment))
+        self.complaint = ""
+        self.listener = threading.Thread(target=self.listen, daemon=True)
+        self.listener.start()
         self.ready = self.read()
+
+    def listen(self):
+        for line in self.process.stderr:
+            print(line, end="", file=sys.stderr)
+            self.complaint = line.strip() or self.complaint
 
     def read(self):
         killer = threading.Timer(self.limit, self.process.kill) if self.limit else None
@@ -60,7 +70,8 @@ class Runner:
                 killer.cancel()
         reason = f"took more than {self.limit:g} s" if late else f"ended with {self.process.wait()}"
         self.failed = True
-        raise RuntimeError(f"{self.name} {reason}")
+        self.listener.join(timeout=1)
+        raise RuntimeError(f"{self.name} {reason}" + (f": {self.complaint}" if self.complaint else ""))
 
     def measure(self):
         try:
@@ -84,6 +95,7 @@ class Runner:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+        self.listener.join(timeout=1)
 
     def row(self):
         return {"ms": statistics.median(self.times), "ms_min": min(self.times), "ms_max": max(self.times),

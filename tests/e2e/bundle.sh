@@ -22,6 +22,7 @@ if [ "$size" -gt 40000000 ]; then echo "the bundle is over 40 MB"; exit 1; fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 tar -C "$root" -xf "$archive"
+if grep -rlF "$PWD/" "$root/fluid"; then echo "these name a folder of the machine that they were built on"; exit 1; fi
 mkdir -p "$root/tmp" "$root/proc/self"
 ln -s /fluid/fluidrun "$root/proc/self/exe"  # by which the loader finds the libraries beside it
 ldd "$build/fluidrun" | grep -oE '/[^ ]*/(ld-linux|libc\.|libm\.|libdl\.|librt\.|libpthread\.)[^ ]*' |
