@@ -12,7 +12,6 @@ BufferRef buffer_of(const MemoryPlan& plan, const Value& value) {
   const Range& range = found->second;
   return {.region = range.region,
           .offset = range.offset,
-          .feed = range.holds == Holds::feed,
           .variable = range.region == Region::state ? range.name : ""};
 }
 
@@ -56,8 +55,10 @@ std::byte* address_of(const BufferRef& buffer, const Memory& memory, const Varia
                       Slots slots) {
   if (buffer.region == Region::state) return memory.state + variables.named(buffer.variable).offset;
   if (buffer.region == Region::transient) return memory.transient + buffer.offset;
-  const auto slot = static_cast<size_t>(buffer.feed ? slots.feeds : slots.outputs);
-  return memory.slots[slot] + buffer.offset;
+  std::byte* slot = buffer.region == Region::feeds
+                        ? memory.slots.feeds[static_cast<size_t>(slots.feeds)]
+                        : memory.slots.outputs[static_cast<size_t>(slots.outputs)];
+  return slot + buffer.offset;
 }
 
 }  // namespace fluid

@@ -12,7 +12,6 @@ namespace fluid {
 struct BufferRef {
   Region region = Region::transient;
   int64_t offset = 0;    ///< in its region; unused for state
-  bool feed = false;     ///< in the slot of the feeds, not of the outputs
   std::string variable;  ///< of a buffer in the state region
   int error_word = -1;   ///< when >= 0: the buffer is the error words from here on, in no region
 };

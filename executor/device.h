@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +22,19 @@
 
 namespace fluid {
 
-/// Which slots a step uses, each 0 or 1. Two steps may read the same feeds and write different
-/// outputs: data that stays the same is copied in once.
+/// Which slots a step uses, each 0 or 1; where there is one slot for feeds, that. Two steps may
+/// read the same feeds and write different outputs: data that stays the same is copied in once.
 struct Slots {
   int feeds = 0;
   int outputs = 0;
   bool new_feeds = true;  ///< the host has written feeds since the slot was used last
 };
-inline constexpr std::array kAllSlots = {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}};
-/// In kAllSlots.
+/// That steps on this memory use.
+inline std::span<const Slots> all_slots(const Memory& memory) {
+  static constexpr std::array kAll = {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}};
+  return std::span(kAll).first(memory.slots.feeds[1] == nullptr ? 2 : 4);
+}
+/// In all_slots().
 inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
 /// How a step ended. When it is not good, no variable has changed: what may refuse data comes

@@ -8,6 +8,7 @@
 #include "executor/cpu/cpu_device.h"
 #include "executor/cpu/parallel.h"
 #include "executor/executor_checks.h"
+#include "executor/forks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
 #include "executor/process_group.h"
@@ -31,6 +32,7 @@ namespace {
 std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator) {
   if (place.kind == Place::Kind::cuda) {
+    forbid_forks();
     const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
     return gpu_device(table, {.device = place.index,
                               .host_threads = thread_count(options.threads),
@@ -307,11 +309,13 @@ class Executor::Impl {
     return checked_feeds(names);
   }
 
-  /// The step for a batch, found without allocating.
+  /// The step for a batch, found without allocating unless any may come: then what comes before
+  /// must not decide which outputs it has.
   PreparedStep* find(Mode mode, const Batch& batch) {
     static const std::set<std::string> kAll;
     mode = actual(mode);
     if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
+    if (options_.any_batch) return session_.find(mode, batch.size, given(batch));
     return session_.find_predict(batch);
   }
 
@@ -474,7 +478,7 @@ MemoryUse Executor::memory() const {
   const PlaceMemory& memory = session.memory();
   return {.total = memory.regions().total(),
           .state = session.variables().bytes(),
-          .slots = 2 * memory.regions().slot,
+          .slots = memory.regions().slots(),
           .transient = memory.regions().transient,
           .touched = memory.touched(),
           .outside = session.device().outside(),

@@ -67,6 +67,10 @@ struct ExecutorOptions {
   /// On a GPU: products and convolutions in f32 may round their operands to TF32, which has 10
   /// bits, as PyTorch's do where allow_tf32 is set.
   bool tf32 = false;
+  /// On a GPU: the feeds of a step are copied while the step before runs, into a second slot for
+  /// feeds. Without it a new batch waits for the step before: it costs nothing where one batch
+  /// stays.
+  bool prefetch = true;
   int64_t workspace = 0;  ///< bytes that a GPU's library kernels may have; 0: 64 MiB
   /// On a GPU: choose among a library's algorithms by timing them, once: what was chosen is kept in
   /// `cache_dir`. Else, and where there is no such directory, its first choices are taken.
@@ -92,7 +96,7 @@ struct Prepare {
 struct MemoryUse {
   int64_t total = 0;      ///< the arena: state + slots + transient
   int64_t state = 0;      ///< parameters, optimizer state, counters
-  int64_t slots = 0;      ///< two slots for the feeds and outputs of a step
+  int64_t slots = 0;      ///< for feeds, one or two, and two for outputs
   int64_t transient = 0;  ///< the largest need of any prepared step
   int64_t touched = 0;    ///< of the total, used so far: the system gives memory at the first use
   /// On a GPU: who takes its memory besides, with bytes, those first that take most. Measured, so
@@ -101,7 +105,8 @@ struct MemoryUse {
   int64_t pinned = 0;  ///< on a GPU: bytes of host memory that it copies from and to
 };
 
-/// A compiled program on a place, with its variables. Not safe to use from two threads at once.
+/// A compiled program on a place, with its variables. Not safe to use from two threads at once, nor
+/// in a process that was forked from one that has run steps, which is refused.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
 /// its `data`, in the recorded dtype; u8 is taken for any float `data` too. What is fed is

@@ -30,7 +30,7 @@ std::shared_ptr<PlaceMemory> HostMemory::grown(const Regions& regions) {
   auto memory = std::make_shared<HostMemory>(regions);
   copy_bytes(memory->at().state, at().state, this->regions().state);
   for (size_t slot = 0; slot < 2; ++slot) {
-    copy_bytes(memory->at().slots[slot], at().slots[slot], this->regions().slot);
+    copy_bytes(memory->at().slots.outputs[slot], at().slots.outputs[slot], this->regions().outputs);
   }
   memory->reports_ = reports_;
   return memory;

@@ -119,7 +119,10 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
   options.fuse = options.libraries = false;
   run_passes(program, pipeline(options), options, device.target());
   const MemoryPlan plan = memory_plan(program, options);
-  const Regions regions{aligned(plan.state), aligned(plan.slot), aligned(plan.transient)};
+  const Regions regions{.state = aligned(plan.state),
+                        .feeds = aligned(plan.feeds),
+                        .outputs = aligned(plan.outputs),
+                        .transient = aligned(plan.transient)};
   const auto place = device.memory(regions);
   const auto executable = device.build(program, plan, options);
   const Memory& memory = place->at();
@@ -128,7 +131,7 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
     if (source_kind(*op) != SourceKind::feed) continue;
     const Tensor given =
         bad.operands.at(body.operand_of(op->symbol)).cast(op->results[0].type.dtype);
-    std::memcpy(memory.host_slots[0] + plan.values.at(op->result()).offset, given.data(),
+    std::memcpy(memory.host_slots.feeds[0] + plan.values.at(op->result()).offset, given.data(),
                 static_cast<size_t>(given.bytes()));
   }
   executable->run({}, nullptr);
@@ -137,7 +140,8 @@ std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& d
     const auto [op, result] = body.source_of(i);
     const int64_t offset = plan.values.at(v).offset;
     place->fetch(0, offset, v.type().bytes_at(1));
-    Tensor value = Tensor::view(v.dtype(), extents(v.shape(), 1), memory.host_slots[0] + offset);
+    Tensor value =
+        Tensor::view(v.dtype(), extents(v.shape(), 1), memory.host_slots.outputs[0] + offset);
     if (const auto half = stored_half(*bad.op, *op, result)) value = value.cast(*half);
     if (const auto element = first_bad_element(value.data(), value.dtype(), value.numel())) {
       return BadOp{op, result, *element};

@@ -37,14 +37,15 @@ int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
 PreparedStep::PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded)
     : options_(std::move(options)), runs_(std::move(runs)), recorded_(recorded) {
   for (const Run& run : runs_) {
-    slot_bytes_ = std::max(slot_bytes_, aligned(run.part->plan.slot));
+    feed_bytes_ = std::max(feed_bytes_, aligned(run.part->plan.feeds));
+    output_bytes_ = std::max(output_bytes_, aligned(run.part->plan.outputs));
   }
   if (runs_.size() > 1) plan_gathering();
 }
 
 void PreparedStep::plan_gathering() {
-  int64_t offset = slot_bytes_;
-  slot_bytes_ += gathered_bytes(*runs_.front().part->program, options_.batch);
+  int64_t offset = output_bytes_;
+  output_bytes_ += gathered_bytes(*runs_.front().part->program, options_.batch);
   for (const ir::Output& o : runs_.front().part->program->main().outputs) {
     const Type type = o.value.type();
     if (!is_batched(type.shape)) continue;
@@ -63,7 +64,7 @@ void PreparedStep::plan_gathering() {
 
 PreparedStep::Place PreparedStep::place_of(const ir::Output& output) const {
   const Range& range = runs_.back().part->plan.values.at(output.value);
-  check(range.region == Region::slot, "output '" + output.name + "' has no slot");
+  check(range.region == Region::outputs, "output '" + output.name + "' has no slot");
   const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
   if (gathered != gathered_.end()) return {.offset = gathered->offset, .here = true};
   return {.offset = range.offset, .bytes = output.value.type().bytes_at(options_.batch)};
@@ -85,7 +86,7 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
     const auto part_of = [&](const std::string& name, std::string_view part) {
       const ir::Output* found = find_output(program, name + std::string(part));
       check(found != nullptr, "metric '" + name + "' lacks its parts");
-      return view(*found, memory->at().host_slots[slot], memory);
+      return view(*found, memory->at().host_slots.outputs[slot], memory);
     };
     for (const ir::Output& declared : recorded_.main().outputs) {
       const ir::Output* found = find_output(program, declared.name);
@@ -99,7 +100,7 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
         bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
         places_[slot].push_back(place_of(*found));
       }
-      bound[number++].value = view(*found, memory->at().host_slots[slot], memory);
+      bound[number++].value = view(*found, memory->at().host_slots.outputs[slot], memory);
     }
   }
 }
@@ -112,7 +113,7 @@ void PreparedStep::begin(size_t slot) {
 }
 
 void PreparedStep::gather(size_t run, size_t slot, const PlaceMemory& memory) const {
-  std::byte* begin = memory.at().host_slots[slot];
+  std::byte* begin = memory.at().host_slots.outputs[slot];
   for (const Gathered& g : gathered_) {
     memory.fetch(static_cast<int>(slot), g.from[run], g.bytes[run]);
     std::memcpy(begin + g.to[run], begin + g.from[run], static_cast<size_t>(g.bytes[run]));

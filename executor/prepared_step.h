@@ -47,14 +47,16 @@ class PreparedStep {
   const Options& options() const { return options_; }
   const std::vector<Run>& runs() const { return runs_; }
   const std::vector<Feed>& feeds() const { return runs_.front().part->feeds; }
-  /// Bytes of a slot: what every part needs there, and the outputs gathered from the slices.
-  int64_t slot_bytes() const { return slot_bytes_; }
+  /// Bytes of a slot for feeds, and of one for outputs: what every part needs there, and the
+  /// outputs gathered from the slices.
+  int64_t feed_bytes() const { return feed_bytes_; }
+  int64_t output_bytes() const { return output_bytes_; }
   size_t outputs() const { return bound_[0].size(); }  ///< how many there are
   std::optional<size_t> number_of(std::string_view output) const;
   std::vector<std::string> output_names() const;
 
-  /// Points the outputs at the memory of each slot, in `memory`. In place: a user may hold
-  /// them, with the figures of a step that has run.
+  /// Points the outputs at the memory of each slot for outputs, in `memory`. In place: a user may
+  /// hold them, with the figures of a step that has run.
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
   /// The slot's outputs are to be computed anew.
   void begin(size_t slot);
@@ -91,7 +93,7 @@ class PreparedStep {
   Options options_;
   std::vector<Run> runs_;
   const ir::Program& recorded_;
-  int64_t slot_bytes_ = 0;
+  int64_t feed_bytes_ = 0, output_bytes_ = 0;
   std::vector<Gathered> gathered_;
   std::array<std::vector<Output>, 2> bound_;
   std::array<std::vector<Place>, 2> places_;  ///< of the outputs

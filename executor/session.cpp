@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/bytes_text.h"
+#include "executor/forks.h"
 #include "executor/out_of_memory.h"
 #include "ir/stopwatch.h"
 #include "ops/source_kind.h"
@@ -70,7 +71,8 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
     : recorded_(std::move(recorded)),
       device_(std::move(device)),
       options_(options),
-      memory_(device_->memory({})) {}
+      memory_(
+          device_->memory({.feed_slots = options.prefetch ? device_->target().feed_slots() : 1})) {}
 
 /// Nobody asks any more what the last steps came to.
 Session::~Session() {
@@ -81,11 +83,13 @@ Session::~Session() {
   }
 }
 
-Regions Session::regions_with(int64_t state, int64_t slot, int64_t transient) const {
+Regions Session::regions_with(const MemoryPlan& plan) const {
   const Regions& now = memory_->regions();
-  return {.state = std::max(now.state, state),
-          .slot = std::max(now.slot, aligned(slot)),
-          .transient = std::max(now.transient, aligned(transient))};
+  return {.state = std::max(now.state, plan.state),
+          .feeds = std::max(now.feeds, aligned(plan.feeds)),
+          .outputs = std::max(now.outputs, aligned(plan.outputs)),
+          .transient = std::max(now.transient, aligned(plan.transient)),
+          .feed_slots = now.feed_slots};
 }
 
 void Session::check_memory(const Regions& regions, int64_t batch) const {
@@ -108,7 +112,7 @@ std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {
     part->plan = memory_plan(*part->program, options);
     if (options.guard_plan) verify_plan(part->plan, *part->program, options);
     passes_ms_ += watch.ms();
-    check_memory(regions_with(part->plan.state, part->plan.slot, part->plan.transient), batch);
+    check_memory(regions_with(part->plan), batch);
     part->executable = device_->build(*part->program, part->plan, options);
   }
   part->feeds = feeds_of(*part->program, part->plan, *recorded_);
@@ -182,6 +186,7 @@ void Session::prepare(std::span<const Options> wanted) {
 }
 
 void Session::add(std::span<const Options> wanted) {
+  refuse_forks();
   if (broken_) std::rethrow_exception(broken_);
   std::vector<std::unique_ptr<Part>> compiled;
   std::vector<std::unique_ptr<PreparedStep>> steps;
@@ -203,12 +208,13 @@ void Session::add(std::span<const Options> wanted) {
     regions.transient = std::max(regions.transient, aligned(part->plan.transient));
   }
   for (const auto& step : steps) {
-    regions.slot = std::max(regions.slot, aligned(step->slot_bytes()));
+    regions.feeds = std::max(regions.feeds, step->feed_bytes());
+    regions.outputs = std::max(regions.outputs, step->output_bytes());
     batch = std::max(batch, step->options().batch);
   }
   regions.state = std::max(regions.state, variables.bytes());
   check_memory(regions, batch);
-  fetch_outputs();  // what is bound may write to the slots
+  fetch_outputs();  // what is bound may write to the slots, and these may move
   const bool grows = regions != memory_->regions();
   if (grows) grow(regions);
   adopt(std::move(compiled), std::move(steps), std::move(variables), grows);
@@ -228,10 +234,19 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
                   parts_.resize(known_parts);
                   variables_ = known;
                 });
-  if (random_ != nullptr && known.find(kRandomState) == nullptr) {
+  halves_are_stale_ |= variables_.all().size() > known.all().size();
+  fill_in();
+}
+
+/// What the startup graph does not fill. Where that fails the next step does it.
+void Session::fill_in() {
+  if (random_ != nullptr && !seeded_) {
     memory_->write(random_, &options_.seed, sizeof options_.seed);
+    seeded_ = true;
   }
-  if (initialised_ && variables_.all().size() > known.all().size()) refresh_halves();
+  if (!initialised_ || !halves_are_stale_) return;
+  refresh_halves();
+  halves_are_stale_ = false;
 }
 
 /// What was bound follows the memory, also where that could not grow.
@@ -307,12 +322,14 @@ void Session::bind(size_t first_part, size_t first_step) {
 }
 
 void Session::initialise() {
-  if (initialised_) return;
-  run(prepare(startup()), Batch());
-  settle();
-  initialised_ = true;
-  placed_ = {};
-  refresh_halves();
+  if (!initialised_) {
+    run(prepare(startup()), Batch());
+    settle();
+    initialised_ = true;
+    halves_are_stale_ = true;
+    placed_ = {};
+  }
+  fill_in();
 }
 
 void Session::refresh_halves(std::string_view parameter) {
@@ -360,8 +377,10 @@ Profile Session::profile() const {
 
 void Session::assign(const Variable& variable, const Tensor& value) {
   const Tensor converted = value.cast(variable.type.dtype);
+  const bool were_stale = std::exchange(halves_are_stale_, true);
   write_state(address_of(variable), converted.data(), converted.bytes());
   refresh_halves(variable.name);
+  halves_are_stale_ = were_stale;
 }
 
 void Session::write_state(std::byte* to, const void* from, int64_t bytes) {

@@ -24,15 +24,17 @@ namespace fluid {
 struct SessionOptions {
   uint64_t seed = 0;
   Options passes = {};        ///< what all steps have in common
+  bool prefetch = true;       ///< as many slots for feeds as the place uses; else one
   int64_t micro_batches = 1;  ///< slices that the batch of a training step is cut into
   MemoryLimit memory = {};    ///< of the arena
   std::optional<ProfileOptions> profile = {};
 };
 
 /// The variables of a program on a device, its compiled steps, and the one stretch of memory they
-/// live in: [variables | slot 0 | slot 1 | transient].
+/// live in: [variables | slots for feeds | slots for outputs | transient].
 ///
-/// Where the place goes on with a step by itself, two are under way at once, one for each slot.
+/// Where the place goes on with a step by itself, two are under way at once, one for each slot for
+/// outputs.
 /// What a step was refused for is thrown by the first call that waits for it, and says there which
 /// step it was: whatever reads or writes variables or prepares steps, the second step after it, or
 /// who asks for its outputs or those of the step after it, which is then not applied either.
@@ -44,8 +46,8 @@ class Session {
   Session(const Session&) = delete;
 
   /// Compiles a step, or finds it, and with the first that which fills the variables. Grows the
-  /// arena when needed, keeping the variables and what the slots hold, of which there are never two
-  /// on a place with memory of its own. Throws, before any code is generated, when the arena would
+  /// arena when needed, keeping the variables and outputs; there are never two on a place with
+  /// memory of its own. Throws, before any code is generated, when the arena would
   /// pass the memory limit: UserError, or OutOfMemory when that is all there is. Whatever fails,
   /// also as memory is taken or steps are bound to it, the session has the variables and steps that
   /// it had, perhaps in a larger arena; unless these cannot be bound again, as on a GPU that has
@@ -60,7 +62,7 @@ class Session {
   /// The predict step that uses most of the batch's columns and needs no other, or null.
   PreparedStep* find_predict(const Batch& batch);
 
-  /// Fills the variables from the seed, once.
+  /// Fills the variables from the seed, once. To be called again where it failed, or prepare().
   void initialise();
 
   /// Runs a prepared step on checked feeds, or begins to. Throws UserError when a kernel met bad
@@ -112,7 +114,7 @@ class Session {
   double passes_ms() const { return passes_ms_; }
 
  private:
-  /// What a feed slot holds: a batch's id, or 0.
+  /// What a slot for feeds holds: a batch's id, or 0.
   struct Held {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
@@ -136,7 +138,7 @@ class Session {
   Part* part_of(const SliceOfBatch& slice, const Options& step,
                 std::vector<std::unique_ptr<Part>>& compiled);
   void check_memory(const Regions& regions, int64_t batch) const;
-  Regions regions_with(int64_t state, int64_t slot, int64_t transient) const;
+  Regions regions_with(const MemoryPlan& plan) const;
   Options startup() const;
   std::unique_ptr<PreparedStep> compile_step(const Options& options,
                                              std::vector<std::unique_ptr<Part>>& compiled);
@@ -150,6 +152,7 @@ class Session {
   std::byte* address_of(const Variable& variable) const;
   /// Null when the programs have no such variable.
   std::byte* address_of(std::string_view name) const;
+  void fill_in();
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
   static Held held_of(const PreparedStep& step, const Batch& batch);
@@ -200,7 +203,9 @@ class Session {
   Slots slots_;                  ///< of the next step
   std::byte* random_ = nullptr;  ///< state rng; null: the program draws no number
   std::byte* weight_ = nullptr;  ///< state part.weight
-  bool initialised_ = false;
+  bool initialised_ = false, seeded_ = false;
+  bool halves_are_stale_ =
+      false;  ///< those of some parameters, as long as what changes these works
   double passes_ms_ = 0;
 };
 

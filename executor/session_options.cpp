@@ -33,6 +33,7 @@ MemoryLimit asked_limit(int64_t bytes) {
 SessionOptions session_options(const ExecutorOptions& options, Place place) {
   return {.seed = options.seed,
           .passes = pass_options(options),
+          .prefetch = options.prefetch,
           .micro_batches = options.micro_batches,
           .memory = options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_of(place),
           .profile = options.profile};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/forks.h"
 #include "executor/refusal.h"
 #include "executor/session.h"
 #include "ops/source_kind.h"
@@ -13,29 +14,25 @@ constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
 
 }  // namespace
 
-/// Copies the samples of a slice into the slot for feeds, unless one holds them. What the slot then
-/// holds is noted once the place has begun to fetch it.
+/// Copies the samples of a slice into a slot for feeds, the one that was not filled last, unless
+/// one holds them. What the slot then holds is noted once the place has begun to fetch it.
 void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
                          const Batch& batch) {
-  Held& overwritten = held_[static_cast<size_t>(slots_.outputs)];
-  if (overwritten.step != &step) overwritten = {};
   const Held wanted = held_of(step, batch);
-  for (const int slot : {0, 1}) {
-    if (wanted.id != 0 && held_[static_cast<size_t>(slot)] == wanted) {
-      slots_.feeds = slot;
-      slots_.new_feeds = false;
-      return;
-    }
+  const auto held = std::ranges::find(held_, wanted);
+  slots_.new_feeds = wanted.id == 0 || held == held_.end();
+  if (!slots_.new_feeds) {
+    slots_.feeds = static_cast<int>(held - held_.begin());
+    return;
   }
-  // Not the other slot: the step before may have left outputs there that are still to be read.
-  slots_.feeds = slots_.outputs;
-  slots_.new_feeds = true;
-  const auto before = static_cast<size_t>(slots_.outputs ^ 1);
+  slots_.feeds = (slots_.feeds + 1) % memory_->regions().feed_slots;
+  const auto slot = static_cast<size_t>(slots_.feeds);
+  const size_t before = static_cast<size_t>(slots_.outputs ^ 1);
   if (begun_[before].slots.feeds == slots_.feeds) {
     finish(before, steps_begun_);  // it may be refused for them
   }
-  held_[static_cast<size_t>(slots_.feeds)] = {};
-  std::byte* to = memory_->at().host_slots[static_cast<size_t>(slots_.feeds)];
+  held_[slot] = {};
+  std::byte* to = memory_->at().host_slots.feeds[slot];
   for (const Feed& feed : run.part->feeds) {
     copy_feed(*batch.find(feed.name), feed, run.slice.first, run.slice.samples, to + feed.offset,
               device_->threads());
@@ -85,7 +82,9 @@ bool Session::keeps_controls(const PreparedStep& step) const {
 }
 
 Outputs Session::run(PreparedStep& step, const Batch& batch) {
+  refuse_forks();
   if (broken_) std::rethrow_exception(broken_);
+  fill_in();
   const auto slot = static_cast<size_t>(slots_.outputs);
   StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
   const uint64_t number = steps_begun_ + 1;
@@ -179,7 +178,7 @@ void Session::finish(size_t slot, uint64_t for_step) {
 /// Says which feeds a slice of the step was refused for: the host's slot still has them.
 UserError Session::refusal_of(const Begun& begun, size_t run, const Status& status) const {
   const auto& [slice, part] = begun.step->runs()[run];
-  const std::byte* slot = memory_->at().host_slots[static_cast<size_t>(begun.slots.feeds)];
+  const std::byte* slot = memory_->at().host_slots.feeds[static_cast<size_t>(begun.slots.feeds)];
   Batch fed{.size = slice.samples, .columns = {}};
   for (const Feed& feed : part->feeds) {
     fed.columns.emplace_back(feed.name,

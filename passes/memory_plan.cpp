@@ -16,14 +16,15 @@
 namespace fluid {
 namespace {
 
+constexpr std::array<std::string_view, 4> kRegions = {"state", "feeds", "outputs", "transient"};
+
 Range parse_range(std::string_view text) {
   Range range;
   const size_t space = text.find(' '), colon = text.find(':');
   check(space != text.npos && colon != text.npos, "malformed range '" + std::string(text) + "'");
-  const std::string_view region = text.substr(0, space);
-  range.region = region == "state"  ? Region::state
-                 : region == "slot" ? Region::slot
-                                    : Region::transient;
+  const auto region = std::ranges::find(kRegions, text.substr(0, space));
+  check(region != kRegions.end(), "unknown region in '" + std::string(text) + "'");
+  range.region = static_cast<Region>(region - kRegions.begin());
   std::from_chars(text.data() + space + 1, text.data() + colon, range.offset);
   std::from_chars(text.data() + colon + 1, text.data() + text.size(), range.bytes);
   return range;
@@ -97,9 +98,7 @@ class Reader {
   }
 
   void grow(const Range& range) {
-    int64_t& size = range.region == Region::state  ? plan_.state
-                    : range.region == Region::slot ? plan_.slot
-                                                   : plan_.transient;
+    int64_t& size = plan_.bytes(range.region);
     if (range.bytes > 0) {
       size = std::max(size, range.offset + aligned(range.bytes) + guard_);
     }
@@ -117,14 +116,15 @@ class Reader {
   }
 
   void name_permanent() {
-    for (const ir::Output& o : graph_.outputs) name(o.value, Region::slot, Holds::output, o.name);
+    for (const ir::Output& o : graph_.outputs)
+      name(o.value, Region::outputs, Holds::output, o.name);
     for (const auto& op : graph_.ops) {
       const SourceKind kind = source_kind(*op);
       if (is_carry(*op) || kind == SourceKind::carried) continue;
       if (is_store(*op)) {
         name(op->operands[0], Region::state, stored(*op), op->symbol);
       } else if (kind == SourceKind::feed) {
-        name(op->result(), Region::slot, Holds::feed, op->symbol);
+        name(op->result(), Region::feeds, Holds::feed, op->symbol);
       } else if (kind != SourceKind::none) {
         const bool of_parameter = kind == SourceKind::parameter || copied_parameter(op->symbol);
         const Holds holds = of_parameter       ? Holds::parameter
@@ -174,7 +174,7 @@ class Reader {
     }
     for (const Range& r : counted) {
       if (r.first > peak || r.last < peak) continue;
-      plan_.at_peak[r.holds] += r.bytes * (r.region == Region::slot ? 2 : 1);
+      plan_.at_peak[r.holds] += r.bytes;
     }
   }
 
@@ -185,6 +185,12 @@ class Reader {
 };
 
 }  // namespace
+
+std::string_view name_of(Region region) { return kRegions[static_cast<size_t>(region)]; }
+
+int64_t& MemoryPlan::bytes(Region region) {
+  return *std::array{&state, &feeds, &outputs, &transient}[static_cast<size_t>(region)];
+}
 
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options) {
   return Reader(final_program.main(), options).run();

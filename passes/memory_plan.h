@@ -17,9 +17,10 @@ inline constexpr int64_t kAlign = 64;  ///< of every range: a cache line, the wi
 /// `bytes`, up to where the next range may start.
 constexpr int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-/// The arena's parts. `slot` exists twice, at equal offsets: feeds and outputs of even and odd
-/// steps.
-enum class Region : uint8_t { state, slot, transient };
+/// The arena's parts. `outputs` exists twice, at equal offsets, for steps that take turns, and so
+/// does `feeds` where a place copies those of a step while the step before runs.
+enum class Region : uint8_t { state, feeds, outputs, transient };
+std::string_view name_of(Region region);
 
 /// What a range holds, for `plan` and `summary`.
 enum class Holds : uint8_t { parameter, optimizer, feed, output, gradient, activation, workspace };
@@ -32,7 +33,7 @@ struct Range {
   int64_t offset = 0;  ///< in its region, a multiple of kAlign
   int64_t bytes = 0;
   int first = 0;     ///< position in main's ops of the first op that touches it; -1: a slice before
-  int last = 0;      ///< and of the last; state and slots live all the time
+  int last = 0;      ///< and of the last; what is not transient lives all the time
   std::string name;  ///< the variable's, feed's or output's; else the value's or op's
 };
 
@@ -47,11 +48,17 @@ struct MemoryPlan {
   std::map<const ir::Op*, Range>
       workspaces;     ///< scratch of fused ops and library kernels; where a `carry` copies to
   int64_t state = 0;  ///< bytes of each region
-  int64_t slot = 0;
+  int64_t feeds = 0;
+  int64_t outputs = 0;
   int64_t transient = 0;
+  int64_t& bytes(Region region);
+  int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
   std::string peak;                  ///< the op at which most of `transient` is in use
-  std::map<Holds, int64_t> at_peak;  ///< bytes in use there, slots and state included
-  int64_t total() const { return state + 2 * slot + transient; }
+  std::map<Holds, int64_t> at_peak;  ///< bytes in use there, in all regions
+  /// Of an arena for this step alone, on a place with so many slots for feeds.
+  int64_t total(int feed_slots) const {
+    return state + feed_slots * feeds + 2 * outputs + transient;
+  }
 };
 
 /// The plan that the pass plan_memory left in the attributes of `final_program`.

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/bucket.h"
@@ -11,7 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Assigns every root value a range. Regions are filled in the order state, slots, transient.
+/// Assigns every root value a range. Regions are filled in the order state, feeds, outputs,
+/// transient.
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Target& target)
@@ -53,7 +52,7 @@ class Planner {
   }
 
   Range permanent(Region region, int64_t bytes) {
-    int64_t& end = region == Region::state ? state_end_ : slot_end_;
+    int64_t& end = plan_.bytes(region);
     Range range = place(region, end, bytes);
     end += reserved(bytes);
     return range;
@@ -80,7 +79,7 @@ class Planner {
         if (in_bucket)
           overwritten_by_[buffer_[v]] = graph_.ops[static_cast<size_t>(death_of(v))].get();
       } else {
-        plan_.values[v] = permanent(feed ? Region::slot : Region::state, bytes_of(v));
+        plan_.values[v] = permanent(feed ? Region::feeds : Region::state, bytes_of(v));
       }
       if (!feed) variables_[op->symbol] = v;
     }
@@ -100,7 +99,7 @@ class Planner {
     for (const ir::Output& o : graph_.outputs) {
       const Value root = root_of(o.value);
       if (plan_.values.contains(root)) continue;
-      plan_.values[root] = permanent(Region::slot, bytes_of(root));
+      plan_.values[root] = permanent(Region::outputs, bytes_of(root));
     }
   }
 
@@ -303,8 +302,6 @@ class Planner {
   const Options& options_;
   const Target& target_;
   MemoryPlan plan_;
-  int64_t state_end_ = 0;
-  int64_t slot_end_ = 0;
   std::map<const ir::Op*, int> position_;
   std::map<Value, std::vector<const ir::Op*>> readers_;
   std::set<Value> unchecked_;  ///< see unchecked_results()
@@ -321,9 +318,8 @@ class Planner {
 };
 
 std::string text_of(const Range& r) {
-  static constexpr std::array<std::string_view, 3> kRegions = {"state", "slot", "transient"};
-  return std::string(kRegions[static_cast<size_t>(r.region)]) + " " + std::to_string(r.offset) +
-         ":" + std::to_string(r.bytes);
+  return std::string(name_of(r.region)) + " " + std::to_string(r.offset) + ":" +
+         std::to_string(r.bytes);
 }
 
 bool run(ir::Program& program, const Options& options, const Target& target) {

@@ -61,6 +61,9 @@ class Target {
   /// Whether memory is so fast, and so scarce, that a kernel had better run a second time than have
   /// its result wait from forward for backward.
   virtual bool repeats_kernels() const { return false; }
+  /// Slots for feeds that steps take in turn: two where the feeds of a step are copied to the place
+  /// while the step before runs.
+  virtual int feed_slots() const { return 1; }
   /// Bytes of scratch that the generated kernel of a `fused` op needs while it runs. Throws
   /// BatchTooLarge.
   virtual int64_t scratch(const ir::Op& fused, int64_t batch) const = 0;

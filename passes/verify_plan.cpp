@@ -73,9 +73,7 @@ class Checker {
   }
 
   void check_bounds(const Live& l) const {
-    const int64_t size = l.range.region == Region::state  ? plan_.state
-                         : l.range.region == Region::slot ? plan_.slot
-                                                          : plan_.transient;
+    const int64_t size = plan_.bytes(l.range.region);
     check(l.range.offset >= 0 && l.range.offset % kAlign == 0 &&
               (l.range.bytes == 0 || l.range.offset + l.range.bytes <= size),
           "plan: " + name(l) + " lies outside its region");

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "executor/cpu/parallel.h"
+#include "executor/forks.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -154,7 +155,7 @@ void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
     return address_of(ref, memory, variables, slots);
   };
   for (Step& step : steps_) {
-    for (const Slots slots : kAllSlots) {
+    for (const Slots slots : all_slots(memory)) {
       auto& buffers = step.buffers[index_of(slots)];
       buffers.clear();
       for (const BufferRef& ref : step.refs) buffers.push_back(address(ref, slots));
@@ -226,6 +227,7 @@ Status CpuExecutable::finish(int) {
 
 Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
   const LibraryThreads guard(threads_);
+  if (threads_ > 1) forbid_forks();
   if (exchanges_ == nullptr) return run_timed(slots, times);
   Status status;
   try {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "executor/forks.h"
+
 namespace fluid {
 namespace {
 
@@ -29,6 +31,7 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     if (n > 0) body(context, 0, n);
     return;
   }
+  forbid_forks();
 #pragma omp parallel num_threads(team)
   {
     // A nested or limited region may get fewer threads than asked for.

@@ -90,6 +90,9 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
                      "on a GPU: memory for libraries, a part of the arena: 64MiB unless given");
   command.add_flag("--no-tune", flags.no_tune,
                    "on a GPU: take a library's first algorithms instead of timing some, once");
+  command.add_flag("--no-prefetch", flags.no_prefetch,
+                   "on a GPU: memory for the feeds of one step, not for those of the next besides, "
+                   "which then waits for the step before unless its batch is the same");
   flags.cache_dir = default_cache_dir();
   command
       .add_option("--cache-dir", flags.cache_dir,
@@ -119,6 +122,7 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
           .dtype = dtype_of(flags),
           .amp = amp_of(flags.amp),
           .tf32 = flags.tf32,
+          .prefetch = !flags.no_prefetch,
           .workspace = workspace_of(flags),
           .tune = !flags.no_tune,
           .cache_dir = flags.cache_dir,

@@ -33,7 +33,7 @@ struct PlaceFlags {
   std::string cache_dir;  ///< of compiled kernels; empty: none are kept
   std::string memory;     ///< "8GiB", or empty: as much as the machine has
   std::string workspace;  ///< of a GPU's libraries; empty: as much as they have by default
-  bool tf32 = false, no_tune = false;
+  bool tf32 = false, no_tune = false, no_prefetch = false;
 };
 void add_place_flags(CLI::App& command, PlaceFlags& flags);
 /// --memory, for commands that run steps.

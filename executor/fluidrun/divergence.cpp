@@ -58,8 +58,9 @@ std::string Divergence::explain(const Batch& batch, const Outputs& outputs, int6
 
 void Divergence::diverged(const std::string& what, int64_t step) const {
   throw UserError(fmt::format(
-      "{} at step {}: training diverged, and nothing is saved; try a smaller --lr than {:g}", what,
-      step, lr_));
+      "{} at step {}: training diverged, and nothing is saved; where the data is as it should "
+      "be, try a smaller --lr than {:g}",
+      what, step, lr_));
 }
 
 }  // namespace fluid

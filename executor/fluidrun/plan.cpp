@@ -114,6 +114,7 @@ struct Planned {
   Place place;
   std::unique_ptr<Target> target;
   std::string name;
+  std::optional<MemoryLimit> memory;  ///< where it is known
   bool libraries_speak_for_it = true;
 };
 
@@ -130,7 +131,7 @@ Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
   if (flags.target.empty()) {
     const Place place = place_of(flags.place, flags.world.bandwidth.has_value());
     std::unique_ptr<Target> target = target_of(place, flags.place);
-    return {place, std::move(target), place.str()};
+    return {place, std::move(target), place.str(), memory_of(place)};
   }
   const std::string description = read_file(flags.target);
   const Place place = place_there(flags, description);
@@ -139,13 +140,14 @@ Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
     if (const std::string why = unsupported(gpu); !why.empty()) {
       throw UserError(flags.target + ": " + why);
     }
+    const std::string has = place.str() + " has " + bytes_text(static_cast<double>(gpu.memory));
     return {place, std::make_unique<GpuTarget>(gpu, libraries),
-            fmt::format("{}, {}", place.str(), gpu.name)};
+            fmt::format("{}, {}", place.str(), gpu.name), MemoryLimit{gpu.memory, has}};
   }
   auto target = std::make_unique<CpuTarget>(target_from_json(description, flags.target));
   const std::string name = target->name();
   const bool known = target->has_this_instruction_set();
-  return {place, std::move(target), name, known};
+  return {place, std::move(target), name, std::nullopt, known};
 }
 
 /// In bytes, as `--json` prints it.
@@ -160,22 +162,25 @@ std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Progr
                                  {"batch", flags.batch},
                                  {"arena_bytes", step.total()},
                                  {"state_bytes", step.variables.bytes()},
-                                 {"slot_bytes", step.slot},
+                                 {"slot_bytes", step.slots()},
                                  {"transient_bytes", step.transient()},
                                  {"at_peak", at_peak}};
   if (fitting > 0) json["largest_batch"] = fitting;
   return json.dump(1);
 }
 
-void print_memory(const PlannedStep& step) {
+void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& limit) {
   const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   const auto line = [&](const auto& what, int64_t bytes, const std::string& more = "") {
     fmt::print("  {:<12} {:>12}{}\n", what, text(bytes), more);
   };
   const PlannedPart& peak = step.largest();
-  line("arena", step.total());
+  const bool fits = !limit || step.total() <= limit->bytes;
+  line("arena", step.total(), fits ? "" : "  does not fit: " + limit->text);
   line("state", step.variables.bytes());
-  line("slots", 2 * step.slot, fmt::format("  (two of {})", text(step.slot)));
+  line("feeds", step.feed_slots * step.feeds,
+       step.feed_slots == 1 ? "" : fmt::format("  (two of {})", text(step.feeds)));
+  line("outputs", 2 * step.outputs, fmt::format("  (two of {})", text(step.outputs)));
   line("transient", step.transient());
   fmt::print("in use at the peak, at {}\n", peak.memory.peak);
   for (const auto& [holds, bytes] : peak.memory.at_peak) line(name_of(holds), bytes);
@@ -184,16 +189,17 @@ void print_memory(const PlannedStep& step) {
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
-  const auto [place, target, name, libraries_speak_for_it] =
+  const auto [place, target, name, memory, libraries_speak_for_it] =
       planned(flags, {how.workspace, how.tf32});
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
-  Options options = session_options(how).passes;
-  options.mode = mode_named(flags.mode);
+  SessionOptions session = session_options(how);
+  const Options& options = session.passes;
+  session.passes.mode = mode_named(flags.mode);
   check_plan_world(flags.world, program, options.mode, place, !flags.target.empty());
   const bool trains = options.mode == Mode::train;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);
-  const StepPlanner planner(program, *target, options, trains ? flags.micro_batches : 1);
+  const StepPlanner planner(program, *target, session);
   const PlannedStep step = planner.at(flags.batch);
   const std::vector<std::string> refused = target->refused();
   const int64_t fitting = limit > 0 ? largest_batch(planner, limit) : 0;
@@ -208,7 +214,7 @@ int run(const PlanFlags& flags) {
     fmt::print(
         "  planned without library kernels: the target's instruction set is not this one's\n");
   }
-  print_memory(step);
+  print_memory(step, memory);
   if (options.amp && trains) {
     fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }

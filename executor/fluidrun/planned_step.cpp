@@ -22,13 +22,16 @@ int64_t PlannedStep::transient() const {
 
 PlannedStep StepPlanner::at(int64_t batch) const {
   PlannedStep step;
-  Options whole = options_;
+  Options whole = options_.passes;
   whole.batch = batch;
+  const int64_t slices = whole.mode == Mode::train ? options_.micro_batches : 1;
+  step.feed_slots = options_.prefetch ? target_.feed_slots() : 1;
   std::set<std::pair<Slice, int64_t>> planned;
-  for (const SliceOfBatch& slice : slices_of(batch, slices_)) {
+  for (const SliceOfBatch& slice : slices_of(batch, slices)) {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
     step.parts.push_back(plan(slice.options(whole)));
-    step.slot = std::max(step.slot, aligned(step.parts.back().memory.slot));
+    step.feeds = std::max(step.feeds, aligned(step.parts.back().memory.feeds));
+    step.outputs = std::max(step.outputs, aligned(step.parts.back().memory.outputs));
     add_variables(*step.parts.back().program, program_.ir(), whole.rank, step.variables);
   }
   Options first = whole;
@@ -37,13 +40,13 @@ PlannedStep StepPlanner::at(int64_t batch) const {
   const PlannedPart initial = plan(first);
   step.initial = initial.memory.transient;
   add_variables(*initial.program, program_.ir(), whole.rank, step.variables);
-  if (step.parts.size() > 1) step.slot += gathered_bytes(*step.parts.front().program, batch);
+  if (step.parts.size() > 1) step.outputs += gathered_bytes(*step.parts.front().program, batch);
   return step;
 }
 
 StepPlanner StepPlanner::in_f32() const {
   StepPlanner other = *this;
-  other.options_.amp.reset();
+  other.options_.passes.amp.reset();
   return other;
 }
 

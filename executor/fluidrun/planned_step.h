@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/session.h"
 #include "executor/variables.h"
 #include "frontend/program.h"
 #include "passes/memory_plan.h"
@@ -21,22 +22,24 @@ struct PlannedPart {
 
 struct PlannedStep {
   std::vector<PlannedPart> parts;
-  Variables variables;  ///< of all parts, and of what initialises them
-  int64_t slot = 0;     ///< bytes
+  Variables variables;             ///< of all parts, and of what initialises them
+  int64_t feeds = 0, outputs = 0;  ///< bytes of a slot
+  int feed_slots = 1;
   int64_t initial = 0;  ///< transient bytes of giving the variables their first values
 
   /// The one that needs most.
   const PlannedPart& largest() const;
   int64_t transient() const;
+  int64_t slots() const { return feed_slots * feeds + 2 * outputs; }
   /// What a session that runs this step, and no other, allocates.
-  int64_t total() const { return variables.bytes() + 2 * slot + transient(); }
+  int64_t total() const { return variables.bytes() + slots() + transient(); }
 };
 
-/// Plans steps whose samples go through in `slices`.
+/// Plans steps as a session with these options would run them, in the mode that its passes have.
 class StepPlanner {
  public:
-  StepPlanner(const Program& program, const Target& target, Options options, int64_t slices)
-      : program_(program), target_(target), options_(std::move(options)), slices_(slices) {}
+  StepPlanner(const Program& program, const Target& target, const SessionOptions& how)
+      : program_(program), target_(target), options_(how) {}
   PlannedStep at(int64_t batch) const;
   /// The same without mixed precision.
   StepPlanner in_f32() const;
@@ -46,8 +49,7 @@ class StepPlanner {
 
   const Program& program_;
   const Target& target_;
-  Options options_;
-  int64_t slices_;
+  SessionOptions options_;
 };
 
 /// "f32 needs 20.0 MiB: mixed precision saves 8.0 MiB", or that it needs more.

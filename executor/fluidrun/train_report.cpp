@@ -52,11 +52,12 @@ void describe_o2(const PreparedTraining& t) {
   const int64_t batch = t.readers.front()->batch_sizes().front();
   ExecutorOptions how;
   how.amp = t.executor.amp();
+  how.prefetch = !t.flags.place.no_prefetch;
   how.micro_batches = t.flags.micro_batches;
   how.check_finite = t.flags.check_finite;
   set_world(how, t.flags.world, t.world);
   const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
-  const StepPlanner planner(t.program, *target, session_options(how).passes, how.micro_batches);
+  const StepPlanner planner(t.program, *target, session_options(how));
   const int64_t total = planner.at(batch).total();
   fmt::print(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(total)),
              compared_to_f32(planner, batch, total));

@@ -72,7 +72,8 @@ Library load(const std::string& path) {
 
 std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   if (versions.driver == 0) return "no NVIDIA driver is installed, or this container sees none";
-  if (versions.driver < versions.runtime) {
+  // One of the same major version runs newer minor ones.
+  if (versions.driver / 1000 < versions.runtime / 1000) {
     return fmt::format("the NVIDIA driver is too old: it runs CUDA {}, {} is needed",
                        cuda_version(versions.driver), cuda_version(versions.runtime));
   }
@@ -120,7 +121,8 @@ GpuBackend find_gpus(const std::string& path) {
   if (devices > 0) return found;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   found.absence = why_no_devices(visible);
-  found.hidden = visible != nullptr;
+  found.hidden =
+      visible != nullptr && (visible == std::string_view() || visible == std::string_view("-1"));
   return found;
 }
 

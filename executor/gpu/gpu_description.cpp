@@ -41,6 +41,11 @@ std::string to_json(const FluidGpuDescription& gpu) {
 FluidGpuDescription gpu_from_json(const std::string& text, const std::string& file, int device) {
   DescriptionReader reader(text, file, "GPU", fmt::format("/{}/gpus/{}", kMachineEntry, device),
                            fmt::format("describes no cuda:{}", device));
+  if (reader.has(kGpuProblem)) {
+    std::string problem;
+    reader.read(kGpuProblem, problem);
+    throw UserError(fmt::format("{}: cuda:{}: {}", file, device, problem));
+  }
   FluidGpuDescription gpu = {};
   std::string name, capability;
   reader.read("name", name);
@@ -51,7 +56,9 @@ FluidGpuDescription gpu_from_json(const std::string& text, const std::string& fi
     if (reader.has(rate)) reader.read(rate, value);
   });
   std::snprintf(gpu.name, sizeof gpu.name, "%s", name.c_str());
-  if (std::sscanf(capability.c_str(), "%d.%d", &gpu.major, &gpu.minor) != 2) {
+  int length = 0;
+  std::sscanf(capability.c_str(), "%2d.%1d%n", &gpu.major, &gpu.minor, &length);
+  if (length == 0 || length != std::ssize(capability)) {
     throw UserError(fmt::format("{}: a compute capability '{}'", file, capability));
   }
   return gpu;

@@ -10,7 +10,7 @@ namespace {
 std::vector<Stretch> feeds_of(const MemoryPlan& plan) {
   std::vector<Stretch> feeds;
   for (const auto& [value, range] : plan.values) {
-    if (range.region != Region::slot || range.holds != Holds::feed || range.bytes == 0) continue;
+    if (range.region != Region::feeds || range.bytes == 0) continue;
     feeds.push_back({range.offset, range.bytes});
   }
   return joined(std::move(feeds));
@@ -76,7 +76,7 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   unbind();
   memory_ = memory;
   results_->bind(memory, variables);
-  for (const Slots slots : kAllSlots) {
+  for (const Slots slots : all_slots(memory)) {
     Buffers& buffers = buffers_[index_of(slots)];
     buffers.clear();
     for (const GpuCall& call : list_.calls) {
@@ -96,7 +96,7 @@ void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
 
 GpuExecutable::Graphs GpuExecutable::captured(const GpuTimeline* timeline) const {
   Graphs graphs;
-  for (const Slots slots : kAllSlots) graphs[index_of(slots)] = captured(slots, timeline);
+  for (const Slots slots : all_slots(memory_)) graphs[index_of(slots)] = captured(slots, timeline);
   return graphs;
 }
 

@@ -32,7 +32,7 @@ void GpuFeeds::copy(const Memory& memory, int slot, std::span<const Stretch> fee
   const auto i = static_cast<size_t>(slot);
   gpu.wait(stream_, read_[i]);
   for (const Stretch& feed : feeds) {
-    gpu.copy(stream_, memory.slots[i] + feed.offset, memory.host_slots[i] + feed.offset,
+    gpu.copy(stream_, memory.slots.feeds[i] + feed.offset, memory.host_slots.feeds[i] + feed.offset,
              feed.bytes);
   }
   gpu.record(copied_[i], stream_);

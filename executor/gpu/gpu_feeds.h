@@ -34,7 +34,7 @@ class GpuFeeds {
  private:
   std::shared_ptr<const OpenGpu> gpu_;
   GpuStream stream_;
-  std::array<GpuEvent, 2> copied_, read_;  ///< by slot
+  std::array<GpuEvent, 2> copied_, read_;  ///< by slot for feeds
 };
 
 }  // namespace fluid

@@ -32,7 +32,7 @@ std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
 
 GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions)
     : PlaceMemory(regions), gpu_(std::move(gpu)) {
-  host_slots_ = gpu_->gpu.allocate_host(std::max(2 * regions.slot, kCell));
+  host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slots(), kCell));
   refused_ = gpu_->gpu.allocate(sizeof(int64_t));
   reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
   staging_ = gpu_->gpu.allocate_host(kStaging);
@@ -49,7 +49,7 @@ void GpuPlaceMemory::allocate_arena() {
   gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions().total());
   gpu_->gpu.synchronize(gpu_->stream);  // others write to it on streams of their own
   memory_ = laid_out(arena_.data(), regions());
-  memory_.host_slots = {host_slots_.data(), host_slots_.data() + regions().slot};
+  memory_.host_slots = slots_at(host_slots_.data(), regions());
   memory_.reports = {reports_.data(), reports_.data() + sizeof(StepReport)};
   memory_.refused = refused_.data();
 }
@@ -57,7 +57,8 @@ void GpuPlaceMemory::allocate_arena() {
 void GpuPlaceMemory::fetch(int slot, int64_t offset, int64_t bytes) const {
   if (bytes <= kSentByStep) return;
   const auto i = static_cast<size_t>(slot);
-  gpu_->gpu.copy(gpu_->fetches, at().host_slots[i] + offset, at().slots[i] + offset, bytes);
+  gpu_->gpu.copy(gpu_->fetches, at().host_slots.outputs[i] + offset, at().slots.outputs[i] + offset,
+                 bytes);
   gpu_->gpu.synchronize(gpu_->fetches);
 }
 
@@ -101,43 +102,27 @@ void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
     gpu_->gpu.copy(gpu_->stream, to + at, staging_.data(), some);
   }
   gpu_->gpu.synchronize(gpu_->stream);
-  cell_ = 0;
-}
-
-/// Of the variables and the slots, which follow each other.
-GpuPlaceMemory::Bytes GpuPlaceMemory::contents() const {
-  const int64_t bytes = regions().total() - regions().transient;
-  Bytes kept = host_bytes(bytes);
-  read(kept.get(), at().state, bytes);
-  return kept;
-}
-
-/// Of memory that had these regions.
-void GpuPlaceMemory::put(const Bytes& contents, const Regions& regions) {
-  write(at().state, contents.get(), regions.state);
-  for (size_t i = 0; i < 2; ++i) {
-    const auto slot = static_cast<size_t>(regions.state) + i * static_cast<size_t>(regions.slot);
-    write(at().slots[i], contents.get() + slot, regions.slot);
-  }
 }
 
 /// By way of the host, as the GPU may not have room for both.
 std::shared_ptr<PlaceMemory> GpuPlaceMemory::grown(const Regions& regions) {
-  const Bytes kept = contents();
+  const int64_t bytes = this->regions().state;
+  const std::unique_ptr<std::byte[]> variables = host_bytes(bytes);
+  read(variables.get(), at().state, bytes);
   arena_ = {};
   memory_.state = nullptr;
   try {
     auto memory = std::make_shared<GpuPlaceMemory>(gpu_, regions);
-    memory->put(kept, this->regions());
+    memory->write(memory->at().state, variables.get(), bytes);
     for (size_t i = 0; i < 2; ++i) {
-      std::memcpy(memory->at().host_slots[i], at().host_slots[i],
-                  static_cast<size_t>(this->regions().slot));
+      std::memcpy(memory->at().host_slots.outputs[i], at().host_slots.outputs[i],
+                  static_cast<size_t>(this->regions().outputs));
       std::memcpy(memory->at().reports[i], at().reports[i], sizeof(StepReport));
     }
     return memory;
   } catch (...) {
     allocate_arena();
-    put(kept, this->regions());
+    write(at().state, variables.get(), bytes);
     throw;
   }
 }

@@ -21,11 +21,7 @@ class GpuPlaceMemory : public PlaceMemory {
   std::shared_ptr<PlaceMemory> grown(const Regions& regions) override;
 
  private:
-  using Bytes = std::unique_ptr<std::byte[]>;
-
   void allocate_arena();
-  Bytes contents() const;
-  void put(const Bytes& contents, const Regions& regions);
   /// Where the host's bytes lie while they are copied to or from the GPU.
   std::byte* next_cell();
 

@@ -8,7 +8,7 @@ namespace {
 std::vector<Stretch> sent_outputs(const MemoryPlan& plan) {
   std::vector<Stretch> outputs;
   for (const auto& [value, range] : plan.values) {
-    if (range.region != Region::slot || range.holds == Holds::feed) continue;
+    if (range.region != Region::outputs) continue;
     if (range.bytes > 0 && range.bytes <= kSentByStep) {
       outputs.push_back({range.offset, range.bytes});
     }
@@ -46,8 +46,8 @@ void GpuResults::send(int outputs) const {
   }
   if (shares_) gpu.copy(gpu_->stream, host_refused(outputs), memory_.refused, kRefusedBytes);
   for (const Stretch& output : outputs_) {
-    gpu.copy(gpu_->stream, memory_.host_slots[slot] + output.offset,
-             memory_.slots[slot] + output.offset, output.bytes);
+    gpu.copy(gpu_->stream, memory_.host_slots.outputs[slot] + output.offset,
+             memory_.slots.outputs[slot] + output.offset, output.bytes);
   }
   for (const Reported& r : reported_) {
     gpu.copy(gpu_->stream, memory_.reports[slot] + r.cell * StepReport::kCell,

@@ -24,6 +24,7 @@ class GpuTarget : public Target {
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
   bool libraries_may_update() const override { return false; }  // nothing predicates them
   bool repeats_kernels() const override { return true; }
+  int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;
   /// What scratch() has scheduled, for whoever compiles what it planned.

@@ -204,7 +204,7 @@ TEST_F(GpuLibrary, TheMemoryTakenIsThatPlannedWithoutAGpu) {
   for (const bool tune : {false, true}) {
     Executor gpu(wide_network(), stand_in(dir.path(), tune), {.batch = kBatch64});
     EXPECT_EQ(gpu.memory().transient, planned(kWorkspace).transient);
-    EXPECT_EQ(gpu.memory().slots, 2 * planned(kWorkspace).slot);
+    EXPECT_EQ(gpu.memory().slots, 2 * (planned(kWorkspace).feeds + planned(kWorkspace).outputs));
   }
   const int64_t small = int64_t{4} << 20;  // what products of this size have of kGpuWorkspace
   const int64_t part = small / (kGpuWorkspace / kWorkspace);

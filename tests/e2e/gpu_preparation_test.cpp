@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "executor/executor.h"
+#include "frontend/layers.h"
+#include "frontend/optimizers.h"
 #include "ir/error.h"
+#include "ops/functions.h"
 #include "tests/support/errors.h"
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu_test.h"
@@ -97,8 +101,27 @@ TEST_P(GpuPreparation, TheFirstOneMayFail) {
 
 INSTANTIATE_TEST_SUITE_P(Function, GpuPreparation,
                          ::testing::Values("allocate", "allocate_host", "copy", "fill", "launch",
-                                           "capture_begin", "graph_create", "stream_synchronize"),
+                                           "capture_begin", "capture_end", "graph_create",
+                                           "stream_synchronize"),
                          [](const auto& info) { return info.param; });
+
+/// A dense layer behind dropout, whose learning rate warms up.
+Program dropped() {
+  Program net("dropped");
+  const Value x = net.data("x", {fluid::kBatch, 3}, f32);
+  const Value loss = mean(square(linear(dropout(x, {.p = 0.25}), {.units = 5})));
+  net.output("loss", loss);
+  minimize(loss, Momentum{.lr = 0.05}, {.schedule = Cosine{.steps = 60, .warmup = 4}});
+  return net;
+}
+
+Batch samples(int64_t number) {
+  Tensor x(f32, {kBatch, 3});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.as<float>()[static_cast<size_t>(i)] = 1 + std::sin(static_cast<float>(i + number));
+  }
+  return {.size = kBatch, .columns = {{"x", x}}};
+}
 
 class GpuPreparations : public testing::HostGpuTest {};
 
@@ -115,6 +138,45 @@ TEST_F(GpuPreparations, WithoutMemoryForMoreLeavesTheStepsThereWere) {
   EXPECT_EQ(state_of(exe), before);
   exe.run(batch_of(kBatch, 1)).wait();
   EXPECT_NE(state_of(exe), before);
+}
+
+/// The seed, and halves of parameters, are written after the steps are there: a call that fails
+/// among these writes leaves them to the next.
+TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
+  const ExecutorOptions options{.seed = 7, .amp = AmpOptions{.level = AmpLevel::o2}};
+  const auto loss = [](Executor& exe) { return exe.run(samples(0))["loss"].item(); };
+  Executor undisturbed(dropped(), stand_in(), options);
+  undisturbed.prepare({.train = {kBatch}});
+  const double expected = loss(undisturbed);
+  bool failed = true;
+  int calls = 0;
+  for (; failed; ++calls) {
+    Executor exe(dropped(), stand_in(), options);
+    fail_host_gpu("copy", fluid_gpu_out_of_memory, calls);
+    try {
+      exe.prepare({.train = {kBatch}});
+      failed = false;
+    } catch (const DeviceError&) {
+    }
+    fail_host_gpu("copy", fluid_gpu_out_of_memory, std::numeric_limits<int>::max());
+    exe.prepare({.train = {kBatch}});
+    EXPECT_EQ(loss(exe), expected) << calls;
+  }
+  EXPECT_GT(calls, 3);
+}
+
+/// What a step has told the host goes along, of one that is under way, too.
+TEST_F(GpuPreparations, ThatLetTheArenaGrowKeepWhatStepsTold) {
+  Executor exe(dropped(), stand_in(), {.batch = kBatch});
+  exe.run(samples(0));
+  const Outputs before = exe.run(samples(1));
+  const double rate = before.learning_rate().value();
+  const Outputs last = exe.run(samples(2));
+  const int64_t bytes = exe.memory().total;
+  exe.prepare({.train = {256}});
+  ASSERT_GT(exe.memory().total, bytes);
+  EXPECT_EQ(before.learning_rate(), rate);
+  EXPECT_GT(last.learning_rate().value(), rate) << "it warms up";
 }
 
 /// Those that nobody has read yet are read after it.

@@ -183,7 +183,7 @@ TEST_F(GpuPlace, TheMemoryTakenIsThatOfThePlan) {
   constexpr int64_t kMemory = 8 << 20;
   fluid::testing::reset_host_gpu({.memory = kMemory});
   Executor cpu(small_network(), fluid::cpu(), {.batch = 4, .libraries = false});
-  Executor gpu(small_network(), stand_in(), {.batch = 4});
+  Executor gpu(small_network(), stand_in(), {.batch = 4, .prefetch = false});
   EXPECT_EQ(gpu.memory().state, cpu.memory().state);
   EXPECT_EQ(gpu.memory().slots, cpu.memory().slots);
 }

@@ -117,11 +117,12 @@ class GpuSteps : public testing::HostGpuPaceTest {
 };
 
 TEST_P(GpuSteps, GiveTheBitsOfStepsThatAreWaitedFor) {
-  const ExecutorOptions options{.batch = kSamples};
   reset(testing::kEarly);
-  const Trained expected = trained(50, 0, options);
-  reset(GetParam());
-  EXPECT_EQ(trained(50, 1, options), expected);
+  const Trained expected = trained(50, 0, {.batch = kSamples});
+  for (const bool prefetch : {true, false}) {
+    reset(GetParam());
+    EXPECT_EQ(trained(50, 1, {.batch = kSamples, .prefetch = prefetch}), expected) << prefetch;
+  }
 }
 
 /// The loss scale and the count of skipped steps are those of each step, though the next has begun.
@@ -138,8 +139,8 @@ TEST_P(GpuSteps, TellWhichWereSkipped) {
 
 /// A slot is written for the next step while the step before still reads what it held.
 TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
-  const auto losses = [](bool wait) {
-    Executor exe(classifier(), stand_in(), {.batch = kSamples});
+  const auto losses = [](bool wait, bool prefetch) {
+    Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = prefetch});
     std::vector<double> all;
     std::optional<Outputs> before;
     for (const int64_t id : {1, 1, 2, 1, 2, 2, 3, 3, 3, 4, 1, 1, 4, 4, 5}) {
@@ -153,15 +154,17 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
     return all;
   };
   reset(testing::kEarly);
-  const std::vector<double> expected = losses(true);
-  reset(GetParam());
-  EXPECT_EQ(losses(false), expected);
+  const std::vector<double> expected = losses(true, true);
+  for (const bool prefetch : {true, false}) {
+    reset(GetParam());
+    EXPECT_EQ(losses(false, prefetch), expected) << prefetch;
+  }
 }
 
 /// Training and evaluation take turns, and other sizes come: the slots are used by all.
 TEST_P(GpuSteps, OfAllModesFollowEachOther) {
-  const auto figures = [](bool wait) {
-    Executor exe(classifier(), stand_in(), {.any_batch = true});
+  const auto figures = [](bool wait, bool prefetch) {
+    Executor exe(classifier(), stand_in(), {.any_batch = true, .prefetch = prefetch});
     std::vector<Told> all;
     std::optional<Outputs> before;
     for (int step = 0; step < 12; ++step) {
@@ -174,9 +177,11 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
     return all;
   };
   reset(testing::kEarly);
-  const std::vector<Told> expected = figures(true);
-  reset(GetParam());
-  EXPECT_EQ(figures(false), expected);
+  const std::vector<Told> expected = figures(true, true);
+  for (const bool prefetch : {true, false}) {
+    reset(GetParam());
+    EXPECT_EQ(figures(false, prefetch), expected) << prefetch;
+  }
 }
 
 /// How somebody may come to hear that step 2 was refused, when step 3 was begun as well, and which
@@ -281,7 +286,7 @@ TEST_P(GpuSteps, TwoThatAreRefusedAreToldOneByOne) {
 
 /// The step that was refused read feeds that another had left: they stay until it is done.
 TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
-  Executor exe(classifier(), stand_in(), {});
+  Executor exe(classifier(), stand_in(), {.prefetch = false});
   exe.prepare({.eval = {kSamples}});
   Batch bad = bad_samples(0, 3), other = bad_samples(1, 0);
   bad.id = 1;
@@ -290,6 +295,22 @@ TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
   const Outputs again = exe.eval(bad);
   expect_user_error([&] { exe.eval(other); }, "in sample 3 of the batch; the step was not applied");
   expect_user_error([&] { again.wait(); }, "in sample 3 of the batch; the step was not applied");
+}
+
+/// Where feeds have one slot, who brings the next ones hears of it, while the slot has those that
+/// were refused.
+TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = false});
+  exe.run(samples(0));
+  const std::vector<std::byte> before = state_of(exe);
+  exe.run(bad_samples(1, 3));
+  expect_user_error([&] { exe.run(samples(2)); }, "in the step begun before this one: ");
+  EXPECT_EQ(state_of(exe), before);
+  const Outputs refused = exe.run(bad_samples(1, 3));
+  expect_user_error([&] { exe.run(bad_samples(2, 0)); }, "in sample 3 of the batch");
+  expect_user_error([&] { refused.wait(); }, "in sample 3 of the batch");
+  exe.run(samples(3)).wait();
+  EXPECT_NE(state_of(exe), before);
 }
 
 /// A network with running statistics, and slices of a batch.
@@ -376,6 +397,34 @@ TEST_F(GpuOverlap, RunReturnsBeforeTheStepIsDone) {
   const int then = host_gpu_overlaps();
   for (int step = 0; step < 10; ++step) exe.run(samples(step)).wait();
   EXPECT_EQ(host_gpu_overlaps(), then);
+}
+
+/// One slot is enough for what stays there; other feeds wait for the step that reads them.
+TEST_F(GpuOverlap, WithoutPrefetchOnlyABatchThatStaysDoesNotWait) {
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = false});
+  Batch batch = samples(0);
+  batch.id = 1;
+  exe.run(batch).wait();
+  const int before = host_gpu_overlaps();
+  for (int step = 0; step < 10; ++step) exe.run(batch);
+  EXPECT_EQ(host_gpu_overlaps() - before, 9);
+  exe.run(samples(1)).wait();
+  const int then = host_gpu_overlaps();
+  for (int step = 0; step < 10; ++step) exe.run(samples(step));
+  EXPECT_EQ(host_gpu_overlaps(), then);
+}
+
+/// A second slot for feeds is all that it takes.
+TEST_F(GpuOverlap, PrefetchTakesTheMemoryOfASecondSlot) {
+  const auto slots = [](bool prefetch) {
+    return Executor(classifier(), stand_in(), {.batch = kSamples, .prefetch = prefetch}).memory();
+  };
+  const MemoryUse with = slots(true), without = slots(false);
+  const int64_t feeds = 2 * 64;  // 4 x 3 x f32 and 4 x i64, each in a cache line
+  EXPECT_EQ(with.slots - without.slots, feeds);
+  EXPECT_EQ(with.total - without.total, feeds);
+  const MemoryUse on_cpu = Executor(classifier(), cpu(), {.batch = kSamples}).memory();
+  EXPECT_EQ(on_cpu.slots, without.slots) << "where a step is done when the next begins";
 }
 
 /// Who reads what the step before told does not hold up the next one.

@@ -87,7 +87,7 @@ TEST(PlanOfAlexNet, TrainsInAGibibyte) {
   const auto program = Program::load(path).ir().clone();
   const Options options{.mode = Mode::train, .batch = 64};
   run_passes(*program, pipeline(options), options, CpuTarget(describe_host(2)));
-  const double mib = static_cast<double>(memory_plan(*program, options).total()) / (1 << 20);
+  const double mib = static_cast<double>(memory_plan(*program, options).total(1)) / (1 << 20);
   EXPECT_LE(mib, 1000);
   EXPECT_GE(mib, 653) << "less than its parameters and their optimizer's state";
 }

@@ -169,8 +169,13 @@ TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
             std::string::npos);
   const std::string cpu = "one step of 'line' (train) on cpu, batch 1";
   EXPECT_EQ(said("no_driver", "plan line.fir --place cpu"), cpu);
-  setenv("CUDA_VISIBLE_DEVICES", "", 1);
-  EXPECT_EQ(said("no_gpus"), cpu);
+  for (const char* hides : {"", "-1"}) {
+    setenv("CUDA_VISIBLE_DEVICES", hides, 1);
+    EXPECT_EQ(said("no_gpus"), cpu);
+  }
+  setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+  EXPECT_EQ(said("no_gpus"),
+            none + "the NVIDIA driver finds no GPU that CUDA_VISIBLE_DEVICES='7' leaves");
   unsetenv("CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(said("no_gpus"), none + "the NVIDIA driver finds no GPU");
 }
@@ -232,7 +237,8 @@ TEST_F(Devices, ArePlannedForElsewhere) {
       << here;
 
   const std::string planned = "plan line.fir --target t.json --place cuda:";
-  refuse(planned + "1", "t.json: compute capability 7.5 is not supported, 8.0 and newer are");
+  refuse(planned + "1",
+         "t.json: cuda:1: compute capability 7.5 is not supported, 8.0 and newer are");
   refuse(planned + "3", "t.json: describes no cuda:3");
   std::string json;
   const auto replace = [&](const std::string& what, const std::string& with) {
@@ -248,6 +254,13 @@ TEST_F(Devices, ArePlannedForElsewhere) {
   replace(R"("compute_capability": "9.0")", R"("compute_capability": "nine")");
   replace(R"("multi": 132)", R"("multiprocessors": 132)");
   refuse(planned + "0", "t.json: a compute capability 'nine'");
+  replace("nine", "9.0 or so");
+  refuse(planned + "0", "t.json: a compute capability '9.0 or so'");
+  replace("9.0 or so", "9.0");
+  EXPECT_EQ(on("no_driver", planned + "0").find("does not fit"), std::string::npos);
+  replace(R"("memory": )", R"("memory": 64, "before": )");
+  EXPECT_NE(on("no_driver", planned + "0").find("does not fit: cuda:0 has 64 B\n"),
+            std::string::npos);
   write_plain(dir_.file("t.json"), "{}");
   refuse(planned + "0", "t.json: describes no cuda:0");
 }

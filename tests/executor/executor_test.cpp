@@ -1,8 +1,11 @@
 #include "executor/executor.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <functional>
 
 #include "executor/place_machine.h"
 #include "frontend/layers.h"
@@ -119,6 +122,47 @@ TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
   EXPECT_FALSE(out.has("distance"));
   expect_user_error([&] { exe.prepare({.predict = {2}, .predict_feeds = {"X"}}); },
                     "the program has no feed 'X' (did you mean 'x'?)");
+}
+
+/// Where any batch may come, what was prepared before does not decide.
+TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
+  const Program net = forward_net();
+  for (const bool any : {true, false}) {
+    Executor exe(net, cpu(), {.any_batch = any});
+    exe.prepare({.predict = {2}, .predict_feeds = {"x"}});
+    set_weights(exe);
+    const Outputs out = exe.predict(forward_batch());
+    EXPECT_EQ(out["total"].item(), 16);
+    EXPECT_EQ(out.has("distance"), any);
+  }
+}
+
+/// Threads do not go over into a process that is forked, which would wait for them.
+TEST(Executor, IsRefusedInAForkedProcess) {
+  const Program net = forward_net();
+  Executor exe(net, cpu(), {.batch = 2, .threads = 2});
+  exe.run(forward_batch());
+  const auto is_refused = [&](const std::function<void()>& use) {
+    try {
+      use();
+      return false;
+    } catch (const UserError& e) {
+      return std::string(e.what()) ==
+             "this process was forked from one that has run steps, whose threads did not come "
+             "along: fork before the first step, or start a program in the new process";
+    }
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool good = is_refused([&] { exe.run(forward_batch()); }) &&
+                      is_refused([&] { exe.prepare({.eval = {2}}); }) &&
+                      is_refused([&] { Executor(net, cpu(), {.batch = 2}); });
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  exe.run(forward_batch());
 }
 
 TEST(Executor, RefusesAnUnpreparedBatchUnlessAllowed) {

@@ -66,15 +66,12 @@ TEST(GpuPlaceMemory, SaysThatTheHostHasNoRoomForWhatIsKept) {
   EXPECT_FALSE(memory.is_lost());
 }
 
-/// What the step sees of both slots while the next step's feeds go to one of them.
+/// What the step sees of both slots for feeds while the next step's feeds go to one of them.
 struct Seen {
-  static inline std::byte* slots = nullptr;
-  static inline int64_t slot_bytes = 0;
+  static inline std::array<std::byte*, 2> slots = {};
   static inline std::vector<int> of[2];
   static void look(const FluidGpuLaunch&) {
-    for (int slot : {0, 1}) {
-      of[slot].push_back(static_cast<int>(slots[slot * slot_bytes]));
-    }
+    for (const size_t slot : {0, 1}) of[slot].push_back(static_cast<int>(*slots[slot]));
   }
 };
 
@@ -87,16 +84,15 @@ void run_steps(uint64_t seed, std::vector<int> fed, std::vector<int> reads) {
   const auto open = std::make_shared<const OpenGpu>(host_gpu_table(), 0);
   const GpuModule module = open->gpu.module(fluid::testing::host_gpu_text({{"look", Seen::look}}));
   FluidGpuKernel* look = open->gpu.kernel(module, "look");
-  GpuPlaceMemory memory(open, {.slot = 64});
-  Seen::slots = memory.at().slots[0];
-  Seen::slot_bytes = memory.at().slots[1] - memory.at().slots[0];
+  GpuPlaceMemory memory(open, {.feeds = 64, .feed_slots = 2});
+  Seen::slots = memory.at().slots.feeds;
   const GpuFeeds feeds(open);
   std::vector<GpuEvent> ends;
   int value = 0;
   for (size_t step = 0; step < reads.size(); ++step) {
     if (step > 1) open->gpu.synchronize(ends[step - 2]);
     if (fed[step] >= 0) {
-      std::memset(memory.at().host_slots[static_cast<size_t>(fed[step])], ++value, 64);
+      std::memset(memory.at().host_slots.feeds[static_cast<size_t>(fed[step])], ++value, 64);
       feeds.copy(memory.at(), fed[step], {&kFeed, 1});
     }
     open->gpu.launch(open->stream, look, 1, 1, {});

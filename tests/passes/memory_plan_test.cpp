@@ -26,7 +26,7 @@ TEST(MemoryPlan, SeedNetworkFits) {
   const Options options{.mode = Mode::train, .batch = 128};
   const Planned p = planned({}, options);
   verify_plan(p.plan, *p.program, options);
-  EXPECT_LE(p.plan.total(), 22 << 20)
+  EXPECT_LE(p.plan.total(1), 22 << 20)
       << "peak at " << p.plan.peak << ", transient " << p.plan.transient;
 }
 
@@ -35,8 +35,8 @@ TEST(MemoryPlan, PartsAddUpToNoMoreThanTheTotal) {
   const Planned p = planned({}, options);
   int64_t sum = 0;
   for (const auto& [holds, bytes] : p.plan.at_peak) sum += bytes;
-  EXPECT_LE(sum, p.plan.total());
-  EXPECT_GE(sum, p.plan.total() / 2);
+  EXPECT_LE(sum, p.plan.total(1));
+  EXPECT_GE(sum, p.plan.total(1) / 2);
 }
 
 TEST(MemoryPlan, TellsParametersFromTheOptimizersState) {
@@ -74,7 +74,7 @@ TEST(MemoryPlan, TheCheckerFindsAnOverlap) {
 TEST(MemoryPlan, TheCheckerFindsARangeOutsideItsRegion) {
   const Options options{.mode = Mode::eval, .batch = 4};
   Planned p = planned({.size = 20}, options);
-  p.plan.values.begin()->second.offset = p.plan.total() + 64;
+  p.plan.values.begin()->second.offset = p.plan.total(1) + 64;
   EXPECT_THROW(verify_plan(p.plan, *p.program, options), InternalError);
 }
 
