@@ -89,12 +89,12 @@ std::string key_of(const Program& program, Place place, const ExecutorOptions& o
   const std::unique_ptr<ir::Program> recorded = without_lines(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
   const AmpOptions amp = o.amp.value_or(AmpOptions());
-  return "k" + ObjectCache::key_of(
-                   fmt::format("amp {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch,
-                               o.micro_batches, o.memory_limit, fluid::name_of(amp.dtype),
-                               fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.libraries,
-                               o.fuse, o.tf32, o.workspace, emit::code_version(), library_version(),
-                               machine_text(place, o.threads), ir::print(*recorded)));
+  return "k" + ObjectCache::key_of(fmt::format(
+                   "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
+                   o.memory_limit, o.prefetch, fluid::name_of(amp.dtype),
+                   fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.libraries, o.fuse,
+                   o.tf32, o.workspace, emit::code_version(), library_version(),
+                   machine_text(place, o.threads), ir::print(*recorded)));
 }
 
 ObjectCache cache_of(const ExecutorOptions& options) {

@@ -32,8 +32,8 @@ namespace {
 std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator) {
   if (place.kind == Place::Kind::cuda) {
-    forbid_forks();
     const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
+    forbid_forks();
     return gpu_device(table, {.device = place.index,
                               .host_threads = thread_count(options.threads),
                               .cache_dir = options.cache_dir,

@@ -58,7 +58,7 @@ struct ExecutorOptions {
   /// others the parameters (ZeRO-1). parameter("fc0.w.m") is that part then, a vector, and
   /// snapshot() a call of all ranks.
   int zero = 0;
-  bool any_batch = false;  ///< compile an unprepared size when it comes, instead of refusing
+  bool any_batch = false;  ///< compile what is not prepared when it comes: do not refuse
   /// For first_nonfinite(): a step whose loss is not finite is not applied. Where the loss is
   /// scaled the gradients alone decide, as without, and they may be finite all the same.
   bool check_finite = false;
@@ -106,7 +106,7 @@ struct MemoryUse {
 };
 
 /// A compiled program on a place, with its variables. Not safe to use from two threads at once, nor
-/// in a process that was forked from one that has run steps, which is refused.
+/// in a process forked from one that has run steps or opened a GPU, which is refused.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
 /// its `data`, in the recorded dtype; u8 is taken for any float `data` too. What is fed is
@@ -154,15 +154,15 @@ class Executor {
   /// On a GPU it returns once the feeds are copied, which the caller may change then, and the step
   /// goes on by itself: also with eval() and predict(). Two of them are under way at most. What a
   /// step is refused for is thrown by the first call that waits for it: of its Outputs or those of
-  /// the step after it, of the second run after it, or of what reads or sets variables, saves or
-  /// prepares. It says which step it was, where that is another one. A step begun meanwhile is then
-  /// not applied either. A step of micro-batches, with check_finite or that is profiled is over
-  /// when run() returns. Of several processes the others are thrown a DeviceError then.
+  /// the step after it, of the second run after it (without prefetch the next with new feeds), or
+  /// of what reads or sets variables, saves or prepares. It says which step it was, if another. A
+  /// step begun meanwhile is not applied either. A step of micro-batches, with check_finite or
+  /// profiled is over when run() returns. Of several processes others are thrown a DeviceError.
   Outputs run(const Batch& batch);
   /// All outputs in inference mode (dropout off); changes no variable.
   Outputs eval(const Batch& batch);
-  /// The outputs that need none of the feeds missing from `batch`, in inference mode. Of the
-  /// prepared steps the one that gives most outputs runs.
+  /// The outputs that need none of the feeds missing from `batch`, in inference mode: of the
+  /// prepared steps that which gives most; with any_batch all, by a step for just these feeds.
   Outputs predict(const Batch& batch);
   /// Names of the outputs that predict() leaves out, given these feeds.
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);

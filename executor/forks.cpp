@@ -21,8 +21,8 @@ void forbid_forks() {
 void refuse_forks() {
   if (forbidden_by == 0 || forbidden_by == getpid()) return;
   throw UserError(
-      "this process was forked from one that has run steps, whose threads did not come along: fork "
-      "before the first step, or start a program in the new process");
+      "this process was forked from one that has run steps or opened a GPU, which does not come "
+      "along: fork before the first executor is made, or start a program in the new process");
 }
 
 }  // namespace fluid

@@ -37,7 +37,8 @@ struct SessionOptions {
 /// outputs.
 /// What a step was refused for is thrown by the first call that waits for it, and says there which
 /// step it was: whatever reads or writes variables or prepares steps, the second step after it, or
-/// who asks for its outputs or those of the step after it, which is then not applied either.
+/// the next whose feeds come to the slot that it reads, or who asks for its outputs or those of the
+/// step after it, which is then not applied either.
 class Session {
  public:
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
@@ -156,6 +157,9 @@ class Session {
   void bind(size_t first_part, size_t first_step);
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
   static Held held_of(const PreparedStep& step, const Batch& batch);
+  std::optional<int> slot_with(const PreparedStep& step, const Batch& batch) const;
+  int next_feed_slot() const;
+  void free_feed_slot(uint64_t for_step);
   using Controls = std::map<std::string, Tensor>;
   void copy_controls(Controls& to);
   void restore(const Controls& controls);

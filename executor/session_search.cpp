@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "executor/cpu/cpu_device.h"
+#include "executor/forks.h"
 #include "executor/session.h"
 
 namespace fluid {
@@ -170,6 +171,7 @@ std::string Session::bad_within(const PreparedStep& step, const Batch& batch) {
 }
 
 std::string Session::first_nonfinite(PreparedStep& step, const Batch& batch) {
+  refuse_forks();
   const std::string source = bad_source(step, batch);
   return source.empty() ? bad_kernel(step, batch) : source;
 }

@@ -14,23 +14,33 @@ constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
 
 }  // namespace
 
-/// Copies the samples of a slice into a slot for feeds, the one that was not filled last, unless
-/// one holds them. What the slot then holds is noted once the place has begun to fetch it.
-void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
-                         const Batch& batch) {
+/// The slot for feeds that holds those of a batch, if one does.
+std::optional<int> Session::slot_with(const PreparedStep& step, const Batch& batch) const {
   const Held wanted = held_of(step, batch);
   const auto held = std::ranges::find(held_, wanted);
-  slots_.new_feeds = wanted.id == 0 || held == held_.end();
-  if (!slots_.new_feeds) {
-    slots_.feeds = static_cast<int>(held - held_.begin());
-    return;
-  }
-  slots_.feeds = (slots_.feeds + 1) % memory_->regions().feed_slots;
+  if (wanted.id == 0 || held == held_.end()) return std::nullopt;
+  return static_cast<int>(held - held_.begin());
+}
+
+/// The one that was not used last, where there are two.
+int Session::next_feed_slot() const { return (slots_.feeds + 1) % memory_->regions().feed_slots; }
+
+/// Waits for the step under way where it reads the slot that new feeds go to: it may be refused for
+/// what is there.
+void Session::free_feed_slot(uint64_t for_step) {
+  const auto before = static_cast<size_t>(slots_.outputs ^ 1);
+  if (begun_[before].slots.feeds == next_feed_slot()) finish(before, for_step);
+}
+
+/// Copies the samples of a slice into a slot for feeds, unless one holds them. What the slot then
+/// holds is noted once the place has begun to fetch it.
+void Session::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
+                         const Batch& batch) {
+  const std::optional<int> held = slot_with(step, batch);
+  slots_.feeds = held.value_or(next_feed_slot());
+  slots_.new_feeds = !held;
+  if (held) return;
   const auto slot = static_cast<size_t>(slots_.feeds);
-  const size_t before = static_cast<size_t>(slots_.outputs ^ 1);
-  if (begun_[before].slots.feeds == slots_.feeds) {
-    finish(before, steps_begun_);  // it may be refused for them
-  }
   held_[slot] = {};
   std::byte* to = memory_->at().host_slots.feeds[slot];
   for (const Feed& feed : run.part->feeds) {
@@ -91,6 +101,7 @@ Outputs Session::run(PreparedStep& step, const Batch& batch) {
   begin_anew(number);
   if (runs_alone(step, times != nullptr)) settle(number);
   finish(slot, number);
+  if (!slot_with(step, batch)) free_feed_slot(number);
   if (times != nullptr) times->step.begin = clock_ns();
   if (keeps_controls(step)) copy_controls(before_);
   Begun& begun = begun_[slot];

@@ -54,7 +54,7 @@ struct MemoryPlan {
   int64_t& bytes(Region region);
   int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
   std::string peak;                  ///< the op at which most of `transient` is in use
-  std::map<Holds, int64_t> at_peak;  ///< bytes in use there, in all regions
+  std::map<Holds, int64_t> at_peak;  ///< bytes in use there, of one slot of each kind
   /// Of an arena for this step alone, on a place with so many slots for feeds.
   int64_t total(int feed_slots) const {
     return state + feed_slots * feeds + 2 * outputs + transient;

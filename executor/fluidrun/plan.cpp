@@ -162,7 +162,9 @@ std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Progr
                                  {"batch", flags.batch},
                                  {"arena_bytes", step.total()},
                                  {"state_bytes", step.variables.bytes()},
-                                 {"slot_bytes", step.slots()},
+                                 {"feed_bytes", step.feeds},
+                                 {"feed_slots", step.feed_slots},
+                                 {"output_bytes", step.outputs},
                                  {"transient_bytes", step.transient()},
                                  {"at_peak", at_peak}};
   if (fitting > 0) json["largest_batch"] = fitting;
@@ -183,7 +185,10 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
   line("outputs", 2 * step.outputs, fmt::format("  (two of {})", text(step.outputs)));
   line("transient", step.transient());
   fmt::print("in use at the peak, at {}\n", peak.memory.peak);
-  for (const auto& [holds, bytes] : peak.memory.at_peak) line(name_of(holds), bytes);
+  for (const auto& [holds, bytes] : peak.memory.at_peak) {
+    const bool in_slots = holds == Holds::feed || holds == Holds::output;
+    line(name_of(holds), bytes, in_slots ? "  (of one slot)" : "");
+  }
 }
 
 int run(const PlanFlags& flags) {

@@ -92,6 +92,11 @@ std::string why_no_devices(const char* visible) {
                      visible);
 }
 
+/// Of CUDA_VISIBLE_DEVICES: numbers behind one that is none do not count, and Slurm sets a word.
+bool hides_all(std::string_view visible) {
+  return visible.empty() || visible.starts_with("-1") || visible == "NoDevFiles";
+}
+
 void require_number(const GpuBackend& backend, int device) {
   if (backend.devices == 0) {
     throw DeviceError(fmt::format("there is no cuda:{}: {}; the place cpu needs no GPU", device,
@@ -121,8 +126,7 @@ GpuBackend find_gpus(const std::string& path) {
   if (devices > 0) return found;
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   found.absence = why_no_devices(visible);
-  found.hidden =
-      visible != nullptr && (visible == std::string_view() || visible == std::string_view("-1"));
+  found.hidden = visible != nullptr && hides_all(visible);
   return found;
 }
 

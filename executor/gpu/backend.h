@@ -18,7 +18,7 @@ struct GpuBackend {
   FluidGpuVersions versions{};
   int devices = 0;
   std::string absence;  ///< why there are no devices, in one line; empty where there are
-  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES is "" or "-1", which leave none
+  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES is set so that none is left on purpose
 };
 
 /// The GPUs of the library `path`, which stays loaded. An empty path looks for libfluid_cuda.so

@@ -301,10 +301,11 @@ TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
 /// were refused.
 TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = false});
-  exe.run(samples(0));
+  const Outputs good = exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
   exe.run(bad_samples(1, 3));
   expect_user_error([&] { exe.run(samples(2)); }, "in the step begun before this one: ");
+  EXPECT_TRUE(std::isfinite(good["loss"].item())) << "no other step was begun";
   EXPECT_EQ(state_of(exe), before);
   const Outputs refused = exe.run(bad_samples(1, 3));
   expect_user_error([&] { exe.run(bad_samples(2, 0)); }, "in sample 3 of the batch");

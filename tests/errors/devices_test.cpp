@@ -169,7 +169,7 @@ TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
             std::string::npos);
   const std::string cpu = "one step of 'line' (train) on cpu, batch 1";
   EXPECT_EQ(said("no_driver", "plan line.fir --place cpu"), cpu);
-  for (const char* hides : {"", "-1"}) {
+  for (const char* hides : {"", "-1", "-1,0", "NoDevFiles"}) {
     setenv("CUDA_VISIBLE_DEVICES", hides, 1);
     EXPECT_EQ(said("no_gpus"), cpu);
   }

@@ -210,6 +210,9 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   other.batch = 3;
   EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
   other = asked;
+  other.prefetch = false;  // on a GPU it takes less memory
+  EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
+  other = asked;
   other.threads = thread_count(0);  // what 0 means
   EXPECT_TRUE(kept_amp_choice(net, cpu(), other));
   ++other.threads;

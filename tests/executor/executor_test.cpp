@@ -140,7 +140,7 @@ TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
 /// Threads do not go over into a process that is forked, which would wait for them.
 TEST(Executor, IsRefusedInAForkedProcess) {
   const Program net = forward_net();
-  Executor exe(net, cpu(), {.batch = 2, .threads = 2});
+  Executor exe(net, cpu(), {.batch = 2, .threads = 2, .check_finite = true});
   exe.run(forward_batch());
   const auto is_refused = [&](const std::function<void()>& use) {
     try {
@@ -148,13 +148,15 @@ TEST(Executor, IsRefusedInAForkedProcess) {
       return false;
     } catch (const UserError& e) {
       return std::string(e.what()) ==
-             "this process was forked from one that has run steps, whose threads did not come "
-             "along: fork before the first step, or start a program in the new process";
+             "this process was forked from one that has run steps or opened a GPU, which does "
+             "not come along: fork before the first executor is made, or start a program in the "
+             "new process";
     }
   };
   const pid_t child = fork();
   if (child == 0) {
     const bool good = is_refused([&] { exe.run(forward_batch()); }) &&
+                      is_refused([&] { exe.first_nonfinite(forward_batch()); }) &&
                       is_refused([&] { exe.prepare({.eval = {2}}); }) &&
                       is_refused([&] { Executor(net, cpu(), {.batch = 2}); });
     _exit(good ? 0 : 1);
