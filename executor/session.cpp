@@ -71,8 +71,7 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
     : recorded_(std::move(recorded)),
       device_(std::move(device)),
       options_(options),
-      memory_(
-          device_->memory({.feed_slots = options.prefetch ? device_->target().feed_slots() : 1})) {}
+      memory_(device_->memory({.feed_slots = options.feed_slots(device_->target())})) {}
 
 /// Nobody asks any more what the last steps came to.
 Session::~Session() {

@@ -28,6 +28,7 @@ struct SessionOptions {
   int64_t micro_batches = 1;  ///< slices that the batch of a training step is cut into
   MemoryLimit memory = {};    ///< of the arena
   std::optional<ProfileOptions> profile = {};
+  int feed_slots(const Target& target) const { return prefetch ? target.feed_slots() : 1; }
 };
 
 /// The variables of a program on a device, its compiled steps, and the one stretch of memory they
@@ -208,8 +209,7 @@ class Session {
   std::byte* random_ = nullptr;  ///< state rng; null: the program draws no number
   std::byte* weight_ = nullptr;  ///< state part.weight
   bool initialised_ = false, seeded_ = false;
-  bool halves_are_stale_ =
-      false;  ///< those of some parameters, as long as what changes these works
+  bool halves_are_stale_ = false;  ///< of some parameters, until a change to these is complete
   double passes_ms_ = 0;
 };
 

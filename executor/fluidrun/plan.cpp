@@ -161,11 +161,11 @@ std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Progr
                                  {"target", target},
                                  {"batch", flags.batch},
                                  {"arena_bytes", step.total()},
-                                 {"state_bytes", step.variables.bytes()},
-                                 {"feed_bytes", step.feeds},
-                                 {"feed_slots", step.feed_slots},
-                                 {"output_bytes", step.outputs},
-                                 {"transient_bytes", step.transient()},
+                                 {"state_bytes", step.regions.state},
+                                 {"feed_bytes", step.regions.feeds},
+                                 {"feed_slots", step.regions.feed_slots},
+                                 {"output_bytes", step.regions.outputs},
+                                 {"transient_bytes", step.regions.transient},
                                  {"at_peak", at_peak}};
   if (fitting > 0) json["largest_batch"] = fitting;
   return json.dump(1);
@@ -179,11 +179,12 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
   const PlannedPart& peak = step.largest();
   const bool fits = !limit || step.total() <= limit->bytes;
   line("arena", step.total(), fits ? "" : "  does not fit: " + limit->text);
-  line("state", step.variables.bytes());
-  line("feeds", step.feed_slots * step.feeds,
-       step.feed_slots == 1 ? "" : fmt::format("  (two of {})", text(step.feeds)));
-  line("outputs", 2 * step.outputs, fmt::format("  (two of {})", text(step.outputs)));
-  line("transient", step.transient());
+  line("state", step.regions.state);
+  line("feeds", step.regions.feed_slots * step.regions.feeds,
+       step.regions.feed_slots == 1 ? "" : fmt::format("  (two of {})", text(step.regions.feeds)));
+  line("outputs", 2 * step.regions.outputs,
+       fmt::format("  (two of {})", text(step.regions.outputs)));
+  line("transient", step.regions.transient);
   fmt::print("in use at the peak, at {}\n", peak.memory.peak);
   for (const auto& [holds, bytes] : peak.memory.at_peak) {
     const bool in_slots = holds == Holds::feed || holds == Holds::output;

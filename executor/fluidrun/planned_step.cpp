@@ -16,31 +16,31 @@ const PlannedPart& PlannedStep::largest() const {
   return *std::ranges::max_element(parts, {}, [](const auto& p) { return p.memory.transient; });
 }
 
-int64_t PlannedStep::transient() const {
-  return aligned(std::max(initial, largest().memory.transient));
-}
-
 PlannedStep StepPlanner::at(int64_t batch) const {
   PlannedStep step;
   Options whole = options_.passes;
   whole.batch = batch;
   const int64_t slices = whole.mode == Mode::train ? options_.micro_batches : 1;
-  step.feed_slots = options_.prefetch ? target_.feed_slots() : 1;
+  Regions& regions = step.regions;
+  regions.feed_slots = options_.feed_slots(target_);
   std::set<std::pair<Slice, int64_t>> planned;
   for (const SliceOfBatch& slice : slices_of(batch, slices)) {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
     step.parts.push_back(plan(slice.options(whole)));
-    step.feeds = std::max(step.feeds, aligned(step.parts.back().memory.feeds));
-    step.outputs = std::max(step.outputs, aligned(step.parts.back().memory.outputs));
+    const MemoryPlan& memory = step.parts.back().memory;
+    regions.feeds = std::max(regions.feeds, aligned(memory.feeds));
+    regions.outputs = std::max(regions.outputs, aligned(memory.outputs));
+    regions.transient = std::max(regions.transient, aligned(memory.transient));
     add_variables(*step.parts.back().program, program_.ir(), whole.rank, step.variables);
   }
   Options first = whole;
   first.mode = Mode::init;
   first.batch = 1;
   const PlannedPart initial = plan(first);
-  step.initial = initial.memory.transient;
+  regions.transient = std::max(regions.transient, aligned(initial.memory.transient));
   add_variables(*initial.program, program_.ir(), whole.rank, step.variables);
-  if (step.parts.size() > 1) step.outputs += gathered_bytes(*step.parts.front().program, batch);
+  regions.state = step.variables.bytes();
+  if (step.parts.size() > 1) regions.outputs += gathered_bytes(*step.parts.front().program, batch);
   return step;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/place_memory.h"
 #include "executor/session.h"
 #include "executor/variables.h"
 #include "frontend/program.h"
@@ -22,17 +23,12 @@ struct PlannedPart {
 
 struct PlannedStep {
   std::vector<PlannedPart> parts;
-  Variables variables;             ///< of all parts, and of what initialises them
-  int64_t feeds = 0, outputs = 0;  ///< bytes of a slot
-  int feed_slots = 1;
-  int64_t initial = 0;  ///< transient bytes of giving the variables their first values
+  Variables variables;  ///< of all parts, and of what initialises them
+  Regions regions;      ///< what a session that runs this step, and no other, allocates
 
   /// The one that needs most.
   const PlannedPart& largest() const;
-  int64_t transient() const;
-  int64_t slots() const { return feed_slots * feeds + 2 * outputs; }
-  /// What a session that runs this step, and no other, allocates.
-  int64_t total() const { return variables.bytes() + slots() + transient(); }
+  int64_t total() const { return regions.total(); }
 };
 
 /// Plans steps as a session with these options would run them, in the mode that its passes have.
