@@ -18,7 +18,7 @@ namespace fluid::emit {
 enum class Device : uint8_t { cpu, gpu };
 
 /// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
-inline constexpr int kEmitterVersion = 9;
+inline constexpr int kEmitterVersion = 10;
 
 class KernelEmitter {
  public:
@@ -101,6 +101,7 @@ class KernelEmitter {
   llvm::Value* constant(const ExprNode& n);
   llvm::Value* binary(const Expr& e);
   llvm::Value* unary(const Expr& e);
+  llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* compare(Scalar op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* minimum_maximum(bool maximum, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide(const Expr& e, llvm::Value* a, llvm::Value* b);
@@ -146,6 +147,8 @@ class KernelEmitter {
   void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
   llvm::Value* widen(llvm::Value* stored, DType dtype);
   llvm::Value* narrow(llvm::Value* value, DType from, DType to);
+  llvm::Value* stored_value(const Expr& value, DType to);
+  bool is_held_by(DType half, const Expr& e);
   llvm::Type* storage_type(DType dtype);
   llvm::Value* opaque(llvm::Value* number);
   llvm::Value* address(int64_t buffer, llvm::Value* offset);

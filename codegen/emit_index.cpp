@@ -222,7 +222,9 @@ std::optional<bool> KernelEmitter::decided(const Expr& e) {
 
 bool KernelEmitter::vanishes(const Expr& e) {
   const ExprNode& n = e.node();
-  if (n.op == Scalar::mul) return vanishes(n.args[0]) && vanishes(n.args[1]);
+  if (n.op == Scalar::mul || n.op == Scalar::product) {
+    return vanishes(n.args[0]) && vanishes(n.args[1]);
+  }
   // Lanes that share elements get them even where they do not run.
   return n.op == Scalar::load && n.fvalue == 0 && stride(n.args[0]).value_or(0) > 0;
 }

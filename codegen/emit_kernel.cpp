@@ -28,9 +28,6 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
       b_(context_) {
   check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) most_samples_ = most_samples(kernel.buffers);
-  llvm::FastMathFlags flags;
-  flags.setAllowContract();
-  b_.setFastMathFlags(flags);
 
   // Results and scratch never share memory; an operand may share with a result unless exclusive.
   llvm::MDBuilder md(context_);
@@ -387,22 +384,27 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
         "kernel " + kernel_.name + ": an accumulator of lanes belongs to a vector loop");
   check(statement.value.dtype() == dtype,
         "kernel " + kernel_.name + ": a value of another dtype is accumulated");
-  llvm::Value* value = expr(statement.value);
-  if (acc.varying) value = splat(value);
   llvm::Value* address = acc_address(acc, statement.index, false);
   llvm::Value* old = b_.CreateLoad(acc.type, address);
   llvm::Value* mask = acc.varying ? vector_->mask : nullptr;
   if (kind == Combine::argmax) {
+    llvm::Value* value = expr(statement.value);
     llvm::Value* position = expr(statement.position);
     llvm::Value* position_address = acc_address(acc, statement.index, true);
-    if (acc.varying) position = splat(position);
+    if (acc.varying) value = splat(value), position = splat(position);
     llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
     llvm::Value* better = both(beats(dtype, value, position, old, old_position), mask);
     keep(b_.CreateSelect(better, value, old), address);
     keep(b_.CreateSelect(better, position, old_position), position_address);
     return;
   }
-  llvm::Value* result = combine(kind, dtype, old, value);
+  llvm::Value* result = nullptr;
+  if (statement.value.op() == Scalar::product && kind == Combine::sum) {
+    result = fma(expr(statement.value.args()[0]), expr(statement.value.args()[1]), old);
+  } else {
+    llvm::Value* value = expr(statement.value);
+    result = combine(kind, dtype, old, acc.varying ? splat(value) : value);
+  }
   if (mask && kind == Combine::sum && vanishes(statement.value)) mask = nullptr;
   keep(mask ? b_.CreateSelect(mask, result, old) : result, address);
 }

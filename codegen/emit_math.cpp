@@ -294,8 +294,6 @@ Value* in_double(llvm::IRBuilder<>& b, Value* x, const F& f) {
 }  // namespace
 
 Value* elementary(llvm::IRBuilder<>& b, Scalar op, Value* x) {
-  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
-  b.clearFastMathFlags();  // error terms are computed apart: nothing may fuse behind their back
   MathOps m(b, x->getType());
   switch (op) {
     case Scalar::exp:
@@ -323,8 +321,6 @@ Value* elementary(llvm::IRBuilder<>& b, Scalar op, Value* x) {
 }
 
 Value* power(llvm::IRBuilder<>& b, Value* x, Value* y) {
-  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
-  b.clearFastMathFlags();
   return in_double(b, x, [&](MathOps& m, llvm::Type* type) {
     return power_of(m, b.CreateFPCast(x, type), b.CreateFPCast(y, type));
   });

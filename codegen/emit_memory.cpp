@@ -72,8 +72,6 @@ llvm::Value* KernelEmitter::widen(llvm::Value* stored, DType dtype) {
 }
 
 llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
-  llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-  b_.clearFastMathFlags();  // two roundings must not contract into one
   value = cast(value, from, to);
   if (to == DType::boolean) return b_.CreateZExt(value, shaped(b_.getInt8Ty(), value));
   if (!is_half(to)) return value;
@@ -88,6 +86,38 @@ llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
   llvm::Value* rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, half)), 16);
   llvm::Value* quiet = b_.CreateOr(b_.CreateLShr(bits, 16), 0x40);
   return b_.CreateTrunc(b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded), i16);
+}
+
+/// As memory holds it. What was rounded to the half already loses its zeros alone.
+llvm::Value* KernelEmitter::stored_value(const Expr& value, DType to) {
+  if (to != DType::bf16 || !is_held_by(to, value)) return narrow(expr(value), value.dtype(), to);
+  llvm::Value* bits = expr(value);
+  bits = b_.CreateBitCast(bits, shaped(b_.getInt32Ty(), bits));
+  return b_.CreateTrunc(b_.CreateLShr(bits, 16), shaped(b_.getInt16Ty(), bits));
+}
+
+bool KernelEmitter::is_held_by(DType half, const Expr& e) {
+  const ExprNode& n = e.node();
+  const auto held = [&](const Expr& arg) { return is_held_by(half, arg); };
+  switch (n.op) {
+    case Scalar::constant:
+      return n.dtype == f32 && n.fvalue == 0;
+    case Scalar::let: {
+      const auto let = lets_.find(n.ivalue);
+      return let != lets_.end() && held(let->second.expr);
+    }
+    case Scalar::load:
+      return buffer_named(n.ivalue).dtype == half && n.fvalue == 0;
+    case Scalar::round:
+      return n.ivalue == static_cast<int64_t>(half);
+    case Scalar::min:
+    case Scalar::max:
+      return n.dtype == f32 && held(n.args[0]) && held(n.args[1]);
+    case Scalar::select:
+      return n.dtype == f32 && held(n.args[1]) && held(n.args[2]);
+    default:
+      return false;
+  }
 }
 
 llvm::Value* KernelEmitter::both(llvm::Value* a, llvm::Value* b) {
@@ -315,21 +345,21 @@ llvm::Value* KernelEmitter::gather(const Expr& e, llvm::Value* mask) {
              n.ivalue);
 }
 
-/// Threads that find bad data at once write the same words, so no store may tear. The last bad lane
-/// counts.
+/// Threads that find bad data at once write the same words, so no store may tear. Of several bad
+/// lanes the largest value is stored: a reduction is defined for every mask, where an extract at
+/// the position of a set bit is not, and LLVM may hoist it above the test that some bit is set.
 void KernelEmitter::store_error(const kir::StoreTo& s) {
   llvm::Value* mask = both(vector_ ? vector_->mask : nullptr, expr(s.mask));
   llvm::Value* value = expr(s.value);
-  auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(mask->getType());
+  const bool lanes = mask->getType()->isVectorTy();
   auto* then = llvm::BasicBlock::Create(context_, "bad", function_);
   auto* done = llvm::BasicBlock::Create(context_, "checked", function_);
   b_.CreateCondBr(lanes ? b_.CreateOrReduce(mask) : mask, then, done);
   b_.SetInsertPoint(then);
   if (lanes) {
-    llvm::Value* bits = b_.CreateBitCast(mask, b_.getIntNTy(lanes->getNumElements()));
-    llvm::Value* above = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, b_.getTrue());
-    llvm::Value* last = llvm::ConstantInt::get(bits->getType(), lanes->getNumElements() - 1);
-    value = b_.CreateExtractElement(splat(value), b_.CreateSub(last, above));
+    value = splat(value);
+    llvm::Value* least = llvm::ConstantInt::get(value->getType(), static_cast<uint64_t>(INT64_MIN));
+    value = b_.CreateIntMaxReduce(b_.CreateSelect(mask, value, least), /*IsSigned=*/true);
   }
   first_lane_values_.clear();  // what is computed in the branch stays there
   llvm::Value* place = address(s.buffer, first_lane(s.offset));
@@ -350,10 +380,9 @@ void KernelEmitter::store(const kir::StoreTo& s) {
   llvm::Value* mask = s.mask ? expr(s.mask) : nullptr;
   if (mask && is_true(mask)) mask = nullptr;
   if (mask && is_false(mask)) return;
-  llvm::Value* value = expr(s.value);
+  llvm::Value* value = stored_value(s.value, buffer.dtype);
   const bool one_place = !vector_ || uniform(s.offset);
   const bool in_lanes = value->getType()->isVectorTy() || (mask && mask->getType()->isVectorTy());
-  value = narrow(value, s.value.dtype(), buffer.dtype);
   if (one_place && !in_lanes) {
     llvm::BasicBlock* done = nullptr;
     if (mask) {

@@ -108,6 +108,12 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
     }
     case Scalar::cast:
       return cast(expr(n.args[0]), n.args[0].dtype(), n.dtype);
+    case Scalar::round: {
+      const auto half = static_cast<DType>(n.ivalue);
+      return widen(narrow(expr(n.args[0]), f32, half), half);
+    }
+    case Scalar::fma:
+      return fma(expr(n.args[0]), expr(n.args[1]), expr(n.args[2]));
     default:
       return n.args.size() == 2 ? binary(e) : unary(e);
   }
@@ -133,6 +139,7 @@ llvm::Value* KernelEmitter::binary(const Expr& e) {
     case Scalar::sub:
       return floats ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
     case Scalar::mul:
+    case Scalar::product:
       return floats ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
     case Scalar::div:
       return floats ? b_.CreateFDiv(a, b) : divide(e, a, b);
@@ -152,6 +159,13 @@ llvm::Value* KernelEmitter::binary(const Expr& e) {
     default:
       return compare(n.op, dtype, a, b);
   }
+}
+
+llvm::Value* KernelEmitter::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+  unify(a, b);
+  unify(b, c);
+  unify(a, b);
+  return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
 }
 
 llvm::Value* KernelEmitter::compare(Scalar op, DType dtype, llvm::Value* a, llvm::Value* b) {
@@ -267,8 +281,6 @@ llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
     return is_float(from) ? b_.CreateFCmpUNE(v, zero) : b_.CreateICmpNE(v, zero);
   }
   if (is_float(from) && is_float(to)) {
-    llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-    b_.clearFastMathFlags();  // a rounding that the program asks for stays
     return b_.CreateFPCast(v, type);
   }
   if (is_float(from)) {  // saturating, NaN to 0: defined for every input

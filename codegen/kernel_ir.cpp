@@ -13,12 +13,13 @@ namespace fluid::kir {
 namespace {
 
 constexpr std::array kScalarNames = {
-    "constant", "var",         "batch",      "read",        "add",      "sub",    "mul",  "div",
-    "floordiv", "mod",         "min",        "max",         "pow",      "neg",    "abs",  "sqrt",
-    "rsqrt",    "exp",         "expm1",      "log",         "log1p",    "tanh",   "erf",  "sigmoid",
-    "floor",    "sin",         "cos",        "eq",          "ne",       "lt",     "le",   "gt",
-    "ge",       "logical_and", "logical_or", "logical_not", "isfinite", "select", "cast", "load",
-    "let",      "acc",         "lanes",      "philox"};
+    "constant",    "var",        "batch",       "read",     "add",     "sub",   "mul",
+    "div",         "floordiv",   "mod",         "min",      "max",     "pow",   "fma",
+    "product",     "neg",        "abs",         "sqrt",     "rsqrt",   "exp",   "expm1",
+    "log",         "log1p",      "tanh",        "erf",      "sigmoid", "floor", "sin",
+    "cos",         "eq",         "ne",          "lt",       "le",      "gt",    "ge",
+    "logical_and", "logical_or", "logical_not", "isfinite", "select",  "cast",  "round",
+    "load",        "let",        "acc",         "lanes",    "philox"};
 static_assert(kScalarNames.size() == static_cast<size_t>(Scalar::philox) + 1);
 
 std::string number(double value) {
@@ -82,6 +83,9 @@ class ExprPrinter {
         return "v" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype));
       case Scalar::load:
         return load(e);
+      case Scalar::round:
+        return "round:" + std::string(name_of(static_cast<DType>(n.ivalue))) +
+               list(n.args, "(", ")");
       case Scalar::acc:
         return "acc" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype)) +
                (n.args.empty() ? "" : list(n.args, "[", "]"));

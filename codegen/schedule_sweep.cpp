@@ -25,6 +25,9 @@ Expr identity(Combine combine, DType dtype) {
 }
 
 Expr combined(Combine combine, const Expr& a, const Expr& b) {
+  if (combine == Combine::sum && b.op() == Scalar::product) {
+    return Expr::make(Scalar::fma, a.dtype(), {b.args()[0], b.args()[1], a});
+  }
   if (combine == Combine::sum) return a + b;
   return combine == Combine::min ? scalar::min(a, b) : scalar::max(a, b);
 }
@@ -490,7 +493,7 @@ void Sweep::emit_results(const FlatSink& sink, kir::Block& out) {
     const Expr value = r == 1 ? read_position(binding.acc, sink.acc, {}, binding.lanes)
                               : read_acc(binding.acc, sink.acc, {}, binding.lanes);
     out.push_back(
-        {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
+        {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::rounded(value, dtype_of(r))}});
   }
   for (size_t i = 0; i < sink.stores.size(); ++i) {
     const int result = sink.stores[i].first;

@@ -1,11 +1,10 @@
 #include "executor/checkpoint_file.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <nlohmann/json.hpp>
 
-#include "frontend/files/mapped_file.h"
+#include "frontend/files/byte_source.h"
 #include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -22,19 +21,17 @@ constexpr const char* kParameters = "parameters.safetensors";
 constexpr const char* kTraining = "training.safetensors";
 constexpr int64_t kVersion = 1;
 
-std::string hash_of(std::string_view bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
-}
+std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
 /// The manifest's own hash is that of its text without it.
 std::string sealed(Json manifest) {
-  manifest["hash"] = hash_of(manifest.dump(1));
+  manifest["hash"] = hash_of(MemoryBytes(manifest.dump(1)));
   return manifest.dump(1) + "\n";
 }
 
 Json described(const std::string& directory, const char* file) {
-  const MappedFile mapped(directory + "/" + file);
-  return {{"bytes", mapped.bytes().size()}, {"hash", hash_of(mapped.bytes())}};
+  const FileBytes bytes(directory + "/" + file);
+  return {{"bytes", bytes.size()}, {"hash", hash_of(bytes)}};
 }
 
 /// Floats are text: JSON has no nan, and keeps no bits.
@@ -83,20 +80,19 @@ VariableKind kind_named(const std::string& name) {
 
 /// The tensors of a file whose bytes are those that the manifest describes.
 TensorFile tensors_of(const std::string& directory, const char* file, const Json& manifest) {
-  const MappedFile mapped(directory + "/" + file);
+  const FileBytes bytes(directory + "/" + file);
   const Json& expected = manifest.at("files").at(file);
-  if (expected.at("bytes") != mapped.bytes().size() ||
-      expected.at("hash") != hash_of(mapped.bytes())) {
+  if (expected.at("bytes") != bytes.size() || expected.at("hash") != hash_of(bytes)) {
     throw UserError(fmt::format("{} is damaged: its bytes are not those of the manifest", file));
   }
-  return parse_safetensors(mapped.bytes(), file);
+  return parse_safetensors(bytes, file);
 }
 
 Json manifest_of(const std::string& directory) {
   Json manifest = Json::parse(read_file(directory + "/" + kManifest));
   const std::string hash = manifest.at("hash");
   manifest.erase("hash");
-  if (hash != hash_of(manifest.dump(1))) {
+  if (hash != hash_of(MemoryBytes(manifest.dump(1)))) {
     throw UserError("its manifest is damaged: the hash differs");
   }
   if (manifest.at("version") != kVersion) {

@@ -92,6 +92,15 @@ std::string_view name_of(Mode mode) {
   return mode == Mode::train ? "run" : mode == Mode::eval ? "eval" : "predict";
 }
 
+void check_value(const std::string& name, const Type& type, const Tensor& value,
+                 const std::string& where) {
+  const bool converts =
+      type.dtype == value.dtype() || (is_float(type.dtype) && is_float(value.dtype()));
+  if (extents(type.shape, 1) == value.shape() && converts) return;
+  throw UserError(where + "'" + name + "' is given as " + value.str() + ", but the parameter is " +
+                  type.str());
+}
+
 }  // namespace
 
 class Executor::Impl {
@@ -223,6 +232,9 @@ class Executor::Impl {
     session_.assign(variables.named(kLossScale), scale);
     session_.assign(variables.named(kGoodSteps), good);
   }
+
+  std::vector<Variable> recorded_variables() const { return session_.recorded_variables(); }
+  void give(const std::string& name, const Tensor& value) { session_.give(name, value); }
 
   bool has_schedule() const { return scheduled_; }
   const std::optional<PlateauRule>& plateau() const { return plateau_; }
@@ -381,25 +393,27 @@ void Executor::save(const std::string& path) {
 
 void Executor::load(const std::string& path) {
   const TensorFile file = read_safetensors(path);
-  const std::vector<std::string> names = parameters();
-  for (const std::string& name : names) {
+  std::map<std::string, Type, std::less<>> types;
+  for (const Variable& v : impl_->recorded_variables()) types[v.name] = v.type;
+  for (const auto& [name, type] : types) {
     if (file.find(name) == nullptr) {
       throw UserError(path + ": parameter '" + name + "' is missing");
     }
   }
   for (const auto& [name, tensor] : file.tensors) {
-    if (std::ranges::find(names, name) == names.end()) {
+    const auto known = types.find(name);
+    if (known == types.end()) {
       throw UserError(path + ": the program has no parameter '" + name + "'" +
-                      did_you_mean(name, names));
+                      did_you_mean(name, parameters()));
     }
-    check_value(name, tensor, path + ": ");
+    check_value(name, known->second, tensor, path + ": ");
   }
-  for (const auto& [name, tensor] : file.tensors) set_parameter(name, tensor);
+  for (const auto& [name, tensor] : file.tensors) impl_->give(name, tensor);
 }
 
 Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
-std::string Executor::restore(const Snapshot& from, const std::string& where) {
+std::string Executor::restore(Snapshot from, const std::string& where) {
   const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);
   if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
   restore_snapshot(impl_->session(), from, where);
@@ -409,9 +423,7 @@ std::string Executor::restore(const Snapshot& from, const std::string& where) {
 
 std::vector<std::string> Executor::parameters() const {
   std::vector<std::string> names;
-  for (const Variable& v : impl_->session().variables().all()) {
-    if (v.saved()) names.push_back(v.name);
-  }
+  for (const Variable& v : impl_->recorded_variables()) names.push_back(v.name);
   return names;
 }
 
@@ -420,22 +432,11 @@ Tensor Executor::parameter(std::string_view name) {
   return session.value(session.variables().named(name)).copy();
 }
 
-void Executor::check_value(std::string_view name, const Tensor& value,
-                           const std::string& where) const {
-  Session& session = impl_->session();
-  const Tensor current = session.value(session.variables().named(name));
-  const bool converts =
-      current.dtype() == value.dtype() || (is_float(current.dtype()) && is_float(value.dtype()));
-  if (current.shape() != value.shape() || !converts) {
-    throw UserError(where + "'" + std::string(name) + "' is given as " + value.str() +
-                    ", but the parameter is " + current.str());
-  }
-}
-
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
-  check_value(name, value, "");
   Session& session = impl_->session();
-  session.assign(session.variables().named(name), value);
+  const Variable& variable = session.variables().named(name);
+  check_value(variable.name, variable.type, value, "");
+  session.assign(variable, value);
 }
 
 Place Executor::place() const { return impl_->place(); }

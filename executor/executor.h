@@ -171,6 +171,7 @@ class Executor {
   /// atomically.
   void save(const std::string& path);
   /// Sets them from a safetensors file: each must be there with its shape, of any float dtype.
+  /// Before the first prepare() it saves the compilation of their initialisers.
   void load(const std::string& path);
   /// Names of what save() writes.
   std::vector<std::string> parameters() const;
@@ -184,12 +185,13 @@ class Executor {
   /// rank 0, and without what is shared on the others. The
   /// values may be views, valid until the next step runs or is prepared.
   Snapshot snapshot();
-  /// Goes on from `from`, which `where` names in messages, and returns the options that change
-  /// results and differ from the snapshot's: "seed 1 (was 0)", or "". With none the steps that
-  /// follow give the bits of a run that was never interrupted. Throws UserError, with nothing
+  /// Goes on from `from`, which `where` names in messages: given away, as by std::move, its values
+  /// go one by one, so that a checkpoint is never in memory as a whole. Returns the options that
+  /// change results and differ from the snapshot's: "seed 1 (was 0)", or "". With none the steps
+  /// that follow give the bits of a run that was never interrupted. Throws UserError, with nothing
   /// changed, for a snapshot of another program or optimizer, and before a training step is
   /// prepared.
-  std::string restore(const Snapshot& from, const std::string& where = "snapshot");
+  std::string restore(Snapshot from, const std::string& where = "snapshot");
 
   /// With check_finite, after a step that was skipped or whose loss is not finite: runs it again on
   /// its batch, from what it left where it was applied all the same, and looks at every result.
@@ -229,8 +231,6 @@ class Executor {
   std::string text(Mode mode, int64_t batch) const;
 
  private:
-  void check_value(std::string_view name, const Tensor& value, const std::string& where) const;
-
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

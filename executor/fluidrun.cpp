@@ -84,14 +84,6 @@ int report_unprinted() {
                 kUserMistake);
 }
 
-/// OpenMP's idle threads spin for milliseconds, which takes the cores from whoever has work. It
-/// reads how long before main: so the program starts once more, unless the user has chosen.
-void spin_briefly(char** argv) {
-  constexpr const char* kSpins = "1000";  // some 50 us, longer than the time between two kernels
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || setenv("GOMP_SPINCOUNT", kSpins, 0) != 0) return;
-  execv("/proc/self/exe", argv);  // where that fails, all works as before, only slower
-}
-
 int main_of(int argc, char** argv) {
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
@@ -127,7 +119,6 @@ int main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace fluid;
   if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
-  if (std::getenv("GOMP_SPINCOUNT") == nullptr) spin_briefly(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
   try {
     const int code = main_of(argc, argv);

@@ -57,7 +57,8 @@ PreparedStep* find_among(const std::vector<std::unique_ptr<PreparedStep>>& steps
                          const Options& wanted) {
   for (const auto& step : steps) {
     const Options& o = step->options();
-    if (o.mode == wanted.mode && o.batch == wanted.batch && o.feeds == wanted.feeds) {
+    if (o.mode == wanted.mode && o.batch == wanted.batch && o.feeds == wanted.feeds &&
+        o.fill == wanted.fill) {
       return step.get();
     }
   }
@@ -143,12 +144,22 @@ PreparedStep& Session::prepare(const Options& options) {
   return *find_among(steps_, options);
 }
 
-/// The step that fills the variables.
-Options Session::startup() const {
+/// The step that fills the variables which nothing else does or did; none where there are none.
+std::optional<Options> Session::startup(const Variables& variables, bool trains) const {
   Options options = options_.passes;
   options.mode = Mode::init;
   options.batch = 1;
-  return options;
+  options.optimizer_states = trains;
+  const auto is_filled = [&](const std::string& name) {
+    return filled_.contains(name) || given_.contains(name) || copied_parameter(name) ||
+           std::ranges::any_of(
+               steps_, [&](const auto& step) { return step->options().fill.contains(name); });
+  };
+  for (const Variable& v : variables.all()) {
+    if (v.name == kRandomState || is_filled(v.name)) continue;
+    options.fill.insert(v.name);
+  }
+  return options.fill.empty() ? std::nullopt : std::optional(options);
 }
 
 std::unique_ptr<PreparedStep> Session::compile_step(const Options& options,
@@ -192,18 +203,31 @@ void Session::add(std::span<const Options> wanted) {
   const auto is_there = [&](const Options& o) {
     return find_among(steps_, o) != nullptr || find_among(steps, o) != nullptr;
   };
-  if (std::ranges::all_of(wanted, is_there)) return;
+  if (!wanted.empty() && std::ranges::all_of(wanted, is_there)) return;
   settle();
   // Whatever can fail for want of memory comes first: a session never keeps half a step.
   for (const Options& options : wanted) {
     if (!is_there(options)) steps.push_back(compile_step(options, compiled));
   }
-  if (!is_there(startup())) steps.push_back(compile_step(startup(), compiled));
   Variables variables = variables_;
+  const auto add_from = [&](size_t first) {
+    for (size_t i = first; i < compiled.size(); ++i) {
+      add_variables(*compiled[i]->program, *recorded_, options_.passes.rank, variables);
+    }
+  };
+  add_from(0);
+  for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
+  const bool trains =
+      has_step_for(Mode::train) ||
+      std::ranges::any_of(wanted, [](const Options& o) { return o.mode == Mode::train; });
+  if (const std::optional<Options> fill = startup(variables, trains)) {
+    const size_t known = compiled.size();
+    steps.push_back(compile_step(*fill, compiled));
+    add_from(known);
+  }
   Regions regions = memory_->regions();
   int64_t batch = 0;
   for (const auto& part : compiled) {
-    add_variables(*part->program, *recorded_, options_.passes.rank, variables);
     regions.transient = std::max(regions.transient, aligned(part->plan.transient));
   }
   for (const auto& step : steps) {
@@ -233,7 +257,10 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
                   parts_.resize(known_parts);
                   variables_ = known;
                 });
-  halves_are_stale_ |= variables_.all().size() > known.all().size();
+  if (variables_.all().size() > known.all().size()) halves_are_stale_ = true, initialised_ = false;
+  for (size_t i = known_steps; i < steps_.size(); ++i) {
+    if (steps_[i]->options().mode == Mode::init) fillers_.push_back(steps_[i].get());
+  }
   fill_in();
 }
 
@@ -289,7 +316,7 @@ Part* Session::part_of(const SliceOfBatch& slice, const Options& step,
     for (const auto& part : *parts) {
       const Options& o = part->options;
       if (o.mode == options.mode && o.batch == options.batch && o.slice == options.slice &&
-          o.feeds == options.feeds) {
+          o.feeds == options.feeds && o.fill == options.fill) {
         return part.get();
       }
     }
@@ -321,14 +348,35 @@ void Session::bind(size_t first_part, size_t first_step) {
 }
 
 void Session::initialise() {
+  if (variables_.all().empty()) prepare(std::span<const Options>());
   if (!initialised_) {
-    run(prepare(startup()), Batch());
-    settle();
+    for (; !fillers_.empty(); fillers_.pop_back()) {
+      run(*fillers_.back(), Batch());
+      settle();
+      for (const auto& op : fillers_.back()->runs().front().part->program->main().ops) {
+        if (is_store(*op)) filled_.insert(op->symbol);
+      }
+    }
+    while (!given_.empty()) {
+      const auto& [name, value] = *given_.begin();
+      assign(variables_.named(name), value);
+      filled_.insert(name);
+      given_.erase(given_.begin());
+    }
     initialised_ = true;
     halves_are_stale_ = true;
     placed_ = {};
   }
   fill_in();
+}
+
+void Session::give(const std::string& name, const Tensor& value) {
+  if (variables_.all().empty()) {
+    given_.insert_or_assign(name, value.copy());
+  } else {
+    initialise();
+    assign(variables_.named(name), value);
+  }
 }
 
 void Session::refresh_halves(std::string_view parameter) {
@@ -340,16 +388,23 @@ void Session::refresh_halves(std::string_view parameter) {
 }
 
 std::vector<Variable> Session::initialised() const {
-  const auto startup = std::ranges::find_if(
-      parts_, [](const auto& part) { return part->options.mode == Mode::init; });
-  check(startup != parts_.end(), "a session was not initialised");
   std::vector<Variable> filled;
-  for (const auto& op : (*startup)->program->main().ops) {
-    if (is_store(*op)) filled.push_back(variables_.named(op->symbol));
+  for (const Variable& v : variables_.all()) {
+    if (filled_.contains(v.name) || v.name == kRandomState) filled.push_back(v);
   }
-  if (const Variable* random = variables_.find(kRandomState)) filled.push_back(*random);
   std::ranges::sort(filled, {}, &Variable::name);
   return filled;
+}
+
+std::vector<Variable> Session::recorded_variables() const {
+  std::vector<Variable> variables;
+  for (const auto& op : recorded_->main().ops) {
+    if (!is_variable(*op) || op->symbol == kRandomState) continue;
+    Type type = op->results[0].type;
+    if (options_.passes.dtype && is_float(type.dtype)) type.dtype = *options_.passes.dtype;
+    variables.push_back({.name = op->symbol, .type = type, .kind = VariableKind::recorded});
+  }
+  return variables;
 }
 
 Profile Session::profile() const {

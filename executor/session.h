@@ -47,14 +47,15 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
 
-  /// Compiles a step, or finds it, and with the first that which fills the variables. Grows the
-  /// arena when needed, keeping the variables and outputs; there are never two on a place with
-  /// memory of its own. Throws, before any code is generated, when the arena would
-  /// pass the memory limit: UserError, or OutOfMemory when that is all there is. Whatever fails,
-  /// also as memory is taken or steps are bound to it, the session has the variables and steps that
-  /// it had, perhaps in a larger arena; unless these cannot be bound again, as on a GPU that has
-  /// failed: then that is thrown, and by all that would run or prepare a step from then on. What a
-  /// library turns out not to compute is left to generated code.
+  /// Compiles a step, or finds it, and what fills the variables that are new with it: those that
+  /// were recorded, and the optimizer's with the first step that trains. Grows the arena when
+  /// needed, keeping the variables and outputs; there are never two on a place with memory of its
+  /// own. Throws, before any code is generated, when the arena would pass the memory limit:
+  /// UserError, or OutOfMemory when that is all there is. Whatever fails, also as memory is taken
+  /// or steps are bound to it, the session has the variables and steps that it had, perhaps in a
+  /// larger arena; unless these cannot be bound again, as on a GPU that has failed: then that is
+  /// thrown, and by all that would run or prepare a step from then on. What a library turns out not
+  /// to compute is left to generated code.
   PreparedStep& prepare(const Options& options);
   /// The same of several, for which the arena grows once: all or none.
   void prepare(std::span<const Options> steps);
@@ -64,8 +65,13 @@ class Session {
   /// The predict step that uses most of the batch's columns and needs no other, or null.
   PreparedStep* find_predict(const Batch& batch);
 
-  /// Fills the variables from the seed, once. To be called again where it failed, or prepare().
+  /// Fills new variables, with what they were given or from the seed. To be called again where it
+  /// failed, or prepare(). With nothing prepared it makes the recorded variables.
   void initialise();
+
+  /// Gives a recorded variable its value: no initialiser is compiled for one that was given before
+  /// the first step is prepared. Converted as by assign(), checked by the caller.
+  void give(const std::string& name, const Tensor& value);
 
   /// Runs a prepared step on checked feeds, or begins to. Throws UserError when a kernel met bad
   /// data.
@@ -96,8 +102,11 @@ class Session {
   /// Makes the half copies of parameters from them: all, or that of one.
   void refresh_halves(std::string_view parameter = {});
 
-  /// The variables that it filled, by name.
+  /// The variables that have their first values, by name; copies in half precision are not among
+  /// them.
   std::vector<Variable> initialised() const;
+  /// The variables that were recorded, in order, as all steps have them; without their places.
+  std::vector<Variable> recorded_variables() const;
 
   const ir::Program& recorded() const { return *recorded_; }
   const Variables& variables() const { return variables_; }
@@ -141,7 +150,7 @@ class Session {
                 std::vector<std::unique_ptr<Part>>& compiled);
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions regions_with(const MemoryPlan& plan) const;
-  Options startup() const;
+  std::optional<Options> startup(const Variables& variables, bool trains) const;
   std::unique_ptr<PreparedStep> compile_step(const Options& options,
                                              std::vector<std::unique_ptr<Part>>& compiled);
   void adopt(std::vector<std::unique_ptr<Part>> parts,
@@ -208,6 +217,9 @@ class Session {
   Slots slots_;                  ///< of the next step
   std::byte* random_ = nullptr;  ///< state rng; null: the program draws no number
   std::byte* weight_ = nullptr;  ///< state part.weight
+  std::vector<PreparedStep*> fillers_;   ///< steps that fill variables, and have not run
+  std::set<std::string> filled_;         ///< variables
+  std::map<std::string, Tensor> given_;  ///< first values of variables, until they are there
   bool initialised_ = false, seeded_ = false;
   bool halves_are_stale_ = false;  ///< of some parameters, until a change to these is complete
   double passes_ms_ = 0;

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "executor/session.h"
 #include "ir/print.h"
@@ -38,8 +39,11 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
 
 void check_variables(Session& session, const Snapshot& from, const std::string& where) {
   const std::string note = optimizer_note(from, session.recorded());
+  std::map<std::string_view, const Kept*> all;
+  for (const Kept& kept : from.variables) all[kept.name] = &kept;
   for (const Variable& v : session.variables().all()) {
-    const Kept* kept = from.find(v.name);
+    const auto found = all.find(v.name);
+    const Kept* kept = found == all.end() ? nullptr : found->second;
     const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
     if (kept == nullptr && needed) {
       throw UserError(
@@ -101,18 +105,19 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
   return snapshot;
 }
 
-void restore_snapshot(Session& session, const Snapshot& from, const std::string& where) {
+void restore_snapshot(Session& session, Snapshot& from, const std::string& where) {
   check_program(session, from, where);
   check_variables(session, from, where);
-  for (const Variable& v : session.variables().all()) {
-    const Kept* kept = from.find(v.name);
-    if (kept == nullptr || v.kind == VariableKind::scratch) continue;
-    if (v.name == kRandomState) {
-      Tensor ours = session.value(v).copy();
-      ours.as<int64_t>()[kRuns] = kept->value.as<int64_t>()[kRuns];
-      session.assign(v, ours);
+  for (Kept& kept : from.variables) {
+    const Tensor value = std::exchange(kept.value, Tensor());
+    const Variable* v = session.variables().find(kept.name);
+    if (v == nullptr || v->kind == VariableKind::scratch) continue;
+    if (v->name == kRandomState) {
+      Tensor ours = session.value(*v).copy();
+      ours.as<int64_t>()[kRuns] = value.as<int64_t>()[kRuns];
+      session.assign(*v, ours);
     } else {
-      session.assign(v, v.part ? v.part->own_of(kept->value) : kept->value);
+      session.assign(*v, v->part ? v->part->own_of(value) : value);
     }
   }
 }

@@ -53,6 +53,7 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
 /// this session's. Of a variable that processes share the session takes its part. Throws UserError,
 /// with nothing changed, when `from` is of another program, or lacks an optimizer's state or has
 /// one too many.
-void restore_snapshot(Session& session, const Snapshot& from, const std::string& where);
+/// Each value is dropped once it is set.
+void restore_snapshot(Session& session, Snapshot& from, const std::string& where);
 
 }  // namespace fluid

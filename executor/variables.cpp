@@ -40,23 +40,22 @@ Tensor PartOfTensor::own_of(const Tensor& tensor) const {
 
 void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
                     std::optional<PartOfTensor> part) {
-  const auto known = std::ranges::find(variables_, name, &Variable::name);
-  if (known != variables_.end()) {
+  if (const auto at = position_.find(name); at != position_.end()) {
+    Variable* known = &variables_[at->second];
     check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
                                    type.str() + " in two programs of a session");
     if (kind) known->kind = *kind;
     if (part) known->part = std::move(part);
     return;
   }
+  position_[name] = variables_.size();
   variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_, std::move(part)});
   bytes_ += aligned(type.bytes_at(1));
 }
 
 const Variable* Variables::find(std::string_view name) const {
-  for (const Variable& v : variables_) {
-    if (v.name == name) return &v;
-  }
-  return nullptr;
+  const auto at = position_.find(name);
+  return at == position_.end() ? nullptr : &variables_[at->second];
 }
 
 const Variable& Variables::named(std::string_view name) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,7 @@ class Variables {
 
  private:
   std::vector<Variable> variables_;
+  std::map<std::string, size_t, std::less<>> position_;  ///< by name
   int64_t bytes_ = 0;
 };
 

@@ -236,6 +236,7 @@ Expr fold_constants(Scalar op, DType t, const std::vector<Expr>& args) {
 /// A simpler expression of the same value, or null.
 Expr fold(Scalar op, DType t, const std::vector<Expr>& args) {
   if (op < Scalar::add || op > Scalar::cast) return {};
+  if (op == Scalar::fma || op == Scalar::product) return {};
   if (op == Scalar::select) {
     if (is_constant(args[0])) return args[args[0].node().ivalue != 0 ? 1 : 2];
     return same(args[1], args[2]) ? args[1] : Expr();
@@ -364,6 +365,16 @@ Expr select(const Expr& condition, const Expr& then, const Expr& otherwise) {
 
 Expr cast(const Expr& a, DType dtype) {
   return Expr::make(Scalar::cast, compute_dtype(dtype), {a});
+}
+
+Expr rounded(const Expr& a, DType dtype) {
+  const Expr value = cast(a, dtype);
+  if (!is_half(dtype) || (value.op() == Scalar::round && value.node().ivalue == int(dtype))) {
+    return value;
+  }
+  ExprNode n{.op = Scalar::round, .dtype = f32, .args = {value}};
+  n.ivalue = static_cast<int64_t>(dtype);
+  return node_of(std::move(n));
 }
 
 Expr unary(Scalar op, const Expr& a) {

@@ -288,8 +288,10 @@ std::map<int64_t, size_t> checked_operands(const ir::Op& op) {
 }
 
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
-                                   std::span<const Value> outputs, std::span<const Value> inputs) {
-  SinkBuilder builder(ops, outputs, inputs);
+                                   std::span<const Value> outputs, std::span<const Value> inputs,
+                                   LoweredOps* lowered) {
+  LoweredOps own;
+  SinkBuilder builder(ops, outputs, inputs, lowered != nullptr ? *lowered : own);
   if (!builder.build()) return std::nullopt;
   Group group = std::move(builder.group);
   Ties ties(group);

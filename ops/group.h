@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "ops/table.h"
@@ -68,12 +69,22 @@ bool is_groupable(const ir::Op& op);
 /// each with the dimension of that index; none for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
+/// What ops lower to in groups, each asked for once.
+class LoweredOps {
+ public:
+  const Lowered& of(const ir::Op* op);
+
+ private:
+  std::unordered_map<const ir::Op*, Lowered> lowered_;
+};
+
 /// Group of `ops` (groupable only, each after those it reads) that yields `outputs` (distinct
 /// results of `ops`); `inputs` fixes the order of the first inputs. Null when they do not fit in
-/// one kernel.
+/// one kernel. `lowered`, where it is given, outlives several groups of the same ops.
 std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
                                    std::span<const Value> outputs,
-                                   std::span<const Value> inputs = {});
+                                   std::span<const Value> inputs = {},
+                                   LoweredOps* lowered = nullptr);
 
 /// The group of the body of a `fused` op: inputs are the `arg` ops by index. It must fit.
 Group analyze_body(const ir::Graph& body);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/tensor.h"
+#include "ops/contract.h"
+
 namespace fluid {
 namespace {
 
@@ -51,8 +54,8 @@ bool is_groupable(const ir::Op& op) {
 }
 
 SinkBuilder::SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-                         std::span<const Value> inputs)
-    : members_(ops.begin(), ops.end()) {
+                         std::span<const Value> inputs, LoweredOps& lowered)
+    : members_(ops.begin(), ops.end()), lowered_(lowered) {
   group.inputs.assign(inputs.begin(), inputs.end());
   group.outputs.assign(outputs.begin(), outputs.end());
 }
@@ -61,7 +64,7 @@ bool SinkBuilder::build() {
   for (size_t slot = 0; slot < group.outputs.size(); ++slot) {
     const Value& v = group.outputs[slot];
     if (!members_.contains(v.op())) return false;
-    if (lowered(v.op()).combine) {
+    if (lowered_.of(v.op()).combine) {
       const int sink = reduction(v.op());
       group.sinks[static_cast<size_t>(sink)].outputs[static_cast<size_t>(v.index())] =
           static_cast<int>(slot);
@@ -72,10 +75,12 @@ bool SinkBuilder::build() {
   return possible_;
 }
 
-const Lowered& SinkBuilder::lowered(const ir::Op* op) {
+const Lowered& LoweredOps::of(const ir::Op* op) {
   auto it = lowered_.find(op);
   if (it != lowered_.end()) return it->second;
-  return lowered_.emplace(op, is_alias(*op) ? lower_alias(*op) : lower_op(*op)).first->second;
+  Lowered lowered = is_alias(*op) ? lower_alias(*op) : lower_op(*op);
+  contract(lowered);
+  return lowered_.emplace(op, std::move(lowered)).first->second;
 }
 
 int64_t SinkBuilder::new_var(const Dim& extent) {
@@ -99,7 +104,7 @@ void SinkBuilder::add_map(const Value& output, int slot) {
   const ir::Op* op = output.op();
   auto it = map_domains_.find(op);
   if (it == map_domains_.end()) {
-    it = map_domains_.emplace(op, new_domain(lowered(op))).first;
+    it = map_domains_.emplace(op, new_domain(lowered_.of(op))).first;
     note_read(Value(output.op(), 0), it->second.index);
   }
   GroupSink sink;
@@ -114,7 +119,7 @@ void SinkBuilder::add_map(const Value& output, int slot) {
 
 int SinkBuilder::reduction(const ir::Op* op) {
   if (auto it = reductions_.find(op); it != reductions_.end()) return it->second;
-  const Lowered& low = lowered(op);
+  const Lowered& low = lowered_.of(op);
   const Domain domain = new_domain(low);
   GroupSink sink;
   sink.op = op;
@@ -172,7 +177,7 @@ Expr SinkBuilder::read(const ir::Op* op, const Expr& e, const Expr& mask) {
   if (!members_.contains(v.op())) return input_read(e, v, std::move(index), both(mask, guard));
   if (e.node().checked) possible_ = false;
   Expr inside;
-  if (lowered(v.op()).combine) {
+  if (lowered_.of(v.op()).combine) {
     const int sink = reduction(v.op());
     group.sinks[static_cast<size_t>(sink)].consumed = true;
     ExprNode let{.op = Scalar::let, .dtype = compute_dtype(v.dtype()), .args = std::move(index)};
@@ -191,10 +196,60 @@ Expr SinkBuilder::inline_map(const Value& v, const std::vector<Expr>& index, con
                                   intern_(mask).get()};
   for (const Expr& e : index) key.push_back(intern_(e).get());
   if (auto it = inlined_.find(key); it != inlined_.end()) return it->second;
-  const Expr body = lowered(v.op()).bodies.at(static_cast<size_t>(v.index()));
-  const Expr e = intern_(scalar::cast(expand(v.op(), body, index, mask), v.dtype()));
+  const Expr body = lowered_.of(v.op()).bodies.at(static_cast<size_t>(v.index()));
+  const Expr e = intern_(rounded(intern_(expand(v.op(), body, index, mask)), v.dtype()));
   inlined_[key] = e;
   return e;
+}
+
+/// A value has the same bits in whatever kernel it is computed, stored or not: those of its dtype.
+Expr SinkBuilder::rounded(const Expr& e, DType dtype) {
+  return is_half(dtype) && is_held_by(dtype, e) ? e : scalar::rounded(e, dtype);
+}
+
+/// Whether rounding to a half would change nothing: `e` chooses among values that have its dtype.
+bool SinkBuilder::is_held_by(DType half, const Expr& e) {
+  const std::pair key(half, e.get());
+  if (const auto it = held_.find(key); it != held_.end()) return it->second;
+  const ExprNode& n = e.node();
+  const auto all_from = [&](size_t first) {
+    return std::all_of(n.args.begin() + static_cast<std::ptrdiff_t>(first), n.args.end(),
+                       [&](const Expr& arg) { return is_held_by(half, arg); });
+  };
+  const auto has_it = [&](double value) {
+    const auto narrow = static_cast<float>(value);
+    return half_to_float(float_to_half(narrow, half), half) == narrow;
+  };
+  bool held = false;
+  switch (n.op) {
+    case Scalar::constant:
+      held = n.dtype == f32 && has_it(n.fvalue);
+      break;
+    case Scalar::read:
+      held = group.inputs[static_cast<size_t>(n.ivalue)].dtype() == half && has_it(n.fvalue);
+      break;
+    case Scalar::let: {
+      const ReductionRead read = reduction_of(e);
+      const ir::Op* op = group.sinks[static_cast<size_t>(read.sink)].op;
+      held = op->results[static_cast<size_t>(read.result)].type.dtype == half;
+      break;
+    }
+    case Scalar::round:
+      held = n.ivalue == static_cast<int64_t>(half);
+      break;
+    case Scalar::min:
+    case Scalar::max:
+    case Scalar::neg:
+    case Scalar::abs:
+      held = n.dtype == f32 && all_from(0);
+      break;
+    case Scalar::select:
+      held = n.dtype == f32 && all_from(1);
+      break;
+    default:
+      break;
+  }
+  return held_[key] = held;
 }
 
 Expr SinkBuilder::input_read(const Expr& read, const Value& v, std::vector<Expr> index,

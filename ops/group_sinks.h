@@ -12,7 +12,7 @@ namespace fluid {
 class SinkBuilder {
  public:
   SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
-              std::span<const Value> inputs);
+              std::span<const Value> inputs, LoweredOps& lowered);
 
   /// False when a read inside the group cannot be expressed (an index that comes from data).
   bool build();
@@ -34,22 +34,24 @@ class SinkBuilder {
   };
   Domain new_domain(const Lowered& lowered);
   int64_t new_var(const Dim& extent);
-  const Lowered& lowered(const ir::Op* op);
   void add_map(const Value& output, int slot);
   int reduction(const ir::Op* op);
   Expr expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index, const Expr& mask);
   Expr read(const ir::Op* op, const Expr& e, const Expr& mask);
   Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
+  Expr rounded(const Expr& e, DType dtype);
+  bool is_held_by(DType half, const Expr& e);
   Expr in_range(const Expr& index, const Dim& extent) const;
   Expr input_read(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
   int input(const Value& v);
   void note_read(const Value& place, const std::vector<Expr>& index);
 
   std::set<const ir::Op*> members_;
-  std::map<const ir::Op*, Lowered> lowered_;
+  LoweredOps& lowered_;
   std::map<const ir::Op*, int> reductions_;
   std::map<const ir::Op*, Domain> map_domains_;
   std::map<std::vector<const void*>, Expr> inlined_;
+  std::map<std::pair<DType, const ExprNode*>, bool> held_;
   Interner intern_;
   bool possible_ = true;
 };

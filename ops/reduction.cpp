@@ -65,9 +65,11 @@ std::vector<Type> infer_extremum(const InferCtx& c) {
 Values extremum_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
-  const Value hit = equal(x, restore_axes(c.out(0), x.shape(), c.attrs()));
+  const Value y = restore_axes(c.out(0), x.shape(), c.attrs());
+  const Value hit = equal(x, y);
   const Value hits = sum(select(hit, scalar_like(x, 1), zero), along);
-  return {select(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, zero)};
+  const Value missed = select(equal(y, y), zero, y);  // a NaN in the row is everybody's gradient
+  return {select(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {

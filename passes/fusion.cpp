@@ -142,7 +142,7 @@ Values Fusion::outputs(const FusionGroup& group) const {
 }
 
 std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_side) const {
-  const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs);
+  const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs, {}, &lowered_);
   if (!analyzed || (analyzed->parts.size() > 1 && !side_by_side)) return std::nullopt;
   return kernel_cost(*analyzed, options_.batch);
 }
@@ -171,9 +171,27 @@ bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side)
          !mixes_contractions(a, b);
 }
 
+/// Whether neither reads the other, nor what the other reads, but for scalars: their loops then
+/// have nothing in common.
+bool Fusion::are_independent(const FusionGroup& a, const FusionGroup& b) const {
+  std::set<Value> read;
+  const auto from_outside = [&](const FusionGroup& group, const FusionGroup& other,
+                                const auto& see) {
+    return std::ranges::all_of(group.ops, [&](const ir::Op* op) {
+      return std::ranges::all_of(op->operands, [&](const Value& v) {
+        const FusionGroup* from = group_of(v.op());
+        return from == &group || (from != &other && (v.shape().numel().is(1) || see(v)));
+      });
+    });
+  };
+  return from_outside(a, b, [&](const Value& v) { return read.insert(v), true; }) &&
+         from_outside(b, a, [&](const Value& v) { return !read.contains(v); });
+}
+
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
   if (a == b || !a->fusible || !b->fusible || !fits(*a, *b, side_by_side)) return false;
   if (makes_cycle(a, b)) return false;
+  const bool apart = side_by_side && are_independent(*a, *b);
   FusionGroup both;
   std::ranges::merge(
       a->ops, b->ops, std::back_inserter(both.ops), {},
@@ -181,7 +199,8 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
       [&](const ir::Op* op) { return positions_.at(op); });
   for (const ir::Op* op : both.ops) groups_of_[op] = &both;
   both.outputs = outputs(both);
-  const std::optional<double> cost = cost_of(both, side_by_side);
+  const std::optional<double> cost =
+      apart ? a->cost + b->cost - kLaunch : cost_of(both, side_by_side);
   const bool pays = cost && *cost < a->cost + b->cost;
   for (const ir::Op* op : b->ops) groups_of_[op] = pays ? a : b;
   for (const ir::Op* op : a->ops) groups_of_[op] = a;

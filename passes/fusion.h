@@ -49,6 +49,7 @@ class Fusion {
   bool is_contraction(const ir::Op* op) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;
+  bool are_independent(const FusionGroup& a, const FusionGroup& b) const;
   void merge_with_producers();
   void merge_siblings();
   bool may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b) const;
@@ -65,6 +66,7 @@ class Fusion {
   /// Ops that an op waits for, or that wait for it, without reading: see awaited_pairs().
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
   std::set<Value> graph_outputs_;
+  mutable LoweredOps lowered_;  ///< a cache
 };
 
 }  // namespace fluid

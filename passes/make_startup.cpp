@@ -14,10 +14,11 @@ struct Variable {
   Loc loc;
 };
 
-std::vector<Variable> variables_of(const ir::Graph& graph) {
+std::vector<Variable> variables_of(const ir::Graph& graph, const std::set<std::string>& wanted) {
   std::vector<Variable> variables;
   for (const auto& op : graph.ops) {
     if (!is_variable(*op) || op->symbol == kRandomState) continue;
+    if (!wanted.empty() && !wanted.contains(op->symbol)) continue;
     variables.push_back({op->symbol, op->results.front().type, op->attrs, op->loc});
   }
   return variables;
@@ -29,9 +30,9 @@ Value seed_of(ir::Graph& graph) {
   return reshape(slice(state, {.starts = {0}, .stops = {1}}, {}), Shape{}, {});
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
-  const std::vector<Variable> variables = variables_of(graph);
+  const std::vector<Variable> variables = variables_of(graph, options.fill);
   graph.outputs.clear();
   graph.ops.clear();
   const Value seed = seed_of(graph);

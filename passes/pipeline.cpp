@@ -37,18 +37,15 @@ const std::vector<Pass>& all_passes() {
   return passes;
 }
 
-std::vector<Pass> pipeline(const Options& options) {
-  std::vector<Pass> p;
-  // 1. The program as the user meant it.
-  p.push_back(check_recorded_pass());
-  p.push_back(set_dtype_pass());  // next: types are inferred from the sources' dtypes
-  p.push_back(infer_types_pass());
+namespace {
+
+/// The training step, or what inference leaves of it.
+void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(derive_inference_pass());  // before any work on ops that inference drops
   p.push_back(simplify_pass());          // before backward: what goes here needs no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());
 
-  // 2. The training step.
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
   if (options.sync_bn && options.exchanges()) p.push_back(share_statistics_pass());  // likewise
   if (options.weighted) p.push_back(weigh_part_pass());  // before it: terms of a loss differ
@@ -69,6 +66,21 @@ std::vector<Pass> pipeline(const Options& options) {
     p.push_back(keep_halves_pass());  // after it: backward knows nothing of the copies
   }
   p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
+}
+
+}  // namespace
+
+std::vector<Pass> pipeline(const Options& options) {
+  std::vector<Pass> p;
+  // 1. The program as the user meant it.
+  p.push_back(check_recorded_pass());
+  p.push_back(set_dtype_pass());  // next: types are inferred from the sources' dtypes
+  p.push_back(infer_types_pass());
+  if (options.mode == Mode::init && !options.optimizer_states) {
+    p.push_back(make_startup_pass());  // all variables are recorded ones
+  } else {
+    add_step_passes(options, p);
+  }
 
   // 3. Ops that a kernel can compute, and nothing twice.
   p.push_back(expand_pass());  // before layouts: those of maps and reductions are free

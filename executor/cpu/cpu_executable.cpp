@@ -227,7 +227,7 @@ Status CpuExecutable::finish(int) {
 
 Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
   const LibraryThreads guard(threads_);
-  if (threads_ > 1) forbid_forks();
+  if (threads_ > 1) before_threads(threads_);
   if (exchanges_ == nullptr) return run_timed(slots, times);
   Status status;
   try {

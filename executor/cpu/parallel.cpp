@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "executor/cpu/idle_threads.h"
 #include "executor/forks.h"
 
 namespace fluid {
@@ -19,6 +20,11 @@ struct BlockRange {
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
 
+void before_threads(int threads) {
+  forbid_forks();
+  limit_spinning(threads);
+}
+
 LibraryThreads::LibraryThreads(int threads) : before_(omp_get_max_threads()) {
   omp_set_num_threads(threads);
 }
@@ -31,7 +37,7 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     if (n > 0) body(context, 0, n);
     return;
   }
-  forbid_forks();
+  before_threads(team);
 #pragma omp parallel num_threads(team)
   {
     // A nested or limited region may get fewer threads than asked for.

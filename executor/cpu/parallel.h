@@ -9,6 +9,9 @@ namespace fluid {
 /// Threads a computation may use: `wanted`, or OpenMP's own choice when it is 0.
 int thread_count(int wanted);
 
+/// To be called before the pool runs anything in `threads` threads, by whatever library.
+void before_threads(int threads);
+
 /// While it lives, libraries that share the pool use `threads` threads when this thread calls them:
 /// they choose kernels and workspace by it, too.
 class LibraryThreads {

@@ -103,11 +103,12 @@ void Checkpointing::seek(Reader& reader) const {
 }
 
 void Checkpointing::restore(Executor& executor,
-                            const std::map<std::string, std::string>& loop_options) {
+                            const std::map<std::string, std::string>& loop_options, bool alone) {
   last_ = {state_->steps, state_->epochs};
   written_ = Clock::now();
   if (leads_) {
-    std::string changed = executor.restore(from_->snapshot, from_->path);
+    std::string changed = alone ? executor.restore(std::move(from_->snapshot), from_->path)
+                                : executor.restore(from_->snapshot, from_->path);
     const std::string loop = changes(state_->options, loop_options);
     if (!changed.empty() && !loop.empty()) changed += ", ";
     changed += loop;
@@ -119,6 +120,7 @@ void Checkpointing::restore(Executor& executor,
   }
   executor.broadcast();
   executor.scatter(from_ ? &from_->snapshot : nullptr);
+  if (from_) from_->snapshot = {};
 }
 
 void Checkpointing::pass_over(const std::string& parameters) const {

@@ -45,9 +45,10 @@ class Checkpointing {
   std::map<std::string, std::string> decisions() const;
   /// Lets the data go on where that one stopped.
   void seek(Reader& reader) const;
-  /// The executor goes on from there too, on all ranks. Says so on stderr, and which options
-  /// differ.
-  void restore(Executor& executor, const std::map<std::string, std::string>& loop_options);
+  /// The executor goes on from there too, on all ranks; `alone` where there are no others. Says so
+  /// on stderr, and which options differ.
+  void restore(Executor& executor, const std::map<std::string, std::string>& loop_options,
+               bool alone);
   /// Names a file of parameters that is not read, because a checkpoint is.
   void pass_over(const std::string& parameters) const;
 

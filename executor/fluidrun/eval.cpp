@@ -8,6 +8,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/profile_flags.h"
 
 namespace fluid {
@@ -22,13 +23,16 @@ struct EvalFlags {
 };
 
 int run(const EvalFlags& flags) {
+  const Resident before = resident_now();
   const Program program = open_program(flags.program);
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
+  const Resident opened = resident_now();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
-  executor.prepare({.eval = reader.batch_sizes()});
   load_parameters(executor, flags.params);
+  executor.prepare({.eval = reader.batch_sizes()});
+  describe_memory(executor, {&reader}, before, opened);
   Figures figures;
   for (const Batch& batch : reader) figures.add_late(executor.eval(batch), batch.size);
   figures.catch_up();

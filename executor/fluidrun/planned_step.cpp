@@ -35,6 +35,7 @@ PlannedStep StepPlanner::at(int64_t batch) const {
   }
   Options first = whole;
   first.mode = Mode::init;
+  first.optimizer_states = whole.mode == Mode::train;
   first.batch = 1;
   const PlannedPart initial = plan(first);
   regions.transient = std::max(regions.transient, aligned(initial.memory.transient));

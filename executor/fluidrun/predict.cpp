@@ -9,6 +9,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/elements.h"
+#include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/profile_flags.h"
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
@@ -122,23 +123,26 @@ class Collected {
 };
 
 int run(const PredictFlags& flags) {
+  const Resident before = resident_now();
   const Program program = open_program(flags.program);
   std::vector<Collected> collected;
   for (const std::string& text : flags.outputs) {
     collected.emplace_back(named_file(text, "--output"));
   }
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
+  const Resident opened = resident_now();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
+  load_parameters(executor, flags.params);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
+  describe_memory(executor, {&reader}, before, opened);
   for (const std::string& name : executor.left_out(feeds)) {
     fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
                name);
   }
-  load_parameters(executor, flags.params);
   const int64_t printed = flags.draw > 0      ? std::min(flags.draw, reader.samples())
                           : collected.empty() ? reader.samples()
                                               : 0;

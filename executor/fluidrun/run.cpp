@@ -96,8 +96,8 @@ int run(const RunFlags& flags) {
   Executor executor(program, place_of(flags.place), executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
-  executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
   load_parameters(executor, flags.params);
+  executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
   const Outputs outputs = executor.predict(batch);
   for (const auto& [name, path] : written) outputs[name];  // before any is written: all are there
   for (const auto& [name, path] : written) write_npy(path, outputs[name]);

@@ -1,9 +1,9 @@
 #include "executor/fluidrun/train_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "executor/bytes_text.h"
+#include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/world_flags.h"
 #include "executor/place_machine.h"
@@ -11,41 +11,6 @@
 
 namespace fluid {
 namespace {
-
-std::string text_of(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-
-std::string text_of_arena(const MemoryUse& use) {
-  return fmt::format("arena {} ({} bytes)", text_of(use.total), use.total);
-}
-
-/// Those that take 1 MiB and more.
-std::string text_of(const Owners& owners) {
-  std::vector<std::string> texts;
-  for (const auto& [owner, bytes] : owners) {
-    if (bytes >= kListedOwner) texts.push_back(owner + " " + text_of(bytes));
-  }
-  return texts.empty() ? "nothing of 1 MiB" : fmt::format("{}", fmt::join(texts, ", "));
-}
-
-/// Of a place that has memory of its own, and of the host beside it.
-void describe_memories(const PreparedTraining& t, const MemoryUse& there) {
-  fmt::print(stderr, "memory of {}: {}; outside it {}\n", t.executor.place().str(),
-             text_of_arena(there), text_of(there.outside));
-  if (t.before.total == 0) return;
-  const MemoryUse here{.total = there.pinned, .touched = there.pinned};
-  Owners owners = owners_outside(here, t.before, t.opened, t.readers);
-  owners.emplace_back("pinned for the GPU", there.pinned);
-  fmt::print(stderr, "memory of the host: at the start {}; then {}\n", text_of(t.before.total),
-             text_of(owners));
-}
-
-void describe_memory(const PreparedTraining& t) {
-  const MemoryUse arena = t.executor.memory();
-  if (t.executor.place() != cpu()) return describe_memories(t, arena);
-  if (t.before.total == 0) return fmt::print(stderr, "memory: {}\n", text_of_arena(arena));
-  fmt::print(stderr, "memory: at the start {}; {}; outside it {}\n", text_of(t.before.total),
-             text_of_arena(arena), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
-}
 
 /// Kept in half besides f32, parameters may take more than smaller activations save.
 void describe_o2(const PreparedTraining& t) {
@@ -77,7 +42,9 @@ void describe(const PreparedTraining& t) {
                                : fmt::format("{} on each of {} ranks", batch, t.world.size),
              report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
   for (const std::string& line : report.of_libraries) fmt::print(stderr, "{}\n", line);
-  describe_memory(t);
+  describe_memory(t.executor, t.readers, t.before, t.opened);
+  const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();
+  if (saves || !t.flags.checkpoint.directory.empty()) describe_saving(t.executor, t.world);
   if (t.flags.place.tf32 && t.executor.place() != cpu()) {
     fmt::print(stderr, "products and convolutions of f32 round their operands to TF32\n");
   }

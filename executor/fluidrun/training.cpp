@@ -74,12 +74,10 @@ class Training {
     take_validation();
     if (val_) sizes.eval = val_->batch_sizes();
     std::erase(sizes.eval, 0);  // of a rank that has nothing of the last batch
+    const TrainingState* from = checkpointing_.from();
+    if (from == nullptr && !flags.params.empty() && leads()) executor_.load(flags.params);
     executor_.prepare(sizes);
-    if (const TrainingState* from = checkpointing_.from()) {
-      go_on(*from);
-    } else if (!flags.params.empty() && leads()) {
-      executor_.load(flags.params);
-    }
+    if (from != nullptr) go_on(*from);
     if (executor_.follows_plateau() && loss_.empty()) {
       throw UserError("the schedule 'plateau' follows the loss, which is no output");
     }
@@ -183,7 +181,7 @@ class Training {
   }
 
   void go_on(const TrainingState& from) {
-    checkpointing_.restore(executor_, loop_options());
+    checkpointing_.restore(executor_, loop_options(), world_.size == 1 && !flags_.world.alone);
     steps_ = done_ = from.steps;
     epochs_ = from.epochs;
     figures_.set_sums(from.figures);

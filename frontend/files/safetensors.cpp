@@ -7,7 +7,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "frontend/files/mapped_file.h"
 #include "frontend/files/safetensors_header.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
@@ -66,14 +65,13 @@ class Checksum {
   XXH3_state_t state_;
 };
 
-/// Takes the checksum out of the metadata. Files that others wrote have none.
-void check_sum(std::map<std::string, std::string>& metadata, std::string_view data,
+/// Takes the checksum, of the bytes from `begin` on, out of the metadata. Files that others wrote
+/// have none.
+void check_sum(std::map<std::string, std::string>& metadata, const ByteSource& bytes, int64_t begin,
                const std::string& what) {
   const auto recorded = metadata.extract(kChecksum);
   if (recorded.empty()) return;
-  Checksum checksum;
-  checksum.add(data.data(), data.size());
-  if (recorded.mapped() != checksum.str()) {
+  if (recorded.mapped() != std::to_string(bytes.hash(begin))) {
     throw UserError(what + ": damaged: its checksum differs");
   }
 }
@@ -87,35 +85,40 @@ const Tensor* TensorFile::find(std::string_view name) const {
   return nullptr;
 }
 
-TensorFile parse_safetensors(std::string_view bytes, const std::string& what) {
+TensorFile parse_safetensors(const ByteSource& bytes, const std::string& what) {
+  const auto room = static_cast<uint64_t>(bytes.size());
   uint64_t length = 0;
-  if (bytes.size() < kLengthBytes) throw UserError(what + ": too short for a safetensors file");
-  std::memcpy(&length, bytes.data(), kLengthBytes);
+  if (room < kLengthBytes) throw UserError(what + ": too short for a safetensors file");
+  bytes.read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > kMaxHeader) throw UserError(what + ": not a safetensors file (header over 100 MB)");
-  if (length > bytes.size() - kLengthBytes) throw UserError(what + ": the header is cut off");
-  TensorHeader header = parse_tensor_header(bytes.substr(kLengthBytes, length), what);
+  if (length > room - kLengthBytes) throw UserError(what + ": the header is cut off");
+  std::string text(length, ' ');
+  bytes.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+  TensorHeader header = parse_tensor_header(text, what);
 
-  const std::string_view data = bytes.substr(kLengthBytes + length);
+  const auto data = static_cast<int64_t>(kLengthBytes + length);
   std::stable_sort(header.entries.begin(), header.entries.end(),
                    [](const TensorEntry& a, const TensorEntry& b) {
                      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                    });
-  check_cover(header.entries, static_cast<int64_t>(data.size()), what);
-  check_sum(header.metadata, data, what);
+  check_cover(header.entries, bytes.size() - data, what);
+  check_sum(header.metadata, bytes, data, what);
   TensorFile file;
   file.metadata = std::move(header.metadata);
   for (TensorEntry& e : header.entries) {
-    Tensor tensor(e.dtype, e.shape);
-    std::memcpy(tensor.data(), data.data() + e.begin, static_cast<size_t>(tensor.bytes()));
+    Tensor tensor = bytes.tensor(e.dtype, e.shape, data + e.begin);
     if (e.dtype == DType::boolean) check_bools(tensor, e.name, what);
     file.tensors.emplace_back(std::move(e.name), std::move(tensor));
   }
   return file;
 }
 
+TensorFile parse_safetensors(std::string_view bytes, const std::string& what) {
+  return parse_safetensors(MemoryBytes(bytes), what);
+}
+
 TensorFile read_safetensors(const std::string& path) {
-  const MappedFile file(path);
-  return parse_safetensors(file.bytes(), path);
+  return parse_safetensors(FileBytes(path), path);
 }
 
 void write_safetensors(const std::string& path,

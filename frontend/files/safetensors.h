@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/files/byte_source.h"
 #include "ir/tensor.h"
 
 namespace fluid {
@@ -23,9 +24,10 @@ struct TensorFile {
 /// duplicate keys; tensors that cover the bytes after it without hole or overlap; sizes that equal
 /// the products of the shapes. Anything else, and a dtype that Fluid lacks, is a UserError that
 /// names the file and what is wrong in it; so is a file whose bytes are not those of the checksum
-/// that Fluid wrote into it. The metadata comes without that.
+/// that Fluid wrote into it. The metadata comes without that. Large tensors are those of FileBytes.
 TensorFile read_safetensors(const std::string& path);
-/// The same from memory; `what` names the source in messages.
+/// The same from bytes; `what` names the source in messages.
+TensorFile parse_safetensors(const ByteSource& bytes, const std::string& what);
 TensorFile parse_safetensors(std::string_view bytes, const std::string& what);
 
 /// Writes atomically, wider dtypes first and then by name, so that every tensor is aligned. The

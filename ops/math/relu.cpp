@@ -12,9 +12,10 @@ OpDef relu_op() {
       .outputs = {{"y", "like x"}},
       .infer = infer_float_unary,
       .grad = GradFn([](const GradCtx& c) {
-        // By the result, so that the operand need not be kept and a library may skip it.
+        // By the result, so that the operand need not be kept and a library may skip it. NaN passes
+        // the gradient on, as in PyTorch.
         const Value zero = scalar_like(c.out(0), 0);
-        return Values{select(greater(c.out(0), zero), c.dout(0), zero)};
+        return Values{select(less_equal(c.out(0), zero), zero, c.dout(0))};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,

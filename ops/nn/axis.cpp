@@ -16,4 +16,9 @@ std::vector<Type> infer_along_axis(const InferCtx& c) {
   return {x};
 }
 
+bool is_empty_along_axis(const ExpandCtx& c) {
+  const Shape& x = c.in(0).shape();
+  return x[static_cast<size_t>(axis_of(c.attrs(), x.rank()))].is(0);
+}
+
 }  // namespace fluid

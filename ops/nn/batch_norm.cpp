@@ -52,13 +52,13 @@ Values batch_norm_by_batch(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), mean, var};
 }
 
-/// With the running statistics; the batch's have no meaning and nobody may read them.
+/// With the running statistics, which it gives instead of the batch's as well.
 Values batch_norm_by_running(const ExpandCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const Value centred = x - per_channel(c.in(3), x, x.dtype());
   const Value var = cast(c.in(4), x.dtype());
   const Value scale = per_channel(rsqrt(var + c.attr<double>("eps")), x, x.dtype()) * gamma;
-  return {cast(centred * scale + beta, c.in(0).dtype()), {}, {}};
+  return {cast(centred * scale + beta, c.in(0).dtype()), cast(c.in(3), c.out_type(1).dtype), var};
 }
 
 /// How many elements a channel of `x` has, the batch included.
@@ -113,9 +113,12 @@ OpDef batch_norm_op() {
                  {"running_var", "[C], x's dtype or f32"}},
       .attrs = {{"eps", 1e-5, "added to the variance"}},
       .outputs = {{.name = "y", .doc = "same type as x"},
-                  {.name = "mean", .doc = "[C], at least f32: of the batch", .auxiliary = true},
+                  {.name = "mean",
+                   .doc = "[C], at least f32: of the batch; in eval and predict the running mean",
+                   .auxiliary = true},
                   {.name = "var",
-                   .doc = "[C], at least f32: of the batch, divided by N",
+                   .doc = "[C], at least f32: of the batch, divided by N; in eval and predict the "
+                          "running variance",
                    .auxiliary = true}},
       .infer = infer_batch_norm,
       .grad = GradFn(batch_norm_grad),

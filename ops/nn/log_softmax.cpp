@@ -22,6 +22,7 @@ OpDef log_softmax_op() {
       .in_place = {},
       .lower = Expand{[](const ExpandCtx& c) {
         const int64_t axis = c.attr<int64_t>("axis");
+        if (is_empty_along_axis(c)) return Values{c.in(0)};
         const Value shifted = c.in(0) - max(c.in(0), {.axes = axis, .keep_dims = true});
         return Values{shifted - log(sum(exp(shifted), {.axes = axis, .keep_dims = true}))};
       }},

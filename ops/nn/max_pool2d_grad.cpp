@@ -1,6 +1,19 @@
 #include "ops/nn/window.h"
 
 namespace fluid {
+namespace {
+
+Expr is(const Expr& a, const Expr& b) { return scalar::compare(Scalar::eq, a, b); }
+
+/// Whether no tap before this one, which lies on `element`, is outside of the padding. Where all of
+/// a window is minus infinity, so is its padding: its first tap wins, and the gradient belongs to
+/// the first that is an element.
+Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) {
+  return scalar::logical_or(is(tap, Expr::index(0)),
+                            scalar::compare(Scalar::lt, element, Expr::index(axis.dilation)));
+}
+
+}  // namespace
 
 OpDef max_pool2d_grad_op() {
   return OpDef{
@@ -45,9 +58,16 @@ OpDef max_pool2d_grad_op() {
                    const WindowAxis::Cover y = w.y.cover(c.out_var(2), c.reduce_var(0));
                    const WindowAxis::Cover x = w.x.cover(c.out_var(3), c.reduce_var(1));
                    const std::vector<Expr> at = {c.out_var(0), c.out_var(1), y.window, x.window};
-                   const Expr position = y.tap * static_cast<double>(w.x.kernel) + x.tap;
-                   const Expr largest = scalar::compare(
-                       Scalar::eq, scalar::cast(c.read_or(1, at, 0), DType::i64), position);
+                   const Expr tap = y.tap * static_cast<double>(w.x.kernel) + x.tap;
+                   const Expr position = scalar::cast(c.read_or(1, at, 0), DType::i64);
+                   Expr largest = is(position, tap);
+                   if (w.y.before > 0 || w.x.before > 0) {
+                     const Expr first = scalar::logical_and(first_inside(w.y, c.out_var(2), y.tap),
+                                                            first_inside(w.x, c.out_var(3), x.tap));
+                     const Expr all_lowest =
+                         scalar::logical_and(first, is(position, Expr::index(0)));
+                     largest = scalar::logical_or(largest, all_lowest);
+                   }
                    return ReduceBody{
                        {w.y.covers(), w.x.covers()},
                        guard(both(both(y.valid, x.valid), largest), c.read_or(0, at, 0), 0)};

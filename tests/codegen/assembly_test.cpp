@@ -78,13 +78,22 @@ TEST(Assembly, NothingIsCalled) {
   }
 }
 
-TEST(Assembly, FastMathIsContractOnly) {
+TEST(Assembly, LlvmContractsNothing) {
   const Expr x = load(0, f32, Expr::var(0));
-  const std::string text = emit_llvm(vector_kernel(64, x * x + x));
-  EXPECT_NE(text.find("contract"), std::string::npos);
-  for (const char* flag : {"nnan", "ninf", "afn", "reassoc", "nsz", "arcp", " fast "}) {
+  const kir::Kernel apart = vector_kernel(64, x * x + x);
+  const kir::Kernel fused = vector_kernel(64, Expr::make(Scalar::fma, f32, {x, x, x}));
+  const std::string text = emit_llvm(apart);
+  for (const char* flag :
+       {"contract", "fmuladd", "nnan", "ninf", "afn", "reassoc", "nsz", "arcp", " fast "}) {
     EXPECT_EQ(text.find(flag), std::string::npos) << flag;
   }
+  EXPECT_NE(emit_llvm(fused).find("fmuladd"), std::string::npos);
+  // Without a rounding in its name ptxas may contract an instruction itself.
+  const std::string ptx = compile_ptx({&apart, 1}, "sm_90").ptx;
+  EXPECT_NE(ptx.find("mul.rn.f32"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find("add.rn.f32"), std::string::npos) << ptx;
+  EXPECT_EQ(ptx.find("fma"), std::string::npos) << ptx;
+  EXPECT_NE(compile_ptx({&fused, 1}, "sm_90").ptx.find("fma.rn.f32"), std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <regex>
 
+#include "frontend/files/npy.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid {
@@ -102,6 +103,28 @@ TEST_F(Memory, OfTextIsExplainedByTheDataAndItsReading) {
   const Account account = account_of(steps + "?label=y'");
   EXPECT_GT(mib_after(account.text, "reading the data"), 4);
   EXPECT_NEAR(account.said, account.grown, 0.1 * account.grown) << account.text;
+}
+
+/// A checkpoint is read in pieces, and evaluation holds parameters without moments.
+TEST_F(Memory, ResumingTakesNoMoreThanTraining) {
+  write_npy(dir_.file("x.npy"), Tensor(f32, {4, 4096}));
+  std::ofstream(dir_.file("wide.fir")) << R"(program @wide {
+  %x = data "x" : f32[?, 4096]
+  %w = param "w" {init = "normal"} : f32[4096, 4096]
+  %y = matmul(%x, %w) : f32[?, 4096]
+  %s = square(%y) : f32[?, 4096]
+  %loss = mean(%s) : f32[]
+  output "loss" = %loss
+  train(%loss) {optimizer = "adam", lr = 0.001}
+})";
+  const std::string from = " " + dir_.file("wide.fir") + " --data npy:x=" + dir_.file("x.npy");
+  const std::string steps = from + " --batch 4 --checkpoint-dir " + dir_.file("c") + " --max-steps ";
+  const Trained first = train(steps + "1"), resumed = train(steps + "2 --epochs 2 --resume");
+  ASSERT_TRUE(first.finished && resumed.finished) << first.text << resumed.text;
+  constexpr double kParameter = 64;  // MiB; its moments take as much each
+  EXPECT_GT(first.peak_mib, 3 * kParameter);
+  EXPECT_LT(resumed.peak_mib, first.peak_mib + kParameter) << resumed.text;
+  EXPECT_NE(resumed.text.find("saving and loading take 1.0 MiB"), std::string::npos);
 }
 
 TEST_F(Memory, OfAllDataAsOneBatchIsAsSaid) {

@@ -7,6 +7,7 @@ sum(y * dy) for dy = numbers(shape, 99).
 """
 
 import json
+import math
 import pathlib
 
 import torch
@@ -22,17 +23,23 @@ def numbers(shape, seed, levels=1009):
 
 
 def flat(tensor):
-    return [float(f"{v:.14g}") for v in tensor.detach().reshape(-1).tolist()]
+    """Numbers; JSON has none for nan and infinities, which are strings."""
+    values = [float(f"{v:.14g}") for v in tensor.detach().reshape(-1).tolist()]
+    return [v if math.isfinite(v) else str(v) for v in values]
 
 
-def case(op, shapes, attrs, function, levels=1009, label=None):
-    inputs = [numbers(s, i + 1, levels).requires_grad_() for i, s in enumerate(shapes)]
+def case(op, shapes, attrs, function, levels=1009, label=None, inputs=None):
+    given = inputs
+    if given is None:
+        inputs = [numbers(s, i + 1, levels).requires_grad_() for i, s in enumerate(shapes)]
     y = function(*inputs) if label is None else function(*inputs, torch.tensor(label))
     (y * numbers(y.shape, 99)).sum().backward()
     entry = {"op": op, "shapes": shapes, "levels": levels, "attrs": attrs, "y": flat(y),
              "grads": [x.grad if x.grad is None else flat(x.grad) for x in inputs]}
     if label is not None:
         entry["label"] = label
+    if given is not None:
+        entry["inputs"] = [flat(x) for x in given]
     return entry
 
 
@@ -112,6 +119,38 @@ def losses():
                lambda a, b: F.mse_loss(a, b, reduction="none"))
 
 
+def nonfinite():
+    nan, inf = math.nan, math.inf
+    rows = [[nan, 1.0, -2.0, 0.0], [3.0, 3.0, -1.0, inf], [-inf, -inf, -inf, -inf],
+            [2.0, -3.0, 2.0, -3.0], [nan, nan, inf, -inf]]
+    others = [[1.0, nan, -2.0, 0.5], [nan, 3.0, -2.0, inf], [0.0, -inf, inf, 1.0],
+              [2.0, 3.0, 1.0, -3.0], [nan, 1.0, nan, -inf]]
+
+    def special(op, attrs, function, *values):
+        inputs = [torch.tensor(v, dtype=torch.float64).requires_grad_() for v in values]
+        return case(op, [list(x.shape) for x in inputs], attrs, function, inputs=inputs)
+    yield special("relu", {}, F.relu, rows)
+    yield special("abs", {}, torch.abs, rows)
+    yield special("gelu", {}, F.gelu, rows)
+    yield special("sigmoid", {}, torch.sigmoid, rows)
+    yield special("tanh", {}, torch.tanh, rows)
+    yield special("maximum", {}, torch.maximum, rows, others)
+    yield special("minimum", {}, torch.minimum, rows, others)
+    yield special("softmax", {"axis": 1}, lambda a: F.softmax(a, 1), rows)
+    yield special("log_softmax", {"axis": 1}, lambda a: F.log_softmax(a, 1), rows)
+    for keep in (False, True):
+        attrs = {"axes": [1], "keep_dims": keep}
+        yield special("max", attrs, lambda a: torch.amax(a, 1, keep), rows)
+        yield special("min", attrs, lambda a: torch.amin(a, 1, keep), rows)
+    image = [[[[-inf, -inf, 1.0], [-inf, -inf, nan], [-inf, -inf, -inf]]]]
+    for kernel, stride, padding in ((2, 2, 1), (3, 1, 1), (3, 2, 1), (2, 1, 0)):
+        attrs = {"kernel": [kernel], "stride": [stride], "padding": [padding]}
+        yield special("max_pool2d", attrs,
+                      lambda a: F.max_pool2d(a, kernel, stride, padding), image)
+    yield special("adaptive_max_pool2d", {"output": [2]}, lambda a: F.adaptive_max_pool2d(a, 2),
+                  image)
+
+
 def optimizers():
     def run(op, attrs, make, lr=0.05, steps=6):
         param = torch.nn.Parameter(numbers([7], 1))
@@ -138,7 +177,7 @@ def optimizers():
 
 
 def main():
-    lines = [json.dumps(c) for part in (convolutions, pools, resizes, norms, losses) for c in part()]
+    lines = [json.dumps(c) for part in (convolutions, pools, resizes, norms, losses, nonfinite) for c in part()]
     trajectories = [json.dumps(c) for c in optimizers()]
     text = '{"torch": "%s",\n"cases": [\n%s],\n"optimizers": [\n%s]}\n' % (
         torch.__version__, ",\n".join(lines), ",\n".join(trajectories))

@@ -90,6 +90,11 @@ void write(void* data, DType dtype, int64_t at, Number v) {
   }
 }
 
+Number fma(DType dtype, Number a, Number b, Number c) {
+  if (dtype == DType::f64) return {std::fma(a.f, b.f, c.f), 0};
+  return {std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(c.f)), 0};
+}
+
 double arithmetic(Scalar op, double a, double b) {
   switch (op) {
     case Scalar::add:
@@ -97,6 +102,7 @@ double arithmetic(Scalar op, double a, double b) {
     case Scalar::sub:
       return a - b;
     case Scalar::mul:
+    case Scalar::product:
       return a * b;
     case Scalar::div:
       return a / b;
@@ -264,7 +270,13 @@ class Interpreter {
     Accumulator& acc = accs_.at(statement.acc);
     const size_t at = place(acc, statement.index, lane_);
     const int64_t position = statement.position ? value(statement.position).i : 0;
-    combine(acc, acc.values.at(at), acc.positions.at(at), value(statement.value), position);
+    const Expr& term = statement.value;
+    if (term.op() == Scalar::product && acc.decl->combine == Combine::sum) {
+      Number& sum = acc.values.at(at);
+      sum = fma(term.dtype(), value(term.args()[0]), value(term.args()[1]), sum);
+      return;
+    }
+    combine(acc, acc.values.at(at), acc.positions.at(at), value(term), position);
   }
 
   void run(const kir::StoreTo& store) {
@@ -343,6 +355,13 @@ class Interpreter {
         return value(n.args[value(n.args[0]).i ? 1 : 2]);
       case Scalar::cast:
         return cast(value(n.args[0]), n.args[0].dtype(), n.dtype);
+      case Scalar::round: {
+        const auto half = static_cast<DType>(n.ivalue);
+        return {half_to_float(float_to_half(static_cast<float>(value(n.args[0]).f), half), half),
+                0};
+      }
+      case Scalar::fma:
+        return fma(n.dtype, value(n.args[0]), value(n.args[1]), value(n.args[2]));
       case Scalar::philox: {
         int64_t in[4];
         for (size_t i = 0; i < 4; ++i) in[i] = value(n.args[i]).i;

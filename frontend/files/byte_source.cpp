@@ -1,0 +1,85 @@
+#include "frontend/files/byte_source.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kMapped = int64_t{1} << 18;  // smaller tensors are read: a mapping takes pages
+
+}  // namespace
+
+Tensor ByteSource::tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const {
+  Tensor tensor(dtype, shape);
+  read(at, {static_cast<std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  return tensor;
+}
+
+uint64_t ByteSource::hash(int64_t at) const {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  std::vector<std::byte> piece(static_cast<size_t>(std::min(kPiece, size() - at)));
+  for (; at < size(); at += kPiece) {
+    const std::span<std::byte> bytes(piece.data(),
+                                     static_cast<size_t>(std::min(kPiece, size() - at)));
+    read(at, bytes);
+    XXH3_64bits_update(&state, bytes.data(), bytes.size());
+  }
+  return XXH3_64bits_digest(&state);
+}
+
+void MemoryBytes::read(int64_t at, std::span<std::byte> to) const {
+  if (!to.empty()) std::memcpy(to.data(), bytes_.data() + at, to.size());
+}
+
+FileBytes::FileBytes(const std::string& path) : path_(path) {
+  fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // which a FIFO would not do
+  if (fd_ < 0) fail(std::strerror(errno));
+  struct stat info = {};
+  if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd_);
+    fail("not a regular file");
+  }
+  size_ = info.st_size;
+}
+
+FileBytes::~FileBytes() { close(fd_); }
+
+void FileBytes::fail(const std::string& why) const {
+  throw UserError("cannot read '" + path_ + "': " + why);
+}
+
+void FileBytes::read(int64_t at, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const ssize_t n = pread(fd_, to.data(), to.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(std::strerror(errno));
+    if (n == 0) fail("it became shorter while it was read");
+    to = to.subspan(static_cast<size_t>(n));
+    at += n;
+  }
+}
+
+Tensor FileBytes::tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const {
+  int64_t bytes = size_of(dtype);
+  for (const int64_t extent : shape) bytes *= extent;
+  if (bytes < kMapped || at % size_of(dtype) != 0) return ByteSource::tensor(dtype, shape, at);
+  const int64_t before = at % sysconf(_SC_PAGESIZE);
+  const auto length = static_cast<size_t>(before + bytes);
+  void* pages = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, at - before);
+  if (pages == MAP_FAILED) return ByteSource::tensor(dtype, shape, at);
+  const std::shared_ptr<void> owner(pages, [length](void* p) { munmap(p, length); });
+  return Tensor::view(dtype, shape, static_cast<std::byte*>(pages) + before, owner);
+}
+
+}  // namespace fluid

@@ -1,0 +1,176 @@
+#include "tests/support/random_training.h"
+
+#include <random>
+
+#include "frontend/init.h"
+#include "frontend/optimizers.h"
+#include "ops/functions.h"
+#include "ops/operators.h"
+#include "ops/record.h"
+
+namespace fluid::testing {
+namespace {
+
+class Recorder {
+ public:
+  explicit Recorder(uint64_t seed)
+      : random_(seed * 0x9E3779B97F4A7C15u + 1), net_("random" + std::to_string(seed)) {}
+
+  RandomTraining run() {
+    batch_.size = one_of<int64_t>({1, 3, 8, 19, 33});
+    const int64_t a = extent(), b = extent();
+    feed({kBatch, a, b});
+    pool_.push_back(parameter({b}));
+    pool_.push_back(parameter({a, b}));
+    for (int ops = static_cast<int>(8 + below(17)); ops > 0; --ops) grow();
+    Value loss;
+    for (size_t i = pool_.size() - 5; i < pool_.size(); ++i) {
+      const Value term = mean(tanh(pool_[i]));
+      loss = loss ? loss + term : term;
+      if (below(3) == 0) net_.output("value" + std::to_string(i), pool_[i]);
+    }
+    net_.output("loss", loss);
+    minimize(loss, SGD{.lr = 1});
+    return {std::move(net_), std::move(batch_)};
+  }
+
+ private:
+  size_t below(size_t n) { return static_cast<size_t>(random_() % n); }
+  template <class T>
+  T one_of(std::initializer_list<T> choices) {
+    return choices.begin()[below(choices.size())];
+  }
+  int64_t extent() { return one_of<int64_t>({1, 2, 3, 5, 13, 16, 40}); }
+  double number() { return std::normal_distribution<double>()(random_); }
+
+  void feed(const Shape& shape) {
+    pool_.push_back(net_.data("x", shape, f32));
+    Tensor x(f32, extents_of(shape));
+    for (float& v : x.as<float>()) v = static_cast<float>(number());
+    batch_.columns.emplace_back("x", x);
+  }
+
+  Value parameter(const Shape& shape) {
+    return record_source(net_.ir().main(), "param", "p" + std::to_string(parameters_++),
+                         {f32, shape, {}}, {{"init", std::string("normal")}}, {});
+  }
+
+  Value labels(const Shape& rows, int64_t classes) {
+    const std::string name = "label" + std::to_string(batch_.columns.size());
+    const Value value = net_.data(name, rows, i64);
+    Tensor t(i64, extents_of(rows));
+    for (int64_t& v : t.as<int64_t>()) {
+      v = static_cast<int64_t>(below(static_cast<size_t>(classes)));
+    }
+    batch_.columns.emplace_back(name, t);
+    return value;
+  }
+
+  std::vector<int64_t> extents_of(const Shape& shape) const {
+    std::vector<int64_t> extents;
+    for (const Dim& d : shape) extents.push_back(d.at(batch_.size));
+    return extents;
+  }
+
+  Value any() { return pool_[below(pool_.size())]; }
+  /// A value that broadcasts with `x`: one of the pool, else a parameter of its last extents.
+  Value partner(Value x) {
+    const Value other = any();
+    if (other.shape() == x.shape() || other.shape().rank() == 0) return other;
+    return x.shape().rank() > 0 && !x.shape().back().batch ? parameter({x.shape().back()}) : x;
+  }
+
+  void grow() {
+    const Value x = any();
+    try {
+      pool_.push_back(x.shape().rank() > 0 ? of_tensor(x) : of_element(x));
+    } catch (const UserError&) {  // what does not fit is left out
+    }
+  }
+
+  Value of_element(Value x) {
+    switch (below(10)) {
+      case 0:
+        return tanh(x);
+      case 1:
+        return relu(x);
+      case 2:
+        return abs(x);
+      case 3:
+        return x + partner(x);
+      case 4:
+        return maximum(x, partner(x));
+      case 5:
+        return minimum(x, partner(x));
+      default:
+        return x * partner(x);
+    }
+  }
+
+  Value of_tensor(Value x) {
+    const Shape& shape = x.shape();
+    const auto rank = static_cast<size_t>(shape.rank());
+    const auto axis = static_cast<int64_t>(below(rank));
+    switch (below(16)) {
+      case 0:  // multiply-adds that a reduction and a comparison share
+        return chosen(x * partner(x) + partner(x), axis);
+      case 1:
+        return chosen(x, axis);
+      case 2:
+        return max(x, {.axes = axis, .keep_dims = below(2) == 0});
+      case 3:
+        return min(x * partner(x) + partner(x), {.axes = axis, .keep_dims = true});
+      case 4:
+        return sum(x * partner(x), {.axes = axis, .keep_dims = below(2) == 0});
+      case 5:
+        return mean(x, {.axes = axis, .keep_dims = below(2) == 0});
+      case 6:
+        return softmax(x, {.axis = axis});
+      case 7:
+        return x * partner(x) + partner(x);
+      case 8: {
+        const Shape rows(shape.begin(), shape.end() - 1);
+        return softmax_cross_entropy(x, labels(rows, shape.back().size));
+      }
+      case 9: {
+        const Shape rows(shape.begin(), shape.end() - 1);
+        return pick(x, labels(rows, shape.back().size));
+      }
+      case 10:
+        return reshape(x, with_ones(shape));
+      case 11:
+        return matmul(x, parameter({shape.back(), Dim(extent())}));
+      case 12:
+        return matmul(x, parameter({1, shape[rank - 2], Dim(extent())}), {.transpose_a = true});
+      default:
+        return of_element(x);
+    }
+  }
+
+  /// What is largest along an axis, by comparison with the maximum.
+  Value chosen(Value x, int64_t axis) {
+    const Value largest = max(x, {.axes = axis, .keep_dims = true});
+    return select(equal(x, largest), x, scalar_like(x, 0));
+  }
+
+  Shape with_ones(const Shape& shape) {
+    Shape wider;
+    for (const Dim& d : shape) {
+      wider.push_back(d);
+      if (below(2) == 0) wider.push_back(1);
+    }
+    return wider;
+  }
+
+  std::mt19937_64 random_;
+  Program net_;
+  Batch batch_;
+  Values pool_;
+  int parameters_ = 0;
+};
+
+}  // namespace
+
+RandomTraining random_training(uint64_t seed) { return Recorder(seed).run(); }
+
+}  // namespace fluid::testing
