@@ -11,6 +11,7 @@
 #include "executor/forks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/parameter_file.h"
 #include "executor/process_group.h"
 #include "executor/result_options.h"
 #include "executor/session.h"
@@ -85,6 +86,11 @@ ExecutorOptions alone(ExecutorOptions options) {
   if (options.world.size > 1 || options.exchange_alone || options.choose_amp) {
     throw UserError("several processes and choose_amp need a place that Fluid knows by name");
   }
+  return options;
+}
+
+ExecutorOptions checked(ExecutorOptions options) {
+  check_options(options);
   return options;
 }
 
@@ -340,7 +346,7 @@ class Executor::Impl {
 };
 
 Executor::Executor(const Program& program, Place place, ExecutorOptions options)
-    : impl_(std::make_unique<Impl>(program, place, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(program, place, checked(std::move(options)))) {}
 
 Executor::Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options)
     : impl_(std::make_unique<Impl>(program, cpu(), alone(std::move(options)), std::move(device))) {}
@@ -379,12 +385,12 @@ void Executor::save(const std::string& path) {
   write_safetensors(path, tensors);
 }
 
-void Executor::load(const std::string& path) {
-  const TensorFile file = read_safetensors(path);
+void Executor::load(const std::string& path, ParamsLayout layout) {
+  const TensorFile file = read_parameters(path, layout, impl_->session().recorded());
   const std::vector<std::string> names = parameters();
   for (const std::string& name : names) {
     if (file.find(name) == nullptr) {
-      throw UserError(path + ": parameter '" + name + "' is missing");
+      throw UserError(missing_parameter(path, name, file));
     }
   }
   for (const auto& [name, tensor] : file.tensors) {

@@ -66,16 +66,17 @@ class Checksum {
   XXH3_state_t state_;
 };
 
-/// Takes the checksum out of the metadata. Files that others wrote have none.
-void check_sum(std::map<std::string, std::string>& metadata, std::string_view data,
+/// Takes the checksum out of the metadata; false for files that others wrote, which have none.
+bool check_sum(std::map<std::string, std::string>& metadata, std::string_view data,
                const std::string& what) {
   const auto recorded = metadata.extract(kChecksum);
-  if (recorded.empty()) return;
+  if (recorded.empty()) return false;
   Checksum checksum;
   checksum.add(data.data(), data.size());
   if (recorded.mapped() != checksum.str()) {
     throw UserError(what + ": damaged: its checksum differs");
   }
+  return true;
 }
 
 }  // namespace
@@ -101,8 +102,8 @@ TensorFile parse_safetensors(std::string_view bytes, const std::string& what) {
                      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                    });
   check_cover(header.entries, static_cast<int64_t>(data.size()), what);
-  check_sum(header.metadata, data, what);
   TensorFile file;
+  file.by_fluid = check_sum(header.metadata, data, what);
   file.metadata = std::move(header.metadata);
   for (TensorEntry& e : header.entries) {
     Tensor tensor(e.dtype, e.shape);
