@@ -27,6 +27,7 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
       ->check(must_be_count);
   command->add_option("--params", flags->params, "start from these parameters (safetensors)");
+  add_params_layout(*command, flags->params_layout);
   command->add_option("--save", flags->save, "write the parameters here (safetensors)");
   command->add_option("--log-json", flags->log_json,
                       "write one JSON object a step here, a line each as it is made");
