@@ -35,7 +35,12 @@ std::vector<std::string> listed(const std::string& text) {
 size_t column_named(const std::string& name, const std::vector<std::string>& names,
                     const DataArgs& args) {
   const auto found = std::ranges::find(names, name);
-  if (found == names.end()) args.fail("no column '" + name + "'" + did_you_mean(name, names));
+  if (found == names.end()) {
+    const std::string near = did_you_mean(name, names);
+    const bool label = near.empty() && name == args.text("label", "");
+    args.fail("no column '" + name + "'" + near +
+              (label ? ": leave label out where the data has none" : ""));
+  }
   return static_cast<size_t>(found - names.begin());
 }
 

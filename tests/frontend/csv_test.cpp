@@ -113,6 +113,8 @@ TEST_F(Csv, TakesColumnsByName) {
 
 TEST_F(Csv, MistakesAreNamed) {
   refuse("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
+  refuse("a,b\n1,2\n", "?label=target",
+         "no column 'target': leave label out where the data has none");
   refuse("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
   for (const std::string empty : {"", "\n\r\n"}) {
     refuse(empty, "?label=y", "t.csv is empty: no line names the columns");
