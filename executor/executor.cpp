@@ -11,6 +11,7 @@
 #include "executor/forks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/parameter_file.h"
 #include "executor/process_group.h"
 #include "executor/result_options.h"
 #include "executor/session.h"
@@ -85,6 +86,11 @@ ExecutorOptions alone(ExecutorOptions options) {
   if (options.world.size > 1 || options.exchange_alone || options.choose_amp) {
     throw UserError("several processes and choose_amp need a place that Fluid knows by name");
   }
+  return options;
+}
+
+ExecutorOptions checked(ExecutorOptions options) {
+  check_options(options);
   return options;
 }
 
@@ -234,6 +240,7 @@ class Executor::Impl {
   }
 
   std::vector<Variable> recorded_variables() const { return session_.recorded_variables(); }
+  const ir::Program& recorded() const { return session_.recorded(); }
   void give(const std::string& name, const Tensor& value) { session_.give(name, value); }
 
   bool has_schedule() const { return scheduled_; }
@@ -352,7 +359,7 @@ class Executor::Impl {
 };
 
 Executor::Executor(const Program& program, Place place, ExecutorOptions options)
-    : impl_(std::make_unique<Impl>(program, place, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(program, place, checked(std::move(options)))) {}
 
 Executor::Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options)
     : impl_(std::make_unique<Impl>(program, cpu(), alone(std::move(options)), std::move(device))) {}
@@ -391,14 +398,14 @@ void Executor::save(const std::string& path) {
   write_safetensors(path, tensors);
 }
 
-void Executor::load(const std::string& path) {
-  const TensorFile file = read_safetensors(path);
+void Executor::load(const std::string& path, ParamsLayout layout) {
+  const TensorFile file = read_parameters(path, layout, impl_->recorded());
   std::map<std::string, Type, std::less<>> types;
   for (const Variable& v : impl_->recorded_variables()) types[v.name] = v.type;
+  std::set<std::string_view> held;
+  for (const auto& [name, tensor] : file.tensors) held.insert(name);
   for (const auto& [name, type] : types) {
-    if (file.find(name) == nullptr) {
-      throw UserError(path + ": parameter '" + name + "' is missing");
-    }
+    if (!held.contains(name)) throw UserError(missing_parameter(path, name, file));
   }
   for (const auto& [name, tensor] : file.tensors) {
     const auto known = types.find(name);

@@ -14,8 +14,10 @@
 #include "executor/amp_choice.h"
 #include "executor/compile_report.h"
 #include "executor/outputs.h"
+#include "executor/params_layout.h"
 #include "executor/place.h"
 #include "executor/profile/profile.h"
+#include "executor/sample_finder.h"
 #include "executor/snapshot.h"
 #include "executor/world.h"
 #include "frontend/program.h"
@@ -79,6 +81,9 @@ struct ExecutorOptions {
   bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
   std::string cache_dir = {};  ///< of compiled kernels; empty: none
   std::optional<ProfileOptions> profile = {};  ///< the steps whose times profile() gives
+  /// Names the sample of a value that a step rejects, as Dataset::place_of() does; without it the
+  /// message gives the sample's index in the batch.
+  SampleFinder find_sample = {};
   /// Bytes the arena may take; 0: as much as the machine has. Where a step makes it grow, the old
   /// arena is there besides until the variables have moved and no output tensor from it is kept.
   int64_t memory_limit = 0;
@@ -109,8 +114,9 @@ struct MemoryUse {
 /// in a process forked from one that has run steps or opened a GPU, which is refused.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
-/// its `data`, in the recorded dtype; u8 is taken for any float `data` too. What is fed is
-/// scaled and normalised as the attributes `scale`, `mean` and `std` of `data` say.
+/// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and f64 for f32, to
+/// which it is rounded. What is fed is scaled and normalised as the attributes `scale`, `mean` and
+/// `std` of `data` say.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
@@ -171,8 +177,9 @@ class Executor {
   /// atomically.
   void save(const std::string& path);
   /// Sets them from a safetensors file: each must be there with its shape, of any float dtype.
-  /// Before the first prepare() it saves the compilation of their initialisers.
-  void load(const std::string& path);
+  /// Before the first prepare() it saves the compilation of their initialisers. `layout` says how a
+  /// file that Fluid did not write holds the weights of linear layers.
+  void load(const std::string& path, ParamsLayout layout = ParamsLayout::unsaid);
   /// Names of what save() writes.
   std::vector<std::string> parameters() const;
   /// A copy of a variable: a parameter, or a state such as "fc0.w.m".

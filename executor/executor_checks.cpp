@@ -50,6 +50,10 @@ void check_amp(const ExecutorOptions& options) {
 void check_options(const ExecutorOptions& options) {
   check_amp(options);
   if (options.profile) check_profile(*options.profile);
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    throw UserError(fmt::format("threads = {}: there are 1 to {}, and 0 is as many as OpenMP uses",
+                                options.threads, kMostThreads));
+  }
   if (options.micro_batches < 1) {
     throw UserError(fmt::format("a step of {} micro-batches", options.micro_batches));
   }

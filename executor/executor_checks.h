@@ -4,6 +4,8 @@
 
 namespace fluid {
 
+inline constexpr int kMostThreads = 4096;
+
 /// Throws UserError for an option out of its range, or options that exclude each other.
 void check_options(const ExecutorOptions& options);
 

@@ -1,5 +1,8 @@
 #include "executor/feeds.h"
 
+#include <fmt/format.h>
+
+#include <atomic>
 #include <cstring>
 
 #include "executor/cpu/parallel.h"
@@ -16,15 +19,26 @@ std::string listed(const Batch& batch) {
   return text.empty() ? "no columns" : text;
 }
 
+bool is_double_for_float(const Feed& feed, const Tensor& column) {
+  return column.dtype() == DType::f64 && feed.recorded == DType::f32;
+}
+
 bool fits(const Feed& feed, const Tensor& column, int64_t samples) {
   const bool raw = column.dtype() == DType::u8 && is_float(feed.recorded);
-  if (column.dtype() != feed.recorded && !raw) return false;
+  const bool same = column.dtype() == feed.recorded;
+  if (!same && !raw && !is_double_for_float(feed, column)) return false;
   const Shape& shape = feed.type.shape;
   if (column.shape().size() != shape.size()) return false;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (column.shape()[d] != shape[d].at(samples)) return false;
   }
   return true;
+}
+
+void note_rounding(const std::string& feed) {
+  static std::atomic_flag said;
+  if (said.test_and_set()) return;
+  fmt::print(stderr, "feed '{}' is given as f64 and rounded to f32; others may be, too\n", feed);
 }
 
 struct Copy {
@@ -119,7 +133,12 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
       throw UserError(feed.loc,
                       "feed '" + feed.name + "' is missing: the batch has " + listed(batch));
     }
-    if (fits(feed, *column, batch.size)) continue;
+    if (fits(feed, *column, batch.size)) {
+      if (is_double_for_float(feed, *column) && feed.type.dtype != DType::f64) {
+        note_rounding(feed.name);
+      }
+      continue;
+    }
     Type wanted = feed.type;
     wanted.dtype = feed.recorded;
     wanted.layout.reset();

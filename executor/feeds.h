@@ -28,7 +28,8 @@ struct Feed {
 };
 
 /// Throws UserError unless `batch` has every feed in its dtype and shape, and no column beyond
-/// `known`, the names of all feeds of the program.
+/// `known`, the names of all feeds of the program. u8 fits any float feed, and f64 an f32 one: a
+/// process says on stderr once that it rounds.
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& known);
 

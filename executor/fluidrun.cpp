@@ -1,17 +1,21 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <memory>
+#include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/standard_output.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -76,17 +80,17 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return report(what, kUserMistake);
 }
 
-/// Whether all that was printed has arrived; where not, errno says why.
-bool printed() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
-
-int report_unprinted() {
-  return report(std::string("cannot write to the standard output: ") + std::strerror(errno),
+int report_unprinted(int error) {
+  return report(std::string("cannot write to the standard output: ") + std::strerror(error),
                 kUserMistake);
 }
 
 int main_of(int argc, char** argv) {
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 good; 1 the user's mistake, or a file that cannot be written; 2 a bug of\n"
+      "Fluid's; 3 a device that failed; 130 stopped by Ctrl-C.");
   app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
   app.set_config("--config", "",
                  "options from a TOML file: batch = 100; below [train], only train's");
@@ -106,7 +110,10 @@ int main_of(int argc, char** argv) {
   try {
     app.parse(static_cast<int>(mark - argv), argv);
   } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
+    std::ostringstream text;
+    const int code = app.exit(help_or_version, text, std::cerr);
+    fmt::print("{}", text.str());
+    return code;
   } catch (const CLI::ParseError& error) {
     return parse_error(app, error);
   }
@@ -122,13 +129,16 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
   try {
     const int code = main_of(argc, argv);
-    return printed() ? code : report_unprinted();
+    const int error = output_error();
+    return error == 0 ? code : report_unprinted(error);
   } catch (const UserError& e) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
     return report(e.what(), kDeviceRefused);
+  } catch (const std::system_error& e) {  // of fmt::print; errno is that of a later call
+    if (std::ferror(stdout) != 0) return report_unprinted(e.code().value());
+    return report(std::string("internal error: ") + e.what(), kOurBug);
   } catch (const std::exception& e) {
-    if (std::ferror(stdout) != 0) return report_unprinted();
     return report(std::string("internal error: ") + e.what(), kOurBug);
   }
 }

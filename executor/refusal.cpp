@@ -15,8 +15,11 @@ Value operand_of(const ir::Op& fused, Value v) {
   return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
 }
 
-/// ", in sample 3 of the batch", of the first that holds `value`; "" when none does.
+/// ", in line 7 of 't.csv'", or ", in sample 3 of the batch", of the first that holds `value`; ""
+/// when none does.
 std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t value) {
+  const std::string found = given.find_sample ? given.find_sample(feed.symbol, value) : "";
+  if (!found.empty()) return ", in " + found;
   const Tensor* fed = given.feeds.find(feed.symbol);
   const Shape& shape = feed.results.at(0).type.shape;
   if (fed == nullptr || shape.empty() || !shape.front().batch) return "";

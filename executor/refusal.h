@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "executor/device.h"
+#include "executor/sample_finder.h"
 #include "ir/error.h"
 #include "ir/tensor.h"
 
@@ -13,6 +14,7 @@ struct RefusedFeeds {
   const Batch& feeds;    ///< as the kernels read them
   int64_t first = 0;     ///< of these samples in the batch
   bool went_on = false;  ///< another step was begun meanwhile, which was not applied either
+  const SampleFinder& find_sample;  ///< may be empty
 };
 
 /// What a user can do about data that a kernel refused: the recorded op and line, the index and

@@ -16,6 +16,7 @@
 #include "executor/place_machine.h"
 #include "executor/prepared_step.h"
 #include "executor/profile/profile.h"
+#include "executor/sample_finder.h"
 #include "ir/graph.h"
 #include "passes/options.h"
 
@@ -28,6 +29,7 @@ struct SessionOptions {
   int64_t micro_batches = 1;  ///< slices that the batch of a training step is cut into
   MemoryLimit memory = {};    ///< of the arena
   std::optional<ProfileOptions> profile = {};
+  SampleFinder find_sample = {};
   int feed_slots(const Target& target) const { return prefetch ? target.feed_slots() : 1; }
 };
 

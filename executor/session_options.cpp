@@ -36,7 +36,8 @@ SessionOptions session_options(const ExecutorOptions& options, Place place) {
           .prefetch = options.prefetch,
           .micro_batches = options.micro_batches,
           .memory = options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_of(place),
-          .profile = options.profile};
+          .profile = options.profile,
+          .find_sample = options.find_sample};
 }
 
 void check_shared_statistics(const ExecutorOptions& options) {

@@ -197,7 +197,10 @@ UserError Session::refusal_of(const Begun& begun, size_t run, const Status& stat
                                           const_cast<std::byte*>(slot) + feed.offset));
   }
   const bool went_on = begun_[begun.slots.outputs ^ 1].pending;
-  return refusal(status, {.feeds = fed, .first = slice.first, .went_on = went_on});
+  return refusal(status, {.feeds = fed,
+                          .first = slice.first,
+                          .went_on = went_on,
+                          .find_sample = options_.find_sample});
 }
 
 /// A step failed, so that the one begun after it, if any, was not applied either.

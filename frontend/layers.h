@@ -44,7 +44,7 @@ struct Linear {
 Value linear(Value x, const Linear& layer, const Loc& loc = Loc::here());
 
 struct Dropout {
-  double p = 0.5;  ///< the share that is zeroed, in [0, 1)
+  double p = 0.5;  ///< the share that is zeroed, in [0, 1]; with 1 all is 0, and the gradient too
 };
 /// Zeroes elements at random and scales the others by 1 / (1 - p); nothing in eval and predict.
 Value dropout(Value x, const Dropout& layer, const Loc& loc = Loc::here());

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/near.h"
+
 namespace fluid {
 
 void check(bool condition, std::string_view what, std::source_location where) {
@@ -34,6 +36,18 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string nearest_names(std::string_view name, std::span<const std::string> names, size_t most) {
+  std::vector<std::pair<size_t, std::string_view>> ranked;
+  for (const std::string& n : names) ranked.emplace_back(edit_distance(name, n), n);
+  std::ranges::stable_sort(ranked, {}, &std::pair<size_t, std::string_view>::first);
+  std::string text;
+  for (size_t i = 0; i < std::min(most, ranked.size()); ++i) {
+    text += (i == 0 ? "'" : ", '") + std::string(ranked[i].second) + "'";
+  }
+  if (ranked.size() > most) text += " and " + std::to_string(ranked.size() - most) + " more";
+  return text.empty() ? "none" : text;
+}
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
   size_t best = std::max<size_t>(1, name.size() / 3) + 1;

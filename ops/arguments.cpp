@@ -117,6 +117,11 @@ void check_source(const OpDef& def, const std::string& symbol, const Type& type,
                   const Loc& loc) {
   const std::vector<Type> declared = without_layouts({type});
   (*def.infer)(InferCtx(*def.name, declared, attrs, loc));
+  for (const Dim& dim : type.shape) {
+    if (dim.size >= 0) continue;
+    throw UserError(loc, *def.name + ": the shape " + type.shape.str() + " of '" + symbol +
+                             "' has a negative dimension");
+  }
   const SourceKind kind = source_kind(*def.name);
   if (kind != SourceKind::parameter && kind != SourceKind::state) return;
   if (type.shape.has_batch()) {

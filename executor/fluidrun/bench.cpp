@@ -27,6 +27,7 @@ int run(const BenchFlags& flags) {
   Reader reader = open_reader(program, flags.data, "train", flags.batch, {}, true);
   ExecutorOptions options = training_options(flags.place, 0, reader.batch_sizes().front());
   options.micro_batches = flags.micro_batches;
+  options.find_sample = find_in({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   if (const auto& choice = executor.amp_choice()) {

@@ -103,7 +103,8 @@ void Checkpointing::seek(Reader& reader) const {
 }
 
 void Checkpointing::restore(Executor& executor,
-                            const std::map<std::string, std::string>& loop_options, bool alone) {
+                            const std::map<std::string, std::string>& loop_options, int64_t epochs,
+                            bool alone) {
   last_ = {state_->steps, state_->epochs};
   written_ = Clock::now();
   if (leads_) {
@@ -112,8 +113,9 @@ void Checkpointing::restore(Executor& executor,
     const std::string loop = changes(state_->options, loop_options);
     if (!changed.empty() && !loop.empty()) changed += ", ";
     changed += loop;
-    fmt::print(stderr, "going on from {}: step {} in epoch {}\n", from_->path, state_->steps,
-               state_->epochs + 1);
+    const bool over = state_->epochs >= epochs;
+    fmt::print(stderr, "going on from {}: step {} {} epoch {}\n", from_->path, state_->steps,
+               over ? "after" : "in", state_->epochs + (over ? 0 : 1));
     if (!changed.empty()) {
       fmt::print(stderr, "results differ from those of a single run: {}\n", changed);
     }

@@ -46,9 +46,9 @@ class Checkpointing {
   /// Lets the data go on where that one stopped.
   void seek(Reader& reader) const;
   /// The executor goes on from there too, on all ranks; `alone` where there are no others. Says so
-  /// on stderr, and which options differ.
+  /// on stderr, and which options differ. `epochs`: of the whole training.
   void restore(Executor& executor, const std::map<std::string, std::string>& loop_options,
-               bool alone);
+               int64_t epochs, bool alone);
   /// Names a file of parameters that is not read, because a checkpoint is.
   void pass_over(const std::string& parameters) const;
 

@@ -8,6 +8,7 @@
 
 #include "codegen/object_cache.h"
 #include "executor/cpu/parallel.h"
+#include "executor/executor_checks.h"
 #include "executor/place_machine.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -79,7 +80,7 @@ void add_place_flags(CLI::App& command, PlaceFlags& flags) {
                   "there are GPUs, else the CPU")
       ->capture_default_str();
   command.add_option("--threads", flags.threads, "threads of the CPU; 0: one a core")
-      ->check(CLI::Range(0, 4096).description(""))
+      ->check(CLI::Range(0, kMostThreads).description(""))
       ->capture_default_str();
   command.add_option("--dtype", flags.dtype, "f64 computes the whole program in double precision");
   add_amp_flags(command, flags.amp);
@@ -177,8 +178,23 @@ void add_program_argument(CLI::App& command, std::string& name) {
       ->required();
 }
 
-void load_parameters(Executor& executor, const std::string& path) {
-  if (!path.empty()) executor.load(path);
+void add_params_layout(CLI::App& command, std::string& layout) {
+  command
+      .add_option("--params-layout", layout,
+                  "how --params holds the weights of linear layers: pytorch, [out, in], which are "
+                  "transposed, or fluid, [in, out]; to be said of square ones in a file of others")
+      ->check([](const std::string& text) {
+        const bool known = text == "pytorch" || text == "fluid";
+        return known ? "" : "must be pytorch or fluid, not " + text;
+      })
+      ->needs("--params");
+}
+
+void load_parameters(Executor& executor, const std::string& path, const std::string& layout) {
+  if (path.empty()) return;
+  executor.load(path, layout == "pytorch" ? ParamsLayout::pytorch
+                      : layout == "fluid" ? ParamsLayout::fluid
+                                          : ParamsLayout::unsaid);
 }
 
 void note_initial_parameters(const Executor& executor, const std::string& path) {

@@ -68,8 +68,11 @@ Program open_program(const std::string& name);
 /// A subcommand's program argument.
 void add_program_argument(CLI::App& command, std::string& name);
 
-/// Sets the parameters from the safetensors file `path`, if there is one.
-void load_parameters(Executor& executor, const std::string& path);
+/// --params-layout, of commands that have --params.
+void add_params_layout(CLI::App& command, std::string& layout);
+/// Sets the parameters from the safetensors file `path`, if there is one. `layout` is that of
+/// --params-layout, or empty.
+void load_parameters(Executor& executor, const std::string& path, const std::string& layout);
 /// Says on stderr that without --params it came from initial values.
 void note_initial_parameters(const Executor& executor, const std::string& path);
 

@@ -32,13 +32,40 @@ void keep_feeds(Dataset& data, const Program& program, const std::string& spec) 
   });
 }
 
+/// Says which feeds the data has no column for.
+void note_feeds_left(const DataSource& source, const Program& program, const std::string& spec) {
+  for (const ir::Op* feed : feeds_of(program.ir())) {
+    if (source.dataset.find(feed->symbol) != nullptr) continue;
+    fmt::print(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed->symbol,
+               source.usage);
+  }
+}
+
 }  // namespace
+
+Reader open_in_order(const Program& program, const std::string& spec, int64_t batch) {
+  DataSource source = open_data(spec, "test");
+  keep_feeds(source.dataset, program, spec);
+  if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
+  return Reader(std::move(source.dataset), {.batch = batch});
+}
+
+SampleFinder find_in(std::vector<const Reader*> readers) {
+  return [readers = std::move(readers)](const std::string& feed, int64_t value) {
+    for (const Reader* reader : readers) {
+      std::string place = reader->dataset().place_of(feed, value);
+      if (!place.empty()) return place;
+    }
+    return std::string();
+  };
+}
 
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world) {
   DataSource source = open_data(spec, split);
   keep_feeds(source.dataset, program, spec);
+  note_feeds_left(source, program, spec);
   const int64_t samples = source.dataset.samples();
   if (batch == 0)
     batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;
@@ -77,7 +104,9 @@ std::string data_help() {
   for (const DataKind& kind : data_kinds()) text += "  " + kind.usage + ": " + kind.doc + "\n";
   return text +
          "  each with ?option=value&...: split=train|test, shuffle=0|1, drop_last=0|1, limit=N, "
-         "COLUMN=FEED\n";
+         "COLUMN=FEED\n"
+         "  csv and npy with val=0.2&seed=1: holds out a fifth of the rows for split=test, which "
+         "--val, eval\n  and predict take\n";
 }
 
 }  // namespace fluid

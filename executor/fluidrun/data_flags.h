@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "executor/sample_finder.h"
 #include "executor/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
@@ -20,10 +22,16 @@ inline constexpr int64_t kDefaultBatch = 100;
 /// Opens a data SPEC for reading in batches of `batch` samples for each process of `world`; 0: the
 /// data's own choice, all samples or kDefaultBatch. Shuffled by `shuffle_seed` when given and not a
 /// single full batch; what the SPEC says itself comes first. Columns that `program` has no feed for
-/// are left out, with a note on stderr; throws UserError when none is left.
+/// are left out, with a note on stderr; throws UserError when none is left. Feeds without a column
+/// get a note, too.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world = {});
+/// The same for `predict`: feeds may lack a column, and the data's order stays.
+Reader open_in_order(const Program& program, const std::string& spec, int64_t batch);
+
+/// Finds the sample that a step rejected in the data of `readers`, which must outlive it.
+SampleFinder find_in(std::vector<const Reader*> readers);
 
 /// --batch of commands that read data; 0 when it is not given.
 void add_batch(CLI::App& command, int64_t& batch);

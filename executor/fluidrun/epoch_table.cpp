@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/standard_output.h"
 
 namespace fluid {
 namespace {
@@ -39,7 +39,7 @@ void EpochTable::print(int64_t epoch, const std::vector<std::pair<std::string, d
                         width_of(name));
   }
   fmt::print("{}  {:>8.2f}  {:>6.2f} s{}\n", line, ms_per_step, seconds, best ? "  best" : "");
-  std::fflush(stdout);
+  flush_output();
 }
 
 }  // namespace fluid

@@ -15,7 +15,7 @@ namespace fluid {
 namespace {
 
 struct EvalFlags {
-  std::string program, data, params;
+  std::string program, data, params, params_layout;
   int64_t batch = 0;
   uint64_t seed = 0;
   PlaceFlags place;
@@ -28,9 +28,10 @@ int run(const EvalFlags& flags) {
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   const Resident opened = resident_now();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
+  options.find_sample = find_in({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
-  load_parameters(executor, flags.params);
+  load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.eval = reader.batch_sizes()});
   describe_memory(executor, {&reader}, before, opened);
   Figures figures;
@@ -50,6 +51,7 @@ void add_eval(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
+  add_params_layout(*command, flags->params_layout);
   add_batch(*command, flags->batch);
   command->add_option("--seed", flags->seed, "of initial values, without --params")
       ->check(must_be_natural)

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,6 +101,13 @@ Options options_of(const OptFlags& flags) {
   return for_slice(flags, options);
 }
 
+/// Throws UserError for a file whose ending promises another format than a program's.
+void check_ending(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending.size() <= 1 || ending == ".fir" || ending == ".fluid") return;
+  throw UserError("-o " + path + ": a program is written as .fir or .fluid, not as " + ending);
+}
+
 int run(const OptFlags& flags) {
   if (flags.list) {
     for (const Pass& pass : all_passes()) fmt::print("{:<18} {}\n", pass.name, pass.doc);
@@ -109,6 +117,7 @@ int run(const OptFlags& flags) {
   if (flags.passes.empty() == flags.mode.empty()) {
     throw UserError("say either --pass a,b or --pipeline train");
   }
+  check_ending(flags.output);
   Program program = open_program(flags.program);
   const Options options = options_of(flags);
   const std::vector<Pass> passes =

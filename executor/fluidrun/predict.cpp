@@ -10,16 +10,15 @@
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/elements.h"
 #include "executor/fluidrun/memory_report.h"
+#include "executor/fluidrun/output_file.h"
 #include "executor/fluidrun/profile_flags.h"
-#include "frontend/files/npy.h"
-#include "ir/atomic_file.h"
 #include "ir/error.h"
 
 namespace fluid {
 namespace {
 
 struct PredictFlags {
-  std::string program, data, params;
+  std::string program, data, params, params_layout;
   std::vector<std::string> outputs;
   int64_t batch = 0, draw = 0;
   uint64_t seed = 0;
@@ -64,25 +63,34 @@ void draw_image(const Tensor& images, int64_t sample) {
   }
 }
 
-bool is_row_each(const Output& output, int64_t samples) {
-  return !output.value.shape().empty() && output.value.shape()[0] == samples;
-}
-
-/// Throws UserError when there is nothing to print of a sample.
-void check_rows(const Outputs& outputs, int64_t samples) {
+/// The outputs with a row a sample that the data lets be computed. Throws UserError when there is
+/// none.
+std::vector<std::string> computed_rows(const Program& program, Executor& executor,
+                                       const std::vector<std::string>& feeds) {
+  const std::vector<std::string> left_out = executor.left_out(feeds);
+  const auto is_left_out = [&](const std::string& name) {
+    return std::ranges::find(left_out, name) != left_out.end();
+  };
+  for (const std::string& name : left_out) {
+    fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
+               name);
+  }
+  std::vector<std::string> rows = row_outputs(program);
+  std::erase_if(rows, is_left_out);
+  if (!rows.empty()) return rows;
   std::string all;
-  for (const Output& o : outputs) {
-    if (is_row_each(o, samples)) return;
-    all += (all.empty() ? "'" : ", '") + o.name + "' " + o.value.str();
+  for (const ir::Output& o : program.ir().main().outputs) {
+    if (is_left_out(o.name)) continue;
+    all += (all.empty() ? "'" : ", '") + o.name + "' " + o.value.type().str();
   }
   throw UserError("predict needs an output with one row a sample; there is " + all);
 }
 
-void print_sample(const Batch& batch, const Outputs& outputs, int64_t sample, bool draw) {
-  std::string line;
-  for (const Output& o : outputs) {
-    if (!is_row_each(o, batch.size)) continue;
-    line += fmt::format("{}{} {}", line.empty() ? "" : "  ", o.name, row_text(o.value, sample));
+void print_sample(const Batch& batch, const Outputs& outputs, const std::vector<std::string>& rows,
+                  int64_t sample, int64_t index, bool draw) {
+  std::string line = std::to_string(index);
+  for (const std::string& name : rows) {
+    line += fmt::format("  {} {}", name, row_text(outputs[name], sample));
   }
   if (draw) {
     for (const auto& [name, tensor] : batch.columns) {
@@ -95,68 +103,45 @@ void print_sample(const Batch& batch, const Outputs& outputs, int64_t sample, bo
   fmt::print("{}\n", line);
 }
 
-/// Rows of one output, gathered over the batches for --output.
-class Collected {
- public:
-  explicit Collected(NamedFile to) : to_(std::move(to)) { check_writable(to_.path); }
-  void add(const Outputs& outputs, int64_t samples) {
-    const Tensor& value = outputs[to_.name];
-    if (!is_row_each(outputs.find(to_.name), samples)) {
-      throw UserError("output '" + to_.name + "' is " + value.str() + ", not one row a sample");
-    }
-    shape_ = value.shape();
-    dtype_ = value.dtype();
-    samples_ += samples;
-    bytes_.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
-  }
-  void write() {
-    shape_[0] = samples_;
-    write_npy(to_.path, Tensor::view(dtype_, shape_, bytes_.data()));
-  }
+/// How many samples are printed: those drawn; none where files take them; else all.
+int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
+  if (flags.draw > 0) return std::min(flags.draw, reader.samples());
+  return flags.outputs.empty() ? reader.samples() : 0;
+}
 
- private:
-  NamedFile to_;
-  std::string bytes_;
-  std::vector<int64_t> shape_;
-  DType dtype_ = DType::f32;
-  int64_t samples_ = 0;
-};
+void predict_all(Executor& executor, Reader& reader, const std::vector<std::string>& rows,
+                 std::vector<OutputFile>& files, int64_t printed, bool draw) {
+  int64_t seen = 0;
+  for (const Batch& batch : reader) {
+    const Outputs outputs = executor.predict(batch);
+    for (OutputFile& file : files) file.add(outputs, reader.dataset(), seen);
+    for (int64_t i = 0; i < batch.size && seen + i < printed; ++i) {
+      print_sample(batch, outputs, rows, i, reader.dataset().row(seen + i), draw);
+    }
+    seen += batch.size;
+    if (files.empty() && seen >= printed) break;
+  }
+}
 
 int run(const PredictFlags& flags) {
   const Resident before = resident_now();
   const Program program = open_program(flags.program);
-  std::vector<Collected> collected;
-  for (const std::string& text : flags.outputs) {
-    collected.emplace_back(named_file(text, "--output"));
-  }
-  Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
+  std::vector<OutputFile> files(flags.outputs.begin(), flags.outputs.end());
+  Reader reader = open_in_order(program, flags.data, flags.batch);
   const Resident opened = resident_now();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
+  options.find_sample = find_in({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
-  load_parameters(executor, flags.params);
+  const std::vector<std::string> rows = computed_rows(program, executor, feeds);
+  for (OutputFile& file : files) file.choose(program, rows);
+  load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
   describe_memory(executor, {&reader}, before, opened);
-  for (const std::string& name : executor.left_out(feeds)) {
-    fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
-               name);
-  }
-  const int64_t printed = flags.draw > 0      ? std::min(flags.draw, reader.samples())
-                          : collected.empty() ? reader.samples()
-                                              : 0;
-  int64_t seen = 0;
-  for (const Batch& batch : reader) {
-    const Outputs outputs = executor.predict(batch);
-    for (Collected& c : collected) c.add(outputs, batch.size);
-    if (printed > 0) check_rows(outputs, batch.size);
-    for (int64_t i = 0; i < batch.size && seen < printed; ++i, ++seen) {
-      print_sample(batch, outputs, i, flags.draw > 0);
-    }
-    if (collected.empty() && seen == printed) break;
-  }
-  for (Collected& c : collected) c.write();
+  predict_all(executor, reader, rows, files, printed_samples(flags, reader), flags.draw > 0);
+  for (const OutputFile& file : files) file.write();
   note_initial_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;
@@ -170,13 +155,15 @@ void add_predict(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--data", flags->data, "the data, by default its test split")->required();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
+  add_params_layout(*command, flags->params_layout);
   add_batch(*command, flags->batch);
   command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
       ->check(must_be_count);
   command
       ->add_option(
           "--output", flags->outputs,
-          "write all rows of an output: prob=@prob.npy; may repeat; prints none without --draw")
+          "write a row a sample: FILE.npy of the only output that has them, FILE.csv of all, "
+          "prob=@FILE of one; may repeat; prints none without --draw")
       ->allow_extra_args(false);
   command->add_option("--seed", flags->seed, "of initial values, without --params")
       ->check(must_be_natural)

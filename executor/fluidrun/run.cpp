@@ -7,6 +7,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/elements.h"
+#include "executor/fluidrun/output_file.h"
 #include "frontend/files/npy.h"
 #include "ir/error.h"
 
@@ -14,7 +15,7 @@ namespace fluid {
 namespace {
 
 struct RunFlags {
-  std::string program, params;
+  std::string program, params, params_layout;
   std::vector<std::string> inputs, outputs, expected;
   double tolerance = 1e-5;
   uint64_t seed = 0;
@@ -92,15 +93,16 @@ int run(const RunFlags& flags) {
   const Program program = open_program(flags.program);
   const std::vector<NamedFile> written = files_of(flags.outputs, "--output"),
                                expected = files_of(flags.expected, "--expected");
+  for (const auto& [name, path] : written) format_of(path);
   const Batch batch = batch_of(program, flags);
   Executor executor(program, place_of(flags.place), executor_options(flags.place, flags.seed));
   std::vector<std::string> feeds;
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
-  load_parameters(executor, flags.params);
+  load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
   const Outputs outputs = executor.predict(batch);
   for (const auto& [name, path] : written) outputs[name];  // before any is written: all are there
-  for (const auto& [name, path] : written) write_npy(path, outputs[name]);
+  for (const auto& [name, path] : written) write_output(path, name, outputs[name]);
   for (const auto& [name, path] : expected) {
     compare(name, outputs[name], read_npy(path), flags.tolerance);
   }
@@ -120,7 +122,9 @@ void add_run(CLI::App& app, Action& action) {
   add_program_argument(*command, flags->program);
   command->add_option("--input", flags->inputs, "x=4xf32=1,2,3,4 or x=@FILE.npy; may repeat")
       ->allow_extra_args(false);
-  command->add_option("--output", flags->outputs, "write an output: y=@FILE.npy; may repeat")
+  command
+      ->add_option("--output", flags->outputs,
+                   "write an output: y=@FILE.npy or y=@FILE.csv; may repeat")
       ->allow_extra_args(false);
   command->add_option("--expected", flags->expected, "fail unless an output equals y=@FILE.npy")
       ->allow_extra_args(false);
@@ -128,6 +132,7 @@ void add_run(CLI::App& app, Action& action) {
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   command->add_option("--params", flags->params, "the parameters (safetensors)");
+  add_params_layout(*command, flags->params_layout);
   command->add_option("--seed", flags->seed, "of initial values, without --params")
       ->check(must_be_natural)
       ->capture_default_str();

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -16,7 +19,7 @@ namespace fluid {
 namespace {
 
 struct ShowFlags {
-  std::string program, format = "text", output;
+  std::string program, format, output;
 };
 
 /// JSON has no infinities and no NaN: they become text.
@@ -69,18 +72,32 @@ std::string to_json(const ir::Program& program) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int run(const ShowFlags& flags) {
-  const Program program = open_program(flags.program);
-  std::string text;
-  if (flags.format == "text") text = program.text();
-  if (flags.format == "json") text = to_json(program.ir());
-  if (flags.format == "dot") text = to_dot(diagram_of(program), program.ir().name);
-  if (flags.format == "svg") text = to_svg(diagram_of(program));
-  if (text.empty()) {
+/// --format, or what the ending of the file says; text without either.
+std::string format_of(const ShowFlags& flags) {
+  if (!flags.format.empty()) {
     const std::vector<std::string> known = {"text", "json", "dot", "svg"};
+    if (std::ranges::find(known, flags.format) != known.end()) return flags.format;
     throw UserError("--format " + flags.format + ": must be text, json, dot or svg" +
                     did_you_mean(flags.format, known));
   }
+  const std::map<std::string, std::string> formats = {
+      {"", "text"},      {".", "text"},   {".fir", "text"}, {".txt", "text"},
+      {".json", "json"}, {".dot", "dot"}, {".gv", "dot"},   {".svg", "svg"}};
+  const auto found = formats.find(std::filesystem::path(flags.output).extension().string());
+  if (found != formats.end()) return found->second;
+  throw UserError(
+      "-o " + flags.output +
+      ": the ending must be .svg, .dot, .json, .txt or .fir, or --format must say the format");
+}
+
+int run(const ShowFlags& flags) {
+  const std::string format = format_of(flags);
+  const Program program = open_program(flags.program);
+  std::string text;
+  if (format == "text") text = program.text();
+  if (format == "json") text = to_json(program.ir());
+  if (format == "dot") text = to_dot(diagram_of(program), program.ir().name);
+  if (format == "svg") text = to_svg(diagram_of(program));
   if (flags.output.empty()) {
     fmt::print("{}", text);
   } else {
@@ -96,7 +113,8 @@ void add_show(CLI::App& app, Action& action) {
   command->footer("Example: fluidrun show mnist_fluid --format svg -o mnist.svg");
   const auto flags = std::make_shared<ShowFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--format", flags->format, "text, json, dot or svg")->capture_default_str();
+  command->add_option("--format", flags->format,
+                      "text, json, dot or svg; default: by the ending of -o, else text");
   command->add_option("-o", flags->output, "a file; default: the terminal");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

@@ -27,9 +27,11 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
       ->check(must_be_count);
   command->add_option("--params", flags->params, "start from these parameters (safetensors)");
+  add_params_layout(*command, flags->params_layout);
   command->add_option("--save", flags->save, "write the parameters here (safetensors)");
-  command->add_option("--log-json", flags->log_json,
-                      "write one JSON object a step here, a line each as it is made");
+  command->add_option(
+      "--log-json", flags->log_json,
+      "write a JSON object a line here: of each step, validation and epoch, as it is made");
   add_best_flags(*command, flags->best);
   add_checkpoint_flags(*command, flags->checkpoint);
   add_world_flags(*command, flags->world);

@@ -12,7 +12,7 @@
 namespace fluid {
 
 struct TrainFlags {
-  std::string program, data, val, params, save, log_json;
+  std::string program, data, val, params, params_layout, save, log_json;
   int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
   uint64_t seed = 0;
   double lr = 0;

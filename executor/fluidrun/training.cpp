@@ -75,13 +75,15 @@ class Training {
     if (val_) sizes.eval = val_->batch_sizes();
     std::erase(sizes.eval, 0);  // of a rank that has nothing of the last batch
     const TrainingState* from = checkpointing_.from();
-    if (from == nullptr && !flags.params.empty() && leads()) executor_.load(flags.params);
+    if (from == nullptr && leads()) {
+      load_parameters(executor_, flags.params, flags.params_layout);
+    }
     executor_.prepare(sizes);
     if (from != nullptr) go_on(*from);
     if (executor_.follows_plateau() && loss_.empty()) {
       throw UserError("the schedule 'plateau' follows the loss, which is no output");
     }
-    log_.cut(steps_);
+    log_.cut(steps_, epochs_);
     const auto& amp = executor_.amp();
     divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
     agree();
@@ -116,9 +118,15 @@ class Training {
       progress.clear();
       const bool complete = ended(epoch) && !stop_asked_;
       auto figures = figures_.values();
+      LoggedEpoch logged{.epoch = epoch, .steps = steps_, .figures = figures};
       if (val_ && !stop_asked_) validate(figures);
       const bool best = complete && best_.take(epoch, figures);
       if (leads()) table.print(epoch, figures, ms, watch.ms() / 1e3, best);
+      logged.complete = complete;
+      logged.best = best;
+      logged.ms_per_step = ms;
+      logged.seconds = watch.ms() / 1e3;
+      log_line([&] { log_.append_epoch(logged); });
       if (complete) {
         reduce_on_plateau(epoch, figures);
         close_epoch(epoch, best);
@@ -156,6 +164,9 @@ class Training {
     options.verify_plan = flags_.verify_plan;
     options.check_finite = flags_.check_finite;
     options.micro_batches = flags_.micro_batches;
+    options.find_sample = [this](const std::string& feed, int64_t value) {
+      return find_in(readers())(feed, value);
+    };
     return options;
   }
 
@@ -181,7 +192,8 @@ class Training {
   }
 
   void go_on(const TrainingState& from) {
-    checkpointing_.restore(executor_, loop_options(), world_.size == 1 && !flags_.world.alone);
+    checkpointing_.restore(executor_, loop_options(), flags_.epochs,
+                           world_.size == 1 && !flags_.world.alone);
     steps_ = done_ = from.steps;
     epochs_ = from.epochs;
     figures_.set_sums(from.figures);
@@ -247,10 +259,14 @@ class Training {
                flags_.best.save);
   }
 
-  void describe() const {
+  std::vector<const Reader*> readers() const {
     std::vector<const Reader*> readers = {&reader_};
     if (val_) readers.push_back(&*val_);
-    fluid::describe({program_, executor_, flags_, world_, readers, before_, opened_});
+    return readers;
+  }
+
+  void describe() const {
+    fluid::describe({program_, executor_, flags_, world_, readers(), before_, opened_});
   }
 
   bool finished() const {
@@ -330,8 +346,13 @@ class Training {
   }
 
   void log(const LoggedStep& step, const Outputs& outputs) {
+    log_line([&] { log_.append(step, outputs); });
+  }
+
+  template <class Append>
+  void log_line(Append append) {
     try {
-      log_.append(step, outputs);
+      append();
     } catch (const UserError& e) {
       save_in_spite_of(e);
       throw;
@@ -362,6 +383,7 @@ class Training {
     }
     figures.catch_up();
     if (world_.size > 1) figures.add_up(executor_, output_names());
+    log_line([&] { log_.append_validation({epochs_ + 1, steps_, figures.values()}); });
     for (const auto& [name, value] : figures.values()) to.emplace_back("val_" + name, value);
   }
 

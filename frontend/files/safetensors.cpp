@@ -65,15 +65,16 @@ class Checksum {
   XXH3_state_t state_;
 };
 
-/// Takes the checksum, of the bytes from `begin` on, out of the metadata. Files that others wrote
-/// have none.
-void check_sum(std::map<std::string, std::string>& metadata, const ByteSource& bytes, int64_t begin,
+/// Takes the checksum, of the bytes from `begin` on, out of the metadata; false for files that
+/// others wrote, which have none.
+bool check_sum(std::map<std::string, std::string>& metadata, const ByteSource& bytes, int64_t begin,
                const std::string& what) {
   const auto recorded = metadata.extract(kChecksum);
-  if (recorded.empty()) return;
+  if (recorded.empty()) return false;
   if (recorded.mapped() != std::to_string(bytes.hash(begin))) {
     throw UserError(what + ": damaged: its checksum differs");
   }
+  return true;
 }
 
 }  // namespace
@@ -102,8 +103,8 @@ TensorFile parse_safetensors(const ByteSource& bytes, const std::string& what) {
                      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
                    });
   check_cover(header.entries, bytes.size() - data, what);
-  check_sum(header.metadata, bytes, data, what);
   TensorFile file;
+  file.by_fluid = check_sum(header.metadata, bytes, data, what);
   file.metadata = std::move(header.metadata);
   for (TensorEntry& e : header.entries) {
     Tensor tensor = bytes.tensor(e.dtype, e.shape, data + e.begin);

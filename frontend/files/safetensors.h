@@ -16,6 +16,7 @@ namespace fluid {
 struct TensorFile {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata;
+  bool by_fluid = false;  ///< the file carries the checksum that Fluid writes
 
   const Tensor* find(std::string_view name) const;  ///< null when absent
 };

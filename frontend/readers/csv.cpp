@@ -1,3 +1,5 @@
+#include "frontend/files/csv.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -6,114 +8,192 @@
 #include "frontend/readers/kind.h"
 #include "ir/error.h"
 #include "ir/number.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 32;
 
-struct Table {
-  std::vector<std::string> names;
-  std::vector<double> values;  ///< row-major
-  int64_t rows = 0;
+/// Which columns of the file become what, as indices.
+struct Columns {
+  std::vector<size_t> x;
+  std::optional<size_t> y;
 };
 
-std::vector<std::string_view> split_line(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const size_t comma = line.find(',');
-    std::string_view field = line.substr(0, comma);
-    while (field.starts_with(' ')) field.remove_prefix(1);
-    while (field.ends_with(' ')) field.remove_suffix(1);
-    if (field.size() >= 2 && field.starts_with('"') && field.ends_with('"')) {
-      field = field.substr(1, field.size() - 2);
-    }
-    fields.push_back(field);
-    if (comma == std::string_view::npos) return fields;
-    line.remove_prefix(comma + 1);
+/// The pieces of "a,b".
+std::vector<std::string> listed(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
   }
+  return names;
 }
 
-void check_distinct(const std::vector<std::string>& names, const std::string& place) {
-  std::set<std::string> seen;
-  for (const std::string& name : names) {
-    if (!seen.insert(name).second)
-      throw UserError(place + ": two columns are named '" + name + "'");
+size_t column_named(const std::string& name, const std::vector<std::string>& names,
+                    const DataArgs& args) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) {
+    const std::string near = did_you_mean(name, names);
+    const bool label = near.empty() && name == args.text("label", "");
+    args.fail("no column '" + name + "'" + near +
+              (label ? ": leave label out where the data has none" : ""));
   }
+  return static_cast<size_t>(found - names.begin());
 }
 
-Table read_table(const std::string& path) {
-  const std::string text = read_maybe_gz(path, kMaxBytes);
-  Table table;
-  int64_t number = 0;
-  for (std::string_view left = text; !left.empty();) {
-    const std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(left.size(), line.size() + 1));
-    const std::string place = path + ":" + std::to_string(++number);
-    if (line.empty() || line == "\r") continue;
-    const std::vector<std::string_view> fields = split_line(line);
-    if (table.names.empty()) {
-      table.names.assign(fields.begin(), fields.end());
-      check_distinct(table.names, place);
-      continue;
+/// The columns that the option `name` lists, none of which is the label.
+std::vector<size_t> columns_in(const std::string& option, const std::vector<std::string>& names,
+                               std::optional<size_t> label, const DataArgs& args) {
+  std::vector<size_t> columns;
+  for (const std::string& name : listed(*args.find(option))) {
+    const size_t column = column_named(name, names, args);
+    if (column == label) args.fail("column '" + name + "' is the label: " + option + " names it");
+    if (std::ranges::find(columns, column) != columns.end()) {
+      args.fail("option " + option + " names column '" + name + "' twice");
     }
-    if (fields.size() != table.names.size()) {
-      throw UserError(place + ": " + std::to_string(fields.size()) +
-                      " fields, but the first line has " + std::to_string(table.names.size()));
-    }
-    for (const std::string_view field : fields) {
-      const std::optional<double> value = number_in<double>(field);
-      if (!value || !std::isfinite(*value)) {
-        throw UserError(place + ": '" + std::string(field) + "' is not a finite number");
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+Columns chosen_columns(const std::vector<std::string>& names, const DataArgs& args) {
+  Columns columns;
+  if (const std::string* label = args.find("label")) columns.y = column_named(*label, names, args);
+  const bool named = args.find("columns") != nullptr, drops = args.find("drop") != nullptr;
+  if (named && drops) args.fail("options columns and drop exclude each other");
+  if (named) {
+    columns.x = columns_in("columns", names, columns.y, args);
+    return columns;
+  }
+  const std::vector<size_t> dropped =
+      drops ? columns_in("drop", names, columns.y, args) : std::vector<size_t>();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i != columns.y && std::ranges::find(dropped, i) == dropped.end()) columns.x.push_back(i);
+  }
+  if (columns.x.empty()) args.fail("no column is left for x");
+  return columns;
+}
+
+/// Whether tools that write tables put `field` where a value is missing.
+bool is_missing(std::string_view field) {
+  static const std::set<std::string> kNames = {"", "na", "n/a", "#n/a", "nan", "null", "none"};
+  std::string lowered(field);
+  for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return kNames.contains(lowered);
+}
+
+/// `text` of a file in a message: one line, cut where it is long.
+std::string shown(std::string_view text) {
+  constexpr size_t kMost = 40;
+  return ir::one_line(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
+}
+
+/// Collects the records of a file: numbers of the chosen columns, row by row.
+class TableReader {
+ public:
+  TableReader(const DataArgs& args, const std::string& text)
+      : args_(args), csv_(text, args.path()) {
+    if (!csv_.next()) throw UserError(args.path() + " is empty: no line names the columns");
+    for (const std::string_view name : csv_.fields()) names_.emplace_back(name);
+    check_distinct();
+    columns_ = chosen_columns(names_, args);
+  }
+
+  Dataset read() {
+    const bool classes = args_.flag("classes", false);
+    while (csv_.next()) {
+      if (csv_.fields().size() != names_.size()) {
+        fail(std::to_string(csv_.fields().size()) + " fields, but the first line has " +
+             std::to_string(names_.size()));
       }
-      table.values.push_back(*value);
+      lines_.push_back(csv_.line());
+      for (const size_t column : columns_.x) x_.push_back(f32_of(column));
+      if (!columns_.y) continue;
+      classes ? classes_.push_back(class_of(*columns_.y)) : y_.push_back(f32_of(*columns_.y));
     }
-    ++table.rows;
+    return dataset(classes);
   }
-  if (table.names.empty()) throw UserError(path + " is empty: no line names the columns");
-  return table;
-}
 
-/// Label values as classes: i64[rows].
-Tensor classes_of(const Tensor& values, const std::string& path) {
-  for (int64_t i = 0; i < values.numel(); ++i) {
-    const double v = values.at(i);
-    if (v != std::floor(v) || v < 0 || v > 0x1p53) {
-      throw UserError("'" + path + "': label " + std::to_string(v) + " of sample " +
-                      std::to_string(i) + " is not a class number");
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw UserError(csv_.place() + ": " + message);
+  }
+
+  void check_distinct() const {
+    std::set<std::string> seen;
+    for (const std::string& name : names_) {
+      if (!seen.insert(name).second) fail("two columns are named '" + shown(name) + "'");
     }
   }
-  Tensor classes = values.cast(DType::i64);
-  const auto owner = std::make_shared<Tensor>(std::move(classes));
-  return Tensor::view(DType::i64, {values.numel()}, owner->data(), owner);
-}
+
+  double number(size_t column) const {
+    const std::string_view field = csv_.fields()[column];
+    const std::optional<double> value = number_in<double>(field);
+    if (!value || !std::isfinite(*value)) reject(field, "column '" + shown(names_[column]) + "'");
+    return *value;
+  }
+
+  [[noreturn]] void reject(std::string_view field, const std::string& where) const {
+    if (!is_missing(field)) fail(where + ": '" + shown(field) + "' is not a finite number");
+    fail(where + " has no value" + (field.empty() ? "" : " ('" + shown(field) + "')") +
+         ": fill it in, or leave the row or the column out");
+  }
+
+  float f32_of(size_t column) const {
+    const auto value = static_cast<float>(number(column));
+    if (!std::isfinite(value)) {
+      fail("column '" + shown(names_[column]) + "': " + shown(csv_.fields()[column]) +
+           " is beyond the range of f32");
+    }
+    return value;
+  }
+
+  int64_t class_of(size_t column) const {
+    const double v = number(column);
+    if (v != std::floor(v) || v < 0 || v > 0x1p53) {
+      fail("column '" + shown(names_[column]) + "': " + shown(csv_.fields()[column]) +
+           " is not a class number");
+    }
+    return static_cast<int64_t>(v);
+  }
+
+  /// Whether every row takes one line, and no line is empty.
+  bool a_line_each() const {
+    return lines_.empty() ||
+           lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());
+  }
+
+  Dataset dataset(bool classes) {
+    const auto n = static_cast<int64_t>(lines_.size());
+    Dataset data;
+    data.source = args_.path();
+    if (a_line_each()) {
+      data.first_line = lines_.empty() ? 0 : lines_.front();
+    } else {
+      data.lines = std::move(lines_);
+    }
+    data.columns.emplace_back("x",
+                              Tensor::of<float>({n, static_cast<int64_t>(columns_.x.size())}, x_));
+    if (!columns_.y) return data;
+    data.columns.emplace_back(
+        "y", classes ? Tensor::of<int64_t>({n}, classes_) : Tensor::of<float>({n, 1}, y_));
+    return data;
+  }
+
+  const DataArgs& args_;
+  CsvParser csv_;
+  std::vector<std::string> names_;
+  Columns columns_;
+  std::vector<int64_t> lines_, classes_;
+  std::vector<float> x_, y_;
+};
 
 Dataset read_csv(const DataArgs& args) {
-  const std::string* label = args.find("label");
-  if (label == nullptr) args.fail("say which column is the label: csv:FILE?label=COLUMN");
-  const Table table = read_table(args.path());
-  const auto found = std::find(table.names.begin(), table.names.end(), *label);
-  if (found == table.names.end()) {
-    args.fail("no column '" + *label + "'" + did_you_mean(*label, table.names));
-  }
-  const auto at = static_cast<size_t>(found - table.names.begin());
-  const size_t width = table.names.size();
-  Tensor x(DType::f32, {table.rows, static_cast<int64_t>(width) - 1});
-  Tensor y(DType::f32, {table.rows, 1});
-  float* to = x.as<float>().data();
-  for (size_t i = 0; i < table.values.size(); ++i) {
-    const auto value = static_cast<float>(table.values[i]);
-    if (i % width == at) {
-      y.as<float>()[i / width] = value;
-    } else {
-      *to++ = value;
-    }
-  }
-  Dataset data;
-  data.columns.emplace_back("x", std::move(x));
-  data.columns.emplace_back("y", args.flag("classes", false) ? classes_of(y, args.path()) : y);
-  return data;
+  const std::string text = read_maybe_gz(args.path(), kMaxBytes);
+  return TableReader(args, text).read();
 }
 
 }  // namespace
@@ -122,9 +202,11 @@ DataKind csv_kind() {
   return {.name = "csv",
           .usage = "csv:FILE?label=COLUMN",
           .doc =
-              "numbers with a line of names first: x f32[columns - 1], y f32[1] (the label), or "
-              "y i64 with classes=1",
-          .options = {"classes", "label"},
+              "numbers below a line of names: x f32[columns], all but the label or those that "
+              "columns=a,b names and drop=c does not; y f32[1], the label, if any, or i64 with "
+              "classes=1",
+          .splits_rows = true,
+          .options = {"classes", "columns", "drop", "label"},
           .load = read_csv};
 }
 

@@ -40,6 +40,7 @@ struct DataKind {
   std::string doc;    ///< one sentence, with the columns it gives
   bool needs_path = true;
   bool full_batch = false;           ///< many small samples: a step takes all of them unless told
+  bool splits_rows = false;          ///< no split of its own: `val=0.2` holds rows out, by `seed`
   std::vector<std::string> options;  ///< besides those that every kind has
   std::function<Dataset(const DataArgs&)> load;
 };

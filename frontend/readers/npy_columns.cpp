@@ -25,6 +25,7 @@ DataKind npy_kind() {
   return {.name = "npy",
           .usage = "npy:COLUMN=FILE,COLUMN=FILE",
           .doc = "NumPy arrays whose first dimension counts the samples, one a column",
+          .splits_rows = true,
           .options = {},
           .load = read_columns};
 }

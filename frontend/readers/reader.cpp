@@ -26,6 +26,12 @@ uint64_t fresh_batch_id() {
 class Reader::Impl {
  public:
   Impl(Dataset data, ReaderOptions options) : data_(std::move(data)), options_(options) {
+    for (const auto& [name, tensor] : data_.columns) {
+      if (tensor.shape().empty()) {
+        throw UserError("column '" + name + "' is " + tensor.str() +
+                        ": a column needs a first dimension that counts samples");
+      }
+    }
     const int64_t all = data_.samples();
     if (all == 0) throw UserError("the data has no sample");
     for (const auto& [name, tensor] : data_.columns) {
@@ -112,8 +118,9 @@ class Reader::Impl {
     if (as_it_lies_) return 0;
     const int64_t all = data_.samples();
     const auto slots = static_cast<int64_t>(kSlots);
-    return slots * data_.bytes() / all * share_of(batch_).size +
-           all * static_cast<int64_t>(sizeof order_[0]);
+    int64_t sample = 0;
+    for (size_t c = 0; c < data_.columns.size(); ++c) sample += sample_bytes(c);
+    return slots * sample * share_of(batch_).size + all * static_cast<int64_t>(sizeof order_[0]);
   }
 
   Dataset data_;

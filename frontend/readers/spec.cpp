@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "frontend/readers/row_split.h"
+#include "frontend/readers/spec_guess.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -14,6 +16,19 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+/// " (did you mean 'mnist'?)", or " (did you mean 'csv:rows.csv?label=y'?)" where `spec` is a path
+/// without a kind.
+std::string did_you_mean_kind(const std::string& name, const std::string& spec,
+                              const std::vector<std::string>& kinds) {
+  const std::string near = did_you_mean(name, kinds);
+  if (spec.starts_with(name + ":") && !near.empty()) return near;
+  const size_t mark = std::min(spec.find('?'), spec.size());
+  std::string guess = guessed_spec(spec.substr(0, mark));
+  if (guess.empty()) return near;
+  if (mark < spec.size()) guess = guess.substr(0, guess.find('?')) + spec.substr(mark);
+  return " (did you mean '" + guess + "'?)";
+}
+
 const DataKind& kind_named(const std::string& name, const std::string& spec) {
   std::vector<std::string> names;
   for (const DataKind& kind : data_kinds()) {
@@ -21,7 +36,15 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
     names.push_back(kind.name);
   }
   throw UserError("data '" + spec + "': no kind of data '" + name + "'" +
-                  did_you_mean(name, names));
+                  did_you_mean_kind(name, spec, names));
+}
+
+/// The options of a kind besides those that all have.
+std::vector<std::string> options_of(const DataKind& kind) {
+  std::vector<std::string> options = kind.options;
+  if (!kind.splits_rows) return options;
+  options.insert(options.end(), row_split_options().begin(), row_split_options().end());
+  return options;
 }
 
 std::map<std::string, std::string> parse_options(std::string_view text, const std::string& spec) {
@@ -44,8 +67,8 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
 /// Applies <column>=<feed>; what is left is a mistake.
 void rename_columns(Dataset& data, std::map<std::string, std::string> renames, const DataKind& kind,
                     const DataArgs& args) {
-  std::vector<std::string> known = kCommonOptions;
-  known.insert(known.end(), kind.options.begin(), kind.options.end());
+  std::vector<std::string> known = options_of(kind);
+  known.insert(known.end(), kCommonOptions.begin(), kCommonOptions.end());
   for (auto& [name, tensor] : data.columns) {
     known.push_back(name);
     const auto rename = renames.find(name);
@@ -122,8 +145,9 @@ DataSource open_data(const std::string& spec, const std::string& split) {
                                                  ? parse_options(all.substr(head.size() + 1), spec)
                                                  : std::map<std::string, std::string>();
   std::map<std::string, std::string> renames;
+  const std::vector<std::string> options = options_of(kind);
   for (const auto& [option, value] : given) {
-    if (!contains(kind.options, option) && !contains(kCommonOptions, option)) {
+    if (!contains(options, option) && !contains(kCommonOptions, option)) {
       renames.emplace(option, value);
     }
   }
@@ -131,12 +155,15 @@ DataSource open_data(const std::string& spec, const std::string& split) {
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given);
 
   DataSource source;
+  source.usage = kind.usage;
   source.full_batch = kind.full_batch;
   if (args.find("shuffle") != nullptr) source.shuffle = args.flag("shuffle", false);
   if (args.find("drop_last") != nullptr) source.drop_last = args.flag("drop_last", false);
   const int64_t limit = args.integer("limit", -1, 1);
   source.dataset = kind.load(args);
+  if (source.dataset.source.empty()) source.dataset.source = spec;
   rename_columns(source.dataset, std::move(renames), kind, args);
+  if (kind.splits_rows) source.dataset = split_rows(std::move(source.dataset), args, split);
   if (limit > 0) source.dataset = source.dataset.first(limit);
   return source;
 }

@@ -25,6 +25,7 @@ class BadInput : public FluidrunTest {
   %loss = mean(%s) : f32[]
   train(%loss) {optimizer = "sgd", lr = 0.01}
   output "loss" = %loss
+  output "p" = %p
 })");
   }
 
@@ -98,17 +99,30 @@ TEST_F(BadInput, Labels) {
     for (const std::string command : {"train", "eval"}) {
       refuse_late(command + " classes.fir --data npy:x=x.npy,y=y.npy",
                   "softmax_cross_entropy: value " + std::to_string(label) +
-                      " of feed 'y' is out of range [0, 3), in sample " +
-                      (command == "eval" ? "1 of the batch; the step was not applied" : ""));
+                      " of feed 'y' is out of range [0, 3), in sample 1 of "
+                      "'npy:x=x.npy,y=y.npy'; the step was not applied");
     }
+  }
+  // Shuffled or not, and in the validation data: the line of the file.
+  std::string rows = "a,b,c\n";
+  for (int row = 0; row < 40; ++row) rows += row == 23 ? "0,1,7\n" : "0,1,2\n";
+  write_plain(dir_.file("rows.csv"), rows);
+  write_plain(dir_.file("good.csv"), "a,b,c\n0,1,2\n");
+  const std::string bad = "'csv:rows.csv?label=c&classes=1' ",
+                    good = "'csv:good.csv?label=c&classes=1'";
+  for (const std::string& command :
+       {"train classes.fir --batch 7 --seed 3 --data " + bad,
+        "train classes.fir --batch 7 --data " + good + " --val " + bad,
+        "eval classes.fir --batch 7 --data " + bad, "predict classes.fir --data " + bad}) {
+    refuse_late(command, "value 7 of feed 'y' is out of range [0, 3), in line 25 of 'rows.csv'");
   }
   const auto refuse_csv = [&](const std::string& label, const std::string& message) {
     write_plain(dir_.file("t.csv"), "a,b,c\n1,2,0\n2,3," + label + "\n");
     refuse_late("train classes.fir --data 'csv:t.csv?label=c&classes=1'", message);
   };
-  refuse_csv("7", "value 7 of feed 'y' is out of range [0, 3), in sample ");
-  refuse_csv("-1", "of sample 1 is not a class number");
-  refuse_csv("1e300", "of sample 1 is not a class number");
+  refuse_csv("7", "value 7 of feed 'y' is out of range [0, 3), in line 3 of 't.csv'");
+  refuse_csv("-1", "t.csv:3: column 'c': -1 is not a class number");
+  refuse_csv("1e300", "t.csv:3: column 'c': 1e300 is not a class number");
 }
 
 TEST_F(BadInput, StepsAboveTheMemoryLimit) {

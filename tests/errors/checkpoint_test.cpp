@@ -79,7 +79,7 @@ TEST_F(CheckpointCommand, NamesTheOptionsThatDiffer) {
             std::string::npos)
       << result.output;
   EXPECT_NE(result.output.find("--params is not read: run/step-0000000003 is"), std::string::npos);
-  EXPECT_EQ(std::ranges::count(read_file(dir_.file("log")), '\n'), 2) << "of 25 and of 15 samples";
+  EXPECT_EQ(logged(dir_.file("log")).size(), 2u) << "of 25 and of 15 samples";
   EXPECT_EQ(run(options + "--batch 20").code, 0) << "with nothing left to do";
   EXPECT_EQ(
       run("eval line.fir --data synthetic-linear?n=9 --params run/last/parameters.safetensors")
@@ -132,6 +132,8 @@ TEST_F(CheckpointCommand, SaysWhenNothingIsLeftToTrain) {
   const Result again = run(train + "--epochs 2");
   EXPECT_EQ(again.code, 0);
   EXPECT_NE(again.output.find(nothing), std::string::npos) << again.output;
+  EXPECT_NE(again.output.find("step-0000000004: step 4 after epoch 2\n"), std::string::npos)
+      << again.output;
   const Result steps = run(train + "--epochs 9 --max-steps 4");
   EXPECT_NE(steps.output.find(nothing), std::string::npos) << steps.output;
 }

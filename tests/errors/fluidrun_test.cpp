@@ -12,6 +12,7 @@
 #include "frontend/files/npy.h"
 #include "frontend/files/safetensors.h"
 #include "ir/atomic_file.h"
+#include "tests/support/training_log.h"
 
 namespace fluid {
 namespace {
@@ -25,7 +26,7 @@ TEST_F(Fluidrun, TrainsSavesEvaluatesAndPredicts) {
   ASSERT_EQ(result.code, 0) << result.output;
   EXPECT_NE(result.output.find("\n50/50  "), std::string::npos) << result.output;
   const std::string log = read_file(dir_.file("log.json"));
-  EXPECT_EQ(std::ranges::count(log, '\n'), 50);
+  EXPECT_EQ(logged(dir_.file("log.json")).size(), 50u);
   EXPECT_TRUE(log.starts_with("{\"epoch\":1,\"step\":1,\"loss\":")) << log.substr(0, 80);
 
   result = run("eval line.fir --params w.safetensors" + data);
@@ -148,7 +149,7 @@ TEST_F(Fluidrun, StopsAfterMaxSteps) {
       run("train line.fir --data 'synthetic-linear?n=1000' --batch 10 --epochs 5 --max-steps 120 "
           "--log-json log.json");
   ASSERT_EQ(result.code, 0) << result.output;
-  EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 120);
+  EXPECT_EQ(logged(dir_.file("log.json")).size(), 120u);
 }
 
 TEST_F(Fluidrun, SaysTheLossScaleAndWhatWasSkipped) {
@@ -272,7 +273,7 @@ TEST_F(Fluidrun, ReadsOptionsFromAFile) {
     const Result result = run(
         "train line.fir --data 'synthetic-linear?n=1000' --config run.toml --log-json log.json");
     ASSERT_EQ(result.code, 0) << result.output;
-    EXPECT_EQ(std::ranges::count(read_file(dir_.file("log.json")), '\n'), 7) << text;
+    EXPECT_EQ(logged(dir_.file("log.json")).size(), 7u) << text;
   }
 }
 

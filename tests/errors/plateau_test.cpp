@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
+#include "tests/support/training_log.h"
 
 namespace fluid {
 namespace {
@@ -27,10 +25,7 @@ class PlateauCommand : public FluidrunTest {
   }
   std::vector<double> rates(const std::string& log) const {
     std::vector<double> rates;
-    std::istringstream lines(read_file(dir_.file(log)));
-    for (std::string line; std::getline(lines, line);) {
-      rates.push_back(nlohmann::json::parse(line)["lr"]);
-    }
+    for (const auto& step : logged(dir_.file(log))) rates.push_back(step["lr"]);
     return rates;
   }
 };

@@ -83,7 +83,8 @@ TEST_F(Saving, ReportsAFullStandardOutput) {
   const std::string data = " --data synthetic-linear?n=5000";
   for (const std::string& command :
        {std::string("show line.fir"), std::string("opt --list"), std::string("devices"),
-        std::string("--help"), "eval line.fir" + data, "predict line.fir" + data}) {
+        std::string("--help"), "eval line.fir" + data, "predict line.fir" + data,
+        "train line.fir --epochs 3" + data, std::string("run line.fir --input x=1x2xf32=1,2")}) {
     refuse_late(command + " 2>&1 > /dev/full",
                 "cannot write to the standard output: No space left on device");
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "frontend/program.h"
@@ -59,6 +61,17 @@ TEST(Building, RefusesWrongDenseLayers) {
   expect_refused([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
 }
 
+TEST(Building, DropoutTakesEveryProbability) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 4, 2, 2}, f32);
+  for (const double p : {0.0, 0.5, 1.0})
+    EXPECT_TRUE(dropout(x, {.p = p}) && dropout2d(x, {.p = p}));
+  for (const double p : {-0.1, 1.1, std::nan("")}) {
+    expect_refused([&] { dropout(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
+    expect_refused([&] { dropout2d(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
+  }
+}
+
 TEST(Building, NoAmpMarksWhatIsRecordedMeanwhile) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 4}, f32);
@@ -110,6 +123,16 @@ TEST(Building, RefusesWrongFeedsAndOutputs) {
         net.data("image", {kBatch}, f32, {.std = {0.5, 0.5}});
       },
       "data: attribute 'std' has 2 numbers, but the feed is f32[?]");
+  expect_refused(
+      [&] {
+        net.data("z", {kBatch, -3}, f32);
+      },
+      "data: the shape [?, -3] of 'z' has a negative dimension");
+  expect_refused(
+      [&] {
+        parameter(net.ir().main(), "w", Type{f32, {-1, 2}, {}}, Init::zeros());
+      },
+      "param: the shape [-1, 2] of 'w' has a negative dimension");
   expect_refused([&] { net.data("x", {kBatch}, f32); }, "data: the name 'x' is taken by the data");
   net.output("x", x);
   expect_refused([&] { net.output("x", x); }, "output 'x' exists already");

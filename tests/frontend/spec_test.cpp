@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "frontend/files/npy.h"
-#include "ir/atomic_file.h"
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
@@ -87,39 +86,6 @@ TEST(SyntheticLinear, HasItsMoments) {
   EXPECT_NEAR(sum / n, 0, 0.03);
   EXPECT_NEAR(square / n, 4, 0.1);
   EXPECT_NEAR(moment / n, 25.0 / 3, 0.1);
-}
-
-TEST(Csv, SplitsFeaturesFromTheLabel) {
-  TempDir dir;
-  const std::string path = dir.file("t.csv");
-  write_file_atomically(path, "a,\"b\",c\r\n1,2,3\r\n\r\n4, 5.5,-6e1\n");
-  const Dataset data = open_data("csv:" + path + "?label=b").dataset;
-  EXPECT_EQ(data.find("x")->str(), "f32[2, 2]");
-  EXPECT_EQ(data.find("x")->at(3), -60.0);
-  EXPECT_EQ(data.find("y")->str(), "f32[2, 1]");
-  EXPECT_EQ(data.find("y")->at(1), 5.5);
-  const Dataset classes = open_data("csv:" + path + "?label=a&classes=1").dataset;
-  EXPECT_EQ(classes.find("y")->str(), "i64[2]");
-}
-
-TEST(Csv, MistakesAreNamed) {
-  TempDir dir;
-  const std::string path = dir.file("t.csv");
-  const auto refuse = [&](const std::string& text, const std::string& options,
-                          const std::string& message) {
-    write_file_atomically(path, text);
-    expect_user_error([&] { open_data("csv:" + path + options); }, message);
-  };
-  refuse("a,b\n1,2\n", "", "say which column is the label: csv:FILE?label=COLUMN");
-  refuse("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
-  refuse("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
-  for (const std::string empty : {"", "\n\r\n"}) {
-    refuse(empty, "?label=y", "t.csv is empty: no line names the columns");
-  }
-  refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
-  refuse("a,b\n1,x\n", "?label=a", "t.csv:2: 'x' is not a finite number");
-  refuse("a,b\n1,nan\n", "?label=a", "t.csv:2: 'nan' is not a finite number");
-  refuse("a,b\n1.5,2\n", "?label=a&classes=1", "of sample 0 is not a class number");
 }
 
 TEST(NpyColumns, AreNamedInTheSpec) {

@@ -51,7 +51,8 @@ def write_cifar10(folder, records=4):
 def losses(path):
     """Of each step; infinite where the log has none, as JSON knows no such number."""
     with open(path, encoding="utf-8") as f:
-        found = [json.loads(line)["loss"] for line in f]
+        lines = [json.loads(line) for line in f]
+    found = [line["loss"] for line in lines if "event" not in line]
     return [math.inf if loss is None else loss for loss in found]
 
 

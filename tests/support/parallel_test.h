@@ -2,10 +2,10 @@
 
 // What tests of `fluidrun train` in several processes share.
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "tests/support/fluidrun_test.h"
+#include "tests/support/training_log.h"
 
 namespace fluid {
 
@@ -42,10 +42,7 @@ class ParallelTest : public FluidrunTest {
 
   std::vector<double> losses(const std::string& log) const {
     std::vector<double> all;
-    std::ifstream file(dir_.file(log));
-    for (std::string line; std::getline(file, line);) {
-      all.push_back(nlohmann::json::parse(line)["loss"]);
-    }
+    for (const auto& step : logged(dir_.file(log))) all.push_back(step["loss"]);
     return all;
   }
   /// Expects that the losses of runs in f64 are equal but for the order of sums.

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executor/outputs.h"
+#include "frontend/program.h"
+#include "frontend/readers/dataset.h"
+#include "ir/tensor.h"
+
+namespace fluid {
+
+enum class FileFormat : uint8_t { npy, csv };
+
+/// The format that a path's ending asks for: npy for ".npy" and for a path without an ending, as a
+/// pipe's. Throws UserError for another ending.
+FileFormat format_of(const std::string& path);
+
+/// Writes a tensor in the format of the path, atomically. A CSV file has a line of names, then a
+/// line for each index of the first dimension, which it begins with; a scalar takes one.
+void write_output(const std::string& path, const std::string& name, const Tensor& value);
+
+/// Names of the program's outputs that hold one row a sample.
+std::vector<std::string> row_outputs(const Program& program);
+
+/// The file of `predict --output`: a row for each sample of the data, gathered over the batches.
+class OutputFile {
+ public:
+  /// `text` is FILE.npy or FILE.csv, for all outputs with a row a sample, or NAME=@FILE for one.
+  /// Throws UserError for another form, or for a path that cannot be written.
+  explicit OutputFile(const std::string& text);
+
+  /// Chooses among the outputs `rows`, which there will be, those that the file is to hold. Throws
+  /// UserError when one is asked for that is not among them, and for several in one .npy.
+  void choose(const Program& program, const std::vector<std::string>& rows);
+  /// Adds the rows of a batch, whose first sample is sample `first` of `data`.
+  void add(const Outputs& outputs, const Dataset& data, int64_t first);
+  void write() const;
+
+ private:
+  void add_csv(const Outputs& outputs, const Dataset& data, int64_t first);
+
+  std::string path_;
+  FileFormat format_ = FileFormat::npy;
+  std::vector<std::string> names_;  ///< of the outputs; none before choose(): all
+  std::string bytes_;               ///< of the rows, or the CSV text
+  std::vector<int64_t> shape_;      ///< of the rows, for .npy
+  DType dtype_ = DType::f32;
+};
+
+}  // namespace fluid

@@ -1,0 +1,99 @@
+#include "frontend/files/csv.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+}  // namespace
+
+CsvParser::CsvParser(std::string_view text, std::string what)
+    : text_(text), what_(std::move(what)) {
+  if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+}
+
+std::string CsvParser::place() const { return what_ + ":" + std::to_string(record_line_); }
+
+void CsvParser::fail(int64_t line, const std::string& message) const {
+  throw UserError(what_ + ":" + std::to_string(line) + ": " + message);
+}
+
+bool CsvParser::at_line_end() const {
+  return at_end() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n" ||
+         text_.substr(at_) == "\r";
+}
+
+void CsvParser::skip_spaces() {
+  while (!at_end() && text_[at_] == ' ') ++at_;
+}
+
+void CsvParser::skip_empty_lines() {
+  while (!at_end() && at_line_end()) {
+    if (text_[at_++] == '\n') ++line_;
+  }
+}
+
+bool CsvParser::next() {
+  skip_empty_lines();
+  fields_.clear();
+  unescaped_.clear();
+  record_line_ = line_;
+  if (at_end()) return false;
+  for (;;) {
+    fields_.push_back(field());
+    if (at_end()) return true;
+    if (text_[at_++] == ',') continue;
+    ++line_;
+    return true;
+  }
+}
+
+std::string_view CsvParser::field() {
+  skip_spaces();
+  if (!at_end() && text_[at_] == '"') return quoted_field();
+  const size_t end = std::min(text_.find_first_of(",\n", at_), text_.size());
+  std::string_view raw = text_.substr(at_, end - at_);
+  at_ = end;
+  if ((at_end() || text_[at_] == '\n') && raw.ends_with('\r')) raw.remove_suffix(1);
+  while (raw.ends_with(' ')) raw.remove_suffix(1);
+  return raw;
+}
+
+std::string_view CsvParser::quoted_field() {
+  const int64_t opened = line_;
+  std::string* unescaped = nullptr;
+  size_t begin = ++at_;
+  for (;;) {
+    const size_t quote = text_.find('"', at_);
+    if (quote == std::string_view::npos) fail(opened, "a quoted field does not end");
+    line_ += std::count(text_.begin() + static_cast<ptrdiff_t>(at_),
+                        text_.begin() + static_cast<ptrdiff_t>(quote), '\n');
+    const bool escaped = text_.substr(quote + 1).starts_with('"');
+    if (unescaped == nullptr && escaped) unescaped = &unescaped_.emplace_back();
+    if (unescaped != nullptr) *unescaped += text_.substr(begin, quote + (escaped ? 1 : 0) - begin);
+    at_ = quote + (escaped ? 2 : 1);
+    if (!escaped) {
+      const std::string_view whole = text_.substr(begin, quote - begin);
+      skip_spaces();
+      if (at_line_end() && !at_end() && text_[at_] == '\r') ++at_;
+      if (!at_end() && text_[at_] != ',' && text_[at_] != '\n') {
+        fail(line_, "text follows a quoted field");
+      }
+      return unescaped != nullptr ? *unescaped : whole;
+    }
+    begin = at_;
+  }
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace fluid

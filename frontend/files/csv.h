@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fluid {
+
+/// Reads comma-separated values record by record, as RFC 4180 defines them: a field in double
+/// quotes may hold commas, line breaks and "" for a quote. Lines end with LF or CRLF. Beyond the
+/// RFC a byte order mark and empty lines are skipped, and spaces around a field do not count.
+class CsvParser {
+ public:
+  /// `what` names the text in messages; `text` must outlive the parser.
+  CsvParser(std::string_view text, std::string what);
+
+  /// Reads the next record into fields(); false at the end. Throws UserError, which
+  /// names the line, for a quoted field that does not end, or that text follows.
+  bool next();
+  const std::vector<std::string_view>& fields() const { return fields_; }  ///< until next()
+  int64_t line() const { return record_line_; }  ///< of the record's beginning, from 1
+  std::string place() const;                     ///< "<what>:<line>"
+
+ private:
+  [[noreturn]] void fail(int64_t line, const std::string& message) const;
+  bool at_end() const { return at_ >= text_.size(); }
+  bool at_line_end() const;
+  void skip_spaces();
+  void skip_empty_lines();
+  std::string_view field();
+  std::string_view quoted_field();
+
+  std::string_view text_;
+  std::string what_;
+  size_t at_ = 0;
+  int64_t line_ = 1, record_line_ = 1;
+  std::vector<std::string_view> fields_;
+  std::deque<std::string> unescaped_;  ///< fields of the record that held ""
+};
+
+/// `text` as a field: in quotes where it needs them.
+std::string csv_field(std::string_view text);
+
+}  // namespace fluid

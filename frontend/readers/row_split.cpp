@@ -1,0 +1,66 @@
+#include "frontend/readers/row_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "frontend/readers/random.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+constexpr uint64_t kStream = 0x73706c6974;  // other numbers than those that shuffle epochs
+
+double fraction_in(const std::string& text, const DataArgs& args) {
+  const double fraction = number_in<double>(text).value_or(0);
+  if (!(fraction > 0 && fraction < 1)) {
+    args.fail("option val=" + text + " must be a fraction between 0 and 1");
+  }
+  return fraction;
+}
+
+/// Whether each of `rows` is held out: `held` of them, by a shuffle of Fisher and Yates.
+std::vector<bool> held_out(int64_t rows, int64_t held, uint64_t seed) {
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  Random random(seed, kStream);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  std::vector<bool> out(order.size());
+  for (int64_t i = 0; i < held; ++i) {
+    out[static_cast<size_t>(order[static_cast<size_t>(i)])] = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& row_split_options() {
+  static const std::vector<std::string> names = {"seed", "split", "val"};
+  return names;
+}
+
+Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split) {
+  const std::string* val = args.find("val");
+  if (val == nullptr) {
+    for (const char* option : {"split", "seed"}) {
+      if (args.find(option) == nullptr) continue;
+      args.fail(std::string("option ") + option + " needs val=0.2, the share of rows held out");
+    }
+    return data;
+  }
+  const double fraction = fraction_in(*val, args);
+  const bool trains = args.choice("split", split, {"train", "val", "test"}) == "train";
+  const auto seed = static_cast<uint64_t>(args.integer("seed", 0, 0));
+  const int64_t rows = data.samples();
+  if (rows < 2) args.fail("a single row cannot be split");
+  const auto share = static_cast<int64_t>(std::llround(fraction * static_cast<double>(rows)));
+  const std::vector<bool> out = held_out(rows, std::clamp<int64_t>(share, 1, rows - 1), seed);
+  std::vector<int64_t> wanted;
+  for (int64_t i = 0; i < rows; ++i) {
+    if (out[static_cast<size_t>(i)] != trains) wanted.push_back(i);
+  }
+  return data.select(wanted);
+}
+
+}  // namespace fluid

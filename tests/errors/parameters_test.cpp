@@ -1,0 +1,144 @@
+// Files of parameters: names that differ, and linear layers as PyTorch holds them.
+
+#include <gtest/gtest.h>
+
+#include "executor/executor.h"
+#include "frontend/files/safetensors.h"
+#include "frontend/layers.h"
+#include "tests/support/errors.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+/// y = x u v, with u square and v not: written as [in, out].
+constexpr const char* kTwoLayers = R"(program @two {
+  %x = data "x" : f32[?, 2]
+  %u = param "u.w" : f32[2, 2]
+  %v = param "v.w" : f32[2, 1]
+  %h = matmul(%x, %u) : f32[?, 2]
+  %y = matmul(%h, %v) : f32[?, 1]
+  output "y" = %y
+}
+)";
+
+class Parameters : public FluidrunTest {
+ protected:
+  void SetUp() override {
+    FluidrunTest::SetUp();
+    write_plain(dir_.file("two.fir"), kTwoLayers);
+  }
+
+  /// A file as others write it: u.w = [[1, 2], [3, 4]], and v.w = (1, 10) of this shape.
+  void write_foreign(const std::string& name, const std::string& v_shape) const {
+    const std::vector<float> values = {1, 2, 3, 4, 1, 10};
+    write_plain(dir_.file(name),
+                safetensors_bytes(R"({"u.w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+                                  R"("v.w":{"dtype":"F32","shape":)" +
+                                      v_shape + R"(,"data_offsets":[16,24]}})",
+                                  std::string(reinterpret_cast<const char*>(values.data()), 24)));
+  }
+
+  const std::string run_two_ = "run two.fir --input x=1x2xf32=1,5 --params ";
+};
+
+TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
+  write_foreign("fluid.safetensors", "[2,1]");
+  write_foreign("torch.safetensors", "[1,2]");
+  refuse_late(
+      run_two_ + "fluid.safetensors",
+      "nothing marks it as written by Fluid, and the linear weight 'u.w' is square, f32[2, 2], "
+      "which PyTorch holds transposed: say "
+      "--params-layout pytorch or fluid");
+  EXPECT_EQ(run(run_two_ + "fluid.safetensors --params-layout fluid").output, "y f32[1, 1] 236\n");
+  // (1, 5) times the transpose of [[1, 2], [3, 4]] is (11, 23).
+  EXPECT_EQ(run(run_two_ + "torch.safetensors --params-layout pytorch").output,
+            "y f32[1, 1] 241\n");
+  refuse_late(run_two_ + "torch.safetensors --params-layout fluid",
+              "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, "
+              "1], as PyTorch holds it: say --params-layout pytorch (in C++ load(path, "
+              "ParamsLayout::pytorch))");
+  refuse_late(run_two_ + "fluid.safetensors --params-layout pytorch",
+              "'v.w' is given as f32[1, 2], but the parameter is f32[2, 1]");
+}
+
+TEST_F(Parameters, WhatFluidWroteIsNotAskedAbout) {
+  const Tensor u = Tensor::of<float>({2, 2}, std::vector<float>{1, 2, 3, 4});
+  const Tensor v = Tensor::of<float>({2, 1}, std::vector<float>{1, 10});
+  write_safetensors(dir_.file("own.safetensors"), {{"u.w", u}, {"v.w", v}});
+  EXPECT_EQ(run(run_two_ + "own.safetensors").output, "y f32[1, 1] 236\n");
+  refuse_late(run_two_ + "own.safetensors --params-layout pytorch",
+              "own.safetensors was written by Fluid, in its own layout, not that of pytorch");
+}
+
+TEST_F(Parameters, TheFlagIsThatOfEveryCommand) {
+  std::string trained = kLine;  // with a square weight before
+  trained.replace(trained.find("  %p = matmul(%x, %w)"), 21,
+                  "  %u = param \"u.w\" : f32[2, 2]\n  %h = matmul(%x, %u) : f32[?, 2]\n"
+                  "  %p = matmul(%h, %w)");
+  trained.replace(trained.find("param \"w\""), 9, "param \"v.w\"");
+  write_plain(dir_.file("trained.fir"), trained);
+  write_foreign("torch.safetensors", "[1,2]");
+  const std::string data = " trained.fir --data synthetic-linear?n=20 --params torch.safetensors";
+  for (const std::string command : {"train", "eval", "predict"}) {
+    refuse_late(command + data, "'u.w' is square, f32[2, 2]");
+    const Result result = run(command + data + " --params-layout pytorch");
+    EXPECT_EQ(result.code, 0) << result.output;
+  }
+}
+
+/// Weights on the left, transposed on the right, and of no product are as the program says.
+TEST_F(Parameters, OnlyLinearWeightsAreTransposed) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 2}, f32);
+  const auto named = [&](const std::string& name) {
+    return parameter(net.ir().main(), name, Type{f32, {2, 2}, {}}, Init::zeros());
+  };
+  const Value left = matmul(named("left"), named("right"));
+  const Value turned = matmul(x, named("turned"), {.transpose_b = true});
+  net.output("y", add(add(turned, matmul(x, left)), sum(named("other"))));
+  const std::vector<float> values = {1, 2, 3, 4};
+  std::string header = "{", data;
+  for (const std::string name : {"left", "other", "right", "turned"}) {
+    header += (data.empty() ? "\"" : ",\"") + name + R"(":{"dtype":"F32","shape":[2,2],)" +
+              R"("data_offsets":[)" + std::to_string(data.size()) + "," +
+              std::to_string(data.size() + 16) + "]}";
+    data += std::string(reinterpret_cast<const char*>(values.data()), 16);
+  }
+  write_plain(dir_.file("four"), safetensors_bytes(header + "}", data));
+  Executor exe(net, cpu());
+  exe.prepare({.eval = {1}});
+  expect_user_error([&] { exe.load(dir_.file("four")); }, "the linear weight 'right' is square");
+  exe.load(dir_.file("four"), ParamsLayout::pytorch);
+  for (const std::string name : {"left", "other", "turned"}) {
+    EXPECT_EQ(exe.parameter(name).at(1), 2) << name;
+  }
+  EXPECT_EQ(exe.parameter("right").at(1), 3);
+}
+
+TEST_F(Parameters, AMissingOneSaysWhatTheFileHolds) {
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  for (int i = 0; i < 20; ++i) tensors.emplace_back("layer" + std::to_string(i), Tensor(f32, {1}));
+  tensors.emplace_back("u.weight", Tensor(f32, {2, 2}));
+  write_safetensors(dir_.file("w"), tensors);
+  const std::string refused =
+      refuse_late(run_two_ + "w", "w: parameter 'u.w' is missing; the file holds 'u.weight', ");
+  EXPECT_NE(refused.find(" and 13 more\n"), std::string::npos) << refused;
+  write_safetensors(dir_.file("none"), {});
+  refuse_late(run_two_ + "none", "parameter 'u.w' is missing; the file holds none");
+}
+
+TEST(ExecutorThreads, AreRefusedAtOnce) {
+  Program net("net");
+  net.output("x", relu(net.data("x", {kBatch}, f32)));
+  for (const int threads : {-1, 4097}) {
+    expect_user_error([&] { Executor(net, cpu(), {.threads = threads}); },
+                      "threads = " + std::to_string(threads) +
+                          ": there are 1 to 4096, and 0 is as many as OpenMP uses");
+  }
+  EXPECT_EQ(Executor(net, cpu(), {.threads = 1}).place().kind, Place::Kind::cpu);
+}
+
+}  // namespace
+}  // namespace fluid

@@ -1,0 +1,154 @@
+#include "frontend/files/csv.h"
+
+#include <gtest/gtest.h>
+
+#include "frontend/readers/spec.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+using Records = std::vector<std::vector<std::string>>;
+
+/// The records of a text, each after the number of its line.
+Records records_of(const std::string& text) {
+  Records records;
+  CsvParser csv(text, "f");
+  while (csv.next()) {
+    std::vector<std::string>& record = records.emplace_back();
+    record.push_back(std::to_string(csv.line()));
+    record.insert(record.end(), csv.fields().begin(), csv.fields().end());
+  }
+  return records;
+}
+
+TEST(CsvParser, ReadsQuotedFields) {
+  EXPECT_EQ(records_of("a,\"b,c\",\"say \"\"hi\"\", \"\"you\"\"\"\nx,\"\",\"\"\"\"\n"),
+            (Records{{"1", "a", "b,c", "say \"hi\", \"you\""}, {"2", "x", "", "\""}}));
+  EXPECT_EQ(records_of("a,\"two\nlines\r\n\",c\r\nd,e,f"),
+            (Records{{"1", "a", "two\nlines\r\n", "c"}, {"4", "d", "e", "f"}}));
+}
+
+TEST(CsvParser, SkipsMarksEmptyLinesAndSpaces) {
+  EXPECT_EQ(records_of("\xef\xbb\xbf\r\n\na, b ,  \"c\"  \r\n\r\n1,,\n,\r"),
+            (Records{{"3", "a", "b", "c"}, {"5", "1", "", ""}, {"6", "", ""}}));
+  EXPECT_EQ(records_of(""), Records());
+  EXPECT_EQ(records_of("\xef\xbb\xbf"), Records());
+  EXPECT_EQ(records_of("a"), (Records{{"1", "a"}}));
+}
+
+TEST(CsvParser, MistakesAreNamedWithTheirLine) {
+  expect_user_error([] { records_of("a\n1,\"2\n3\n"); }, "f:2: a quoted field does not end");
+  expect_user_error([] { records_of("a\n\"1\n\" 2\n"); }, "f:3: text follows a quoted field");
+  expect_user_error([] { records_of("a\n\"1\"\rb\n"); }, "f:2: text follows a quoted field");
+}
+
+TEST(CsvParser, ReadsWhatIsWritten) {
+  const std::vector<std::string> fields = {"plain", "a,b", "\"", "two\nlines", "\r", ""};
+  std::string text = "x";
+  for (const std::string& field : fields) text += "," + csv_field(field);
+  std::vector<std::string> expected = {"1", "x"};
+  expected.insert(expected.end(), fields.begin(), fields.end());
+  EXPECT_EQ(records_of(text + "\n"), Records{expected});
+  EXPECT_EQ(csv_field("plain"), "plain");
+}
+
+class Csv : public ::testing::Test {
+ protected:
+  Dataset read(const std::string& text, const std::string& options) const {
+    write_plain(path_, text);
+    return open_data("csv:" + path_ + options).dataset;
+  }
+  void refuse(const std::string& text, const std::string& options,
+              const std::string& message) const {
+    expect_user_error([&] { read(text, options); }, message);
+  }
+  static std::vector<double> values(const Tensor& tensor) {
+    std::vector<double> all;
+    for (int64_t i = 0; i < tensor.numel(); ++i) all.push_back(tensor.at(i));
+    return all;
+  }
+
+  TempDir dir_;
+  std::string path_ = dir_.file("t.csv");
+};
+
+TEST_F(Csv, SplitsFeaturesFromTheLabel) {
+  const std::string text = "a,\"b\",c\r\n1,2,3\r\n\r\n4, 5.5,-6e1\n";
+  const Dataset data = read(text, "?label=b");
+  EXPECT_EQ(data.find("x")->str(), "f32[2, 2]");
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 3, 4, -60}));
+  EXPECT_EQ(data.find("y")->str(), "f32[2, 1]");
+  EXPECT_EQ(data.find("y")->at(1), 5.5);
+  const Dataset classes = read(text, "?label=a&classes=1");
+  EXPECT_EQ(classes.find("y")->str(), "i64[2]");
+}
+
+TEST_F(Csv, NeedsNoLabel) {
+  const Dataset data = read("a,b\n1,2\n3,4\n", "");
+  EXPECT_EQ(data.find("x")->str(), "f32[2, 2]");
+  EXPECT_EQ(data.find("y"), nullptr);
+}
+
+TEST_F(Csv, TakesColumnsByName) {
+  const std::string text = "\xef\xbb\xbfid,\"name, first\",a,b,y\nr1,\"Ada \"\"A\"\"\",1,2,3\n";
+  for (const std::string options :
+       {"?label=y&columns=b,a", "?label=y&columns=b,a&shuffle=0", "?columns=b,a"}) {
+    const Dataset data = read(text, options);
+    EXPECT_EQ(values(*data.find("x")), (std::vector<double>{2, 1})) << options;
+  }
+  write_plain(path_, "id,a,b,y\nr1,1,2,3\n");
+  const Dataset data = open_data("csv:" + path_ + "?label=y&drop=id").dataset;
+  EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2}));
+  EXPECT_EQ(data.find("y")->at(0), 3.0);
+  refuse(text, "?columns=a,c", "no column 'c'");
+  refuse(text, "?label=y&columns=a,y", "column 'y' is the label: columns names it");
+  refuse(text, "?label=y&drop=y", "column 'y' is the label: drop names it");
+  refuse(text, "?columns=a,a", "option columns names column 'a' twice");
+  refuse(text, "?columns=a&drop=b", "options columns and drop exclude each other");
+  refuse("a,y\n1,2\n", "?label=y&drop=a", "no column is left for x");
+  refuse("id,alpha\n1,2\n", "?drop=alpa", "no column 'alpa' (did you mean 'alpha'?)");
+}
+
+TEST_F(Csv, MistakesAreNamed) {
+  refuse("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
+  refuse("a,b\n1,2\n", "?label=target",
+         "no column 'target': leave label out where the data has none");
+  refuse("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
+  for (const std::string empty : {"", "\n\r\n"}) {
+    refuse(empty, "?label=y", "t.csv is empty: no line names the columns");
+  }
+  refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
+  refuse("a,b\n1,x\n", "?label=a", "t.csv:2: column 'b': 'x' is not a finite number");
+  refuse("a,b\n1,-inf\n", "?label=a", "t.csv:2: column 'b': '-inf' is not a finite number");
+  refuse("a,b\n1,2\n\n1e39,2\n", "", "t.csv:4: column 'a': 1e39 is beyond the range of f32");
+  refuse("a,b\n1.5,2\n", "?label=a&classes=1", "t.csv:2: column 'a': 1.5 is not a class number");
+}
+
+TEST_F(Csv, MissingValuesAreNamedByLineAndColumn) {
+  refuse("a,b\n\"1\n\",2\n", "?columns=b&label=a", "t.csv:2: column 'a': '1\\n' is not a finite");
+  for (const std::string missing : {"", "NA", "nan", "N/A", "null", "None", "\"\""}) {
+    refuse("a,\"b\n\",c\n1,2,3\n4,5," + missing + "\n", "", "t.csv:4: column 'c' has no value");
+  }
+  refuse("a\n1\nNA\n", "",
+         "t.csv:3: column 'a' has no value ('NA'): fill it in, or leave the row or the column out");
+  EXPECT_EQ(read("a,b\n1,NA\n", "?drop=b").samples(), 1);
+}
+
+TEST_F(Csv, SamplesAreNamedByTheirLine) {
+  const std::string text = "a,y\n1,0\n2,7\n3,1\n";
+  const Dataset data = read(text, "?label=y&classes=1");
+  EXPECT_EQ(data.place(1), "line 3 of '" + path_ + "'");
+  EXPECT_EQ(data.place_of("y", 7), "line 3 of '" + path_ + "'");
+  EXPECT_EQ(data.place_of("y", 8), "");
+  EXPECT_EQ(data.place_of("x", 1), "") << "a float";
+  EXPECT_EQ(read("\n" + text, "?label=y&classes=1").place_of("y", 7), "line 4 of '" + path_ + "'");
+  const Dataset gaps = read("a,y\n1,0\n\n\"2\",7\n3,1\n", "?label=y&classes=1");
+  EXPECT_EQ(gaps.place_of("y", 7), "line 4 of '" + path_ + "'");
+  EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).place(1), "line 4 of '" + path_ + "'");
+  EXPECT_EQ(open_data("digits?n=3").dataset.place(2), "sample 2 of 'digits?n=3'");
+}
+
+}  // namespace
+}  // namespace fluid
