@@ -371,6 +371,7 @@ std::vector<std::string> Executor::left_out(const std::vector<std::string>& feed
 }
 
 void Executor::save(const std::string& path) {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
@@ -380,6 +381,7 @@ void Executor::save(const std::string& path) {
 }
 
 void Executor::load(const std::string& path) {
+  const auto use = impl_.use();
   const TensorFile file = read_safetensors(path);
   const std::vector<std::string> names = parameters();
   for (const std::string& name : names) {
@@ -400,6 +402,7 @@ void Executor::load(const std::string& path) {
 Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
 std::string Executor::restore(const Snapshot& from, const std::string& where) {
+  const auto use = impl_.use();
   const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);
   if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
   restore_snapshot(impl_->session(), from, where);
@@ -408,6 +411,7 @@ std::string Executor::restore(const Snapshot& from, const std::string& where) {
 }
 
 std::vector<std::string> Executor::parameters() const {
+  const auto use = impl_.use();
   std::vector<std::string> names;
   for (const Variable& v : impl_->session().variables().all()) {
     if (v.saved()) names.push_back(v.name);
@@ -416,6 +420,7 @@ std::vector<std::string> Executor::parameters() const {
 }
 
 Tensor Executor::parameter(std::string_view name) {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   return session.value(session.variables().named(name)).copy();
 }
@@ -433,6 +438,7 @@ void Executor::check_value(std::string_view name, const Tensor& value,
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
+  const auto use = impl_.use();
   check_value(name, value, "");
   Session& session = impl_->session();
   session.assign(session.variables().named(name), value);
@@ -444,6 +450,7 @@ const std::optional<AmpOptions>& Executor::amp() const { return impl_->amp(); }
 const std::optional<AmpChoice>& Executor::amp_choice() const { return impl_->amp_choice(); }
 
 std::optional<LossScaling> Executor::loss_scaling() const {
+  const auto use = impl_.use();
   if (!impl_->scales_loss()) return std::nullopt;
   Session& session = impl_->session();
   const Variables& variables = session.variables();
@@ -453,6 +460,7 @@ std::optional<LossScaling> Executor::loss_scaling() const {
 }
 
 bool Executor::reduce_on_plateau(double loss) {
+  const auto use = impl_.use();
   if (!impl_->plateau()) return false;
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(kPlateau);
@@ -465,6 +473,7 @@ bool Executor::reduce_on_plateau(double loss) {
 bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }
 
 std::optional<double> Executor::learning_rate() const {
+  const auto use = impl_.use();
   if (!impl_->has_schedule()) return std::nullopt;
   Session& session = impl_->session();
   return session.value(session.variables().named(kLearningRate)).item();
@@ -474,6 +483,7 @@ Profile Executor::profile() const { return impl_->session().profile(); }
 Limits Executor::limits() const { return impl_->session().device().limits(); }
 
 MemoryUse Executor::memory() const {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   const PlaceMemory& memory = session.memory();
   return {.total = memory.regions().total(),
@@ -486,6 +496,7 @@ MemoryUse Executor::memory() const {
 }
 
 CompileReport Executor::compile_report() const {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   CompileReport report = session.device().report();
   report.passes_ms = session.passes_ms();
@@ -493,6 +504,7 @@ CompileReport Executor::compile_report() const {
 }
 
 std::string Executor::text(Mode mode, int64_t batch) const {
+  const auto use = impl_.use();
   std::string text;
   std::set<const Part*> printed;
   for (const PreparedStep::Run& run : impl_->prepared(mode, batch).runs()) {

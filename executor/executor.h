@@ -13,6 +13,7 @@
 
 #include "executor/amp_choice.h"
 #include "executor/compile_report.h"
+#include "executor/one_thread.h"
 #include "executor/outputs.h"
 #include "executor/place.h"
 #include "executor/profile/profile.h"
@@ -105,8 +106,14 @@ struct MemoryUse {
   int64_t pinned = 0;  ///< on a GPU: bytes of host memory that it copies from and to
 };
 
-/// A compiled program on a place, with its variables. Not safe to use from two threads at once, nor
-/// in a process forked from one that has run steps or opened a GPU, which is refused.
+/// A compiled program on a place, with its variables. One thread at a time may use it: a call that
+/// comes while another thread is in a call throws UserError. To serve from several threads, give
+/// each an Executor of its own, made from one Program (whose use is then read-only), with
+/// `threads` = cores / threads and one `cache_dir`, so that kernels are compiled once; each has its
+/// own copy of the variables. Outputs belong to the thread that runs the steps, too.
+///
+/// A process forked from one that has run steps or opened a GPU cannot use it, which is a
+/// UserError.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
 /// its `data`, in the recorded dtype; u8 is taken for any float `data` too. What is fed is
@@ -232,7 +239,7 @@ class Executor {
   void check_value(std::string_view name, const Tensor& value, const std::string& where) const;
 
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  OneThread<Impl> impl_;
 };
 
 }  // namespace fluid
