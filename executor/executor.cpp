@@ -11,6 +11,7 @@
 #include "executor/forks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/nonfinite.h"
 #include "executor/process_group.h"
 #include "executor/result_options.h"
 #include "executor/session.h"
@@ -380,6 +381,18 @@ void Executor::save(const std::string& path) {
   write_safetensors(path, tensors);
 }
 
+std::vector<std::string> Executor::nonfinite_parameters() {
+  const auto use = impl_.use();
+  Session& session = impl_->session();
+  std::vector<std::string> names;
+  for (const Variable& v : session.variables().all()) {
+    if (!v.saved() || !is_float(v.type.dtype)) continue;
+    const Tensor value = session.value(v);
+    if (first_bad_element(value.data(), value.dtype(), value.numel())) names.push_back(v.name);
+  }
+  return names;
+}
+
 void Executor::load(const std::string& path) {
   const auto use = impl_.use();
   const TensorFile file = read_safetensors(path);
@@ -435,6 +448,7 @@ void Executor::check_value(std::string_view name, const Tensor& value,
     throw UserError(where + "'" + std::string(name) + "' is given as " + value.str() +
                     ", but the parameter is " + current.str());
   }
+  check_range(value, current.dtype(), where + "'" + std::string(name) + "'");
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {

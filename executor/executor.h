@@ -175,8 +175,10 @@ class Executor {
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
 
   /// All parameters and recorded states (running statistics) as a safetensors file, written
-  /// atomically.
+  /// atomically, with inf and NaN where they hold these: see nonfinite_parameters().
   void save(const std::string& path);
+  /// Names of the variables that save() writes and that have an element that is inf or NaN.
+  std::vector<std::string> nonfinite_parameters();
   /// Sets them from a safetensors file: each must be there with its shape, of any float dtype.
   void load(const std::string& path);
   /// Names of what save() writes.
@@ -184,7 +186,7 @@ class Executor {
   /// A copy of a variable: a parameter, or a state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
   /// Throws UserError when there is no such variable or the shape differs; converts between floats,
-  /// and no other dtype.
+  /// and no other dtype. A number that the variable's dtype would make inf is a UserError, too.
   void set_parameter(std::string_view name, const Tensor& value);
 
   /// All that training goes on from, for a checkpoint, whole also where processes share it: then on

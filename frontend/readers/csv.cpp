@@ -62,10 +62,15 @@ Table read_table(const std::string& path) {
       throw UserError(place + ": " + std::to_string(fields.size()) +
                       " fields, but the first line has " + std::to_string(table.names.size()));
     }
-    for (const std::string_view field : fields) {
+    for (const std::string_view& field : fields) {
       const std::optional<double> value = number_in<double>(field);
       if (!value || !std::isfinite(*value)) {
         throw UserError(place + ": '" + std::string(field) + "' is not a finite number");
+      }
+      if (std::isinf(static_cast<float>(*value))) {
+        const auto column = static_cast<size_t>(&field - fields.data());
+        throw UserError(place + ": '" + std::string(field) + "' of column '" + table.names[column] +
+                        "' is beyond the range of f32");
       }
       table.values.push_back(*value);
     }

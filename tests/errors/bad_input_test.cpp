@@ -108,7 +108,8 @@ TEST_F(BadInput, Labels) {
   };
   refuse_csv("7", "value 7 of feed 'y' is out of range [0, 3), in sample ");
   refuse_csv("-1", "of sample 1 is not a class number");
-  refuse_csv("1e300", "of sample 1 is not a class number");
+  refuse_csv("1e30", "of sample 1 is not a class number");
+  refuse_csv("1e300", "t.csv:3: '1e300' of column 'c' is beyond the range of f32");
 }
 
 TEST_F(BadInput, StepsAboveTheMemoryLimit) {

@@ -50,6 +50,7 @@ TEST(TwoThreads, AreRefusedInOneExecutor) {
                                          [&] { executor.save(dir.file("f")); },
                                          [&] { executor.load(dir.file("f")); },
                                          [&] { executor.parameters(); },
+                                         [&] { executor.nonfinite_parameters(); },
                                          [&] { executor.set_parameter("w", Tensor(f32, {})); },
                                          [&] { executor.snapshot(); },
                                          [&] { executor.restore({}); },

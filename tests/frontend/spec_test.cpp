@@ -119,6 +119,8 @@ TEST(Csv, MistakesAreNamed) {
   refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
   refuse("a,b\n1,x\n", "?label=a", "t.csv:2: 'x' is not a finite number");
   refuse("a,b\n1,nan\n", "?label=a", "t.csv:2: 'nan' is not a finite number");
+  refuse("a,b\n1,2\n1,-1e39\n", "?label=a",
+         "t.csv:3: '-1e39' of column 'b' is beyond the range of f32");
   refuse("a,b\n1.5,2\n", "?label=a&classes=1", "of sample 0 is not a class number");
 }
 
