@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/signals.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -79,9 +81,27 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
 /// Whether all that was printed has arrived; where not, errno says why.
 bool printed() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
+/// A standard stream that the process was started without becomes one that takes nothing: the next
+/// file that is opened would get its descriptor, and what is printed.
+void occupy_standard_streams() {
+  for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = dup(fd)) {
+    if (fd <= STDERR_FILENO) continue;
+    close(fd);
+    return;
+  }
+}
+
 int report_unprinted() {
   return report(std::string("cannot write to the standard output: ") + std::strerror(errno),
                 kUserMistake);
+}
+
+/// What stderr did not take is lost, but not that it was: the exit code and stdout say so.
+int report_unsaid(int code) {
+  if (std::ferror(stderr) == 0) return code;
+  std::puts("fluidrun: cannot write to the standard error");
+  std::fflush(stdout);
+  return code == kGood ? int{kUserMistake} : code;
 }
 
 /// OpenMP's idle threads spin for milliseconds, which takes the cores from whoever has work. It
@@ -95,6 +115,10 @@ void spin_briefly(char** argv) {
 int main_of(int argc, char** argv) {
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 good, 1 the user's mistake, 2 a bug of Fluid, 3 the device's refusal, 128 + "
+      "N\n"
+      "after signal N: 130 after Ctrl-C, 143 after SIGTERM.");
   app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
   app.set_config("--config", "",
                  "options from a TOML file: batch = 100; below [train], only train's");
@@ -121,14 +145,7 @@ int main_of(int argc, char** argv) {
   return action();
 }
 
-}  // namespace
-}  // namespace fluid
-
-int main(int argc, char** argv) {
-  using namespace fluid;
-  if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
-  if (std::getenv("GOMP_SPINCOUNT") == nullptr) spin_briefly(argv);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
+int exit_code_of(int argc, char** argv) {
   try {
     const int code = main_of(argc, argv);
     return printed() ? code : report_unprinted();
@@ -140,4 +157,17 @@ int main(int argc, char** argv) {
     if (std::ferror(stdout) != 0) return report_unprinted();
     return report(std::string("internal error: ") + e.what(), kOurBug);
   }
+}
+
+}  // namespace
+}  // namespace fluid
+
+int main(int argc, char** argv) {
+  using namespace fluid;
+  if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
+  occupy_standard_streams();
+  if (will_train(argv)) Signals::hold();
+  if (std::getenv("GOMP_SPINCOUNT") == nullptr) spin_briefly(argv);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
+  return report_unsaid(exit_code_of(argc, argv));
 }

@@ -9,6 +9,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/elements.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/profile_flags.h"
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
@@ -135,8 +136,8 @@ int run(const PredictFlags& flags) {
   for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
   executor.prepare({.predict = reader.batch_sizes(), .predict_feeds = feeds});
   for (const std::string& name : executor.left_out(feeds)) {
-    fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
-               name);
+    print_to(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
+             name);
   }
   load_parameters(executor, flags.params);
   const int64_t printed = flags.draw > 0      ? std::min(flags.draw, reader.samples())
