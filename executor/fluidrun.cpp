@@ -11,8 +11,10 @@
 #include <memory>
 #include <string_view>
 
+#include "codegen/object_cache.h"
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/signals.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -113,6 +115,7 @@ void spin_briefly(char** argv) {
 }
 
 int main_of(int argc, char** argv) {
+  ObjectCache::on_trouble([](const std::string& what) { print_to(stderr, "{}\n", what); });
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
   app.footer(

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "codegen/object_cache.h"
 #include "executor/cpu/parallel.h"
 #include "executor/fluidrun/print_to.h"
 #include "executor/place_machine.h"
@@ -40,13 +39,6 @@ std::string default_cache_dir() {
   if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
   const std::string home = variable("HOME");
   return home.empty() ? "" : home + "/.cache/fluid";
-}
-
-void note_unkept_kernels(const std::string& cache_dir) {
-  if (cache_dir.empty()) return;
-  const std::string why = ObjectCache::refusal(cache_dir);
-  if (why.empty()) return;
-  print_to(stderr, "compiled kernels are not kept: cannot write into '{}': {}\n", cache_dir, why);
 }
 
 int64_t workspace_of(const PlaceFlags& flags) {
@@ -117,7 +109,6 @@ std::optional<DType> dtype_of(const PlaceFlags& flags) {
 }
 
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
-  note_unkept_kernels(flags.cache_dir);
   return {.seed = seed,
           .threads = flags.threads,
           .dtype = dtype_of(flags),
