@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string_view>
 
 #include "codegen/object_cache.h"
@@ -148,6 +149,14 @@ int main_of(int argc, char** argv) {
   return action();
 }
 
+/// Ends the program at once: an exception would leave locks of LLVM taken, on which other threads
+/// wait. Takes no memory.
+[[noreturn]] void out_of_memory() {
+  constexpr std::string_view kText = "fluidrun: the system gives no more memory\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(kDeviceRefused);
+}
+
 int exit_code_of(int argc, char** argv) {
   try {
     const int code = main_of(argc, argv);
@@ -156,6 +165,8 @@ int exit_code_of(int argc, char** argv) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
     return report(e.what(), kDeviceRefused);
+  } catch (const std::bad_alloc&) {
+    out_of_memory();
   } catch (const std::exception& e) {
     if (std::ferror(stdout) != 0) return report_unprinted();
     return report(std::string("internal error: ") + e.what(), kOurBug);
@@ -171,6 +182,7 @@ int main(int argc, char** argv) {
   occupy_standard_streams();
   if (will_train(argv)) Signals::hold();
   if (std::getenv("GOMP_SPINCOUNT") == nullptr) spin_briefly(argv);
+  std::set_new_handler(out_of_memory);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
   return report_unsaid(exit_code_of(argc, argv));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "executor/forks.h"
+#include "ir/threads.h"
 
 namespace fluid {
 namespace {
@@ -18,6 +19,17 @@ struct BlockRange {
 }  // namespace
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
+
+void start_pool(int threads) {
+  thread_local int started = 1;
+  if (threads <= started) return;
+  // A region of fewer threads ends the others, and the next may start as many before they are gone.
+  check_threads(2 * (static_cast<size_t>(threads) - 1));
+  forbid_forks();
+#pragma omp parallel num_threads(threads)
+  {}
+  started = threads;
+}
 
 LibraryThreads::LibraryThreads(int threads) : before_(omp_get_max_threads()) {
   omp_set_num_threads(threads);

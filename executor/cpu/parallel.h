@@ -9,6 +9,10 @@ namespace fluid {
 /// Threads a computation may use: `wanted`, or OpenMP's own choice when it is 0.
 int thread_count(int wanted);
 
+/// Makes sure that the calling thread's parallel regions get `threads` threads: OpenMP would end
+/// the process. Throws DeviceError where the system gives fewer.
+void start_pool(int threads);
+
 /// While it lives, libraries that share the pool use `threads` threads when this thread calls them:
 /// they choose kernels and workspace by it, too.
 class LibraryThreads {

@@ -4,6 +4,7 @@
 
 #include <future>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "executor/executor.h"
@@ -52,6 +53,16 @@ std::optional<Reader> open_validation(const Program& program, const TrainFlags& 
   return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
 }
 
+/// In a thread of its own, where the system gives one; else when it is asked for.
+template <class F>
+auto meanwhile(F work) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, work);
+  }
+}
+
 class Training {
  public:
   explicit Training(const TrainFlags& flags)
@@ -63,8 +74,7 @@ class Training {
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
         best_(flags.best, program_, loss_, !flags.val.empty()),
-        val_opening_(std::async(std::launch::async,
-                                [&] { return open_validation(program_, flags, world_); })),
+        val_opening_(meanwhile([&] { return open_validation(program_, flags, world_); })),
         reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             world_)),
         executor_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank),

@@ -288,8 +288,7 @@ TEST_F(Launch, RanksThatSayThatTheyWereStoppedHaveNotFailed) {
     ASSERT_TRUE(ready(2));
     kill(launcher_, number);
     EXPECT_EQ(exit_code(), 128 + number);
-    EXPECT_EQ(text_of("out"),
-              "fluidrun: stopping: the ranks may finish; another signal kills them\n");
+    EXPECT_EQ(text_of("out").find("ended with exit code"), std::string::npos) << text_of("out");
   }
 }
 
