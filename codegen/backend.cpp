@@ -6,6 +6,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
@@ -22,6 +23,8 @@
 #include <array>
 #include <charconv>
 #include <mutex>
+#include <new>
+#include <string_view>
 
 #include "codegen/emit.h"
 #include "ir/error.h"
@@ -76,9 +79,25 @@ void load_lane_by_lane(llvm::Function& function) {
   }
 }
 
+/// As operator new does it, once.
+[[noreturn]] void throw_bad_alloc() {
+  if (const std::new_handler handler = std::get_new_handler()) handler();
+  throw std::bad_alloc();
+}
+
+/// Where LLVM would end the process, exceptions pass through its frames, which do not clean up.
+void throw_failures() {
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw_bad_alloc(); });
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+    if (std::string_view(reason).starts_with("Unable to allocate")) throw_bad_alloc();
+    throw InternalError("LLVM: " + std::string(reason));
+  });
+}
+
 void initialise_targets() {
   static std::once_flag once;
   std::call_once(once, [] {
+    throw_failures();
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();

@@ -4,25 +4,37 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <atomic>
-#include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
+#include <system_error>
 
 #include "codegen/backend.h"
 #include "codegen/object_cache.h"
 #include "ir/error.h"
 #include "ir/stopwatch.h"
+#include "ir/threads.h"
 
 namespace fluid {
 namespace {
 
 using emit::Backend;
 
-/// The value, or an InternalError with LLVM's message.
+/// Throws LLVM's message: lack of memory is no bug.
+[[noreturn]] void fail(llvm::Error error) {
+  std::string text;
+  bool no_memory = false;
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase& info) {
+    text = "linking a kernel: " + info.message();
+    no_memory = info.convertToErrorCode() == std::errc::not_enough_memory;
+  });
+  if (no_memory) throw DeviceError(text);
+  throw InternalError(text);
+}
+
+/// The value, or what fail() throws.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
-  if (!value) throw InternalError("linking a kernel: " + llvm::toString(value.takeError()));
+  if (!value) fail(value.takeError());
   return std::move(*value);
 }
 
@@ -64,8 +76,6 @@ struct Compiler::Impl {
   /// Objects of the jobs, from the cache or from LLVM, by several threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;
-    std::mutex failure_mutex;
-    std::exception_ptr failure;
     auto work = [&] {
       std::unique_ptr<Backend> backend;
       for (size_t i; (i = next++) < jobs.size();) {
@@ -81,20 +91,7 @@ struct Compiler::Impl {
         cache.put(job.symbol, job.object);
       }
     };
-    auto guarded_work = [&] {
-      try {
-        work();
-      } catch (...) {
-        std::lock_guard lock(failure_mutex);
-        failure = std::current_exception();
-      }
-    };
-    std::vector<std::thread> helpers;
-    const size_t count = std::min(jobs.size(), static_cast<size_t>(std::max(options.threads, 1)));
-    for (size_t i = 1; i < count; ++i) helpers.emplace_back(guarded_work);
-    guarded_work();
-    for (std::thread& helper : helpers) helper.join();
-    if (failure) std::rethrow_exception(failure);
+    run_on_threads(std::min(jobs.size(), static_cast<size_t>(std::max(options.threads, 1))), work);
   }
 
   void link(std::vector<Job>& jobs) {
@@ -105,7 +102,7 @@ struct Compiler::Impl {
     for (Job& job : jobs) {
       auto buffer = llvm::MemoryBuffer::getMemBufferCopy(job.object, job.symbol);
       if (llvm::Error error = jit->addObjectFile(std::move(buffer))) {
-        throw InternalError("linking a kernel: " + llvm::toString(std::move(error)));
+        fail(std::move(error));
       }
     }
     for (Job& job : jobs) {

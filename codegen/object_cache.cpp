@@ -1,5 +1,7 @@
 #include "codegen/object_cache.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -7,11 +9,12 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fluid {
@@ -19,8 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMagic[8] = {'F', 'L', 'U', 'I', 'D', 'O', 'B', '1'};
-constexpr size_t kChecksumBytes = sizeof(uint64_t);
+// An entry: kMagic, the checksum of what follows, the key and a line feed, the object.
+constexpr std::string_view kMagic = "FLUIDOB2";
+constexpr size_t kVersionBytes = 1;  ///< of the magic: entries of other versions are evicted, too
+constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
+constexpr off_t kMostBytes = off_t{1} << 30;  ///< of an entry
 constexpr const char* kSuffix = ".o";
 
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
@@ -31,8 +37,86 @@ struct Entry {
   int64_t bytes;
 };
 
-bool has_magic(const std::string& bytes) {
-  return bytes.starts_with(std::string_view(kMagic, sizeof kMagic));
+/// A file descriptor, closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  /// 0, or the error.
+  int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
+
+ private:
+  int fd_;
+};
+
+/// The file itself: opening a FIFO does not wait for its writer, a link is not followed.
+int open_entry(const fs::path& path) {
+  return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/// `bytes` from the file's beginning, or as many as there are.
+std::string beginning_of(int fd, size_t bytes) {
+  std::string text(bytes, '\0');
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = read(fd, text.data() + done, bytes - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  text.resize(done);
+  return text;
+}
+
+/// 0, or the error.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+uint64_t checksum_of(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+/// What an entry holds behind its header; nothing when it is damaged, or of another version.
+std::optional<std::string_view> content_of(std::string_view bytes) {
+  if (bytes.size() < kHeader || !bytes.starts_with(kMagic)) return std::nullopt;
+  uint64_t checksum = 0;
+  std::memcpy(&checksum, bytes.data() + kMagic.size(), sizeof checksum);
+  bytes.remove_prefix(kHeader);
+  if (checksum_of(bytes) != checksum) return std::nullopt;
+  return bytes;
+}
+
+/// Whom the process's caches tell of trouble, and of what they have.
+struct Trouble {
+  std::mutex mutex;
+  std::function<void(const std::string&)> listener;
+  bool told_of_entry = false, told_of_writing = false;
+};
+Trouble& trouble() {
+  static Trouble all;
+  return all;
+}
+
+void tell_once(bool Trouble::*told, const std::string& what) {
+  const std::scoped_lock lock(trouble().mutex);
+  if (std::exchange(trouble().*told, true) || !trouble().listener) return;
+  trouble().listener(what);
+}
+
+void tell_of_entry(const fs::path& path, const std::string& why) {
+  tell_once(&Trouble::told_of_entry, "cache entry '" + path.string() + "' is not used: " + why);
+}
+
+void tell_of_writing(const std::string& directory, int error) {
+  tell_once(&Trouble::told_of_writing, "compiled kernels are not kept: cannot write into '" +
+                                           directory + "': " + std::strerror(error));
 }
 
 /// Whether a name is that of an entry, k<32 hexadecimal digits>.o, or of a temporary file of one.
@@ -48,9 +132,9 @@ bool names_entry(std::string_view name) {
 /// choice and may hold anything else.
 bool is_entry(const fs::path& path) {
   if (!names_entry(path.filename().string())) return false;
-  std::string start(sizeof kMagic, '\0');
-  std::ifstream(path, std::ios::binary).read(start.data(), sizeof kMagic);
-  return has_magic(start);
+  const Descriptor file(open_entry(path));
+  constexpr std::string_view kAnyVersion = kMagic.substr(0, kMagic.size() - kVersionBytes);
+  return file.get() >= 0 && beginning_of(file.get(), kAnyVersion.size()) == kAnyVersion;
 }
 
 /// The directory's entries, and what writers that died left; files that vanish meanwhile are left
@@ -60,8 +144,8 @@ std::vector<Entry> entries_of(const fs::path& directory) {
   std::vector<Entry> entries;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (!is_entry(it->path())) continue;
     std::error_code gone;
+    if (!fs::is_regular_file(it->symlink_status(gone)) || !is_entry(it->path())) continue;
     Entry entry{it->path(), fs::last_write_time(it->path(), gone), 0};
     if (gone || (it->path().extension() != kSuffix && entry.used > abandoned)) continue;
     entry.bytes = static_cast<int64_t>(fs::file_size(it->path(), gone));
@@ -75,18 +159,14 @@ std::vector<Entry> entries_of(const fs::path& directory) {
 ObjectCache::ObjectCache(std::string directory, int64_t limit)
     : directory_(std::move(directory)), limit_(limit) {
   if (directory_.empty()) return;
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error) directory_.clear();
+  std::error_code found_by_put;
+  fs::create_directories(directory_, found_by_put);
 }
 
-std::string ObjectCache::refusal(const std::string& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (!error && access(directory.c_str(), W_OK | X_OK) != 0) {
-    error = std::error_code(errno, std::generic_category());
-  }
-  return error ? error.message() : "";
+void ObjectCache::on_trouble(std::function<void(const std::string&)> listener) {
+  const std::scoped_lock lock(trouble().mutex);
+  trouble().listener = std::move(listener);
+  trouble().told_of_entry = trouble().told_of_writing = false;
 }
 
 std::string ObjectCache::key_of(const std::string& text) {
@@ -102,40 +182,53 @@ std::string ObjectCache::key_of(const std::string& text) {
 std::optional<std::string> ObjectCache::find(const std::string& key) const {
   if (directory_.empty()) return std::nullopt;
   const fs::path path = fs::path(directory_) / (key + kSuffix);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string bytes(std::istreambuf_iterator<char>(file), {});
-  constexpr size_t kHeader = sizeof kMagic + kChecksumBytes;
-  bool whole = bytes.size() >= kHeader && has_magic(bytes);
-  if (whole) {
-    uint64_t checksum = 0;
-    std::memcpy(&checksum, bytes.data() + sizeof kMagic, kChecksumBytes);
-    whole = XXH3_64bits(bytes.data() + kHeader, bytes.size() - kHeader) == checksum;
-  }
-  std::error_code error;
-  if (!whole) {
-    fs::remove(path, error);
+  const Descriptor file(open_entry(path));
+  if (file.get() < 0) {
+    const bool absent = errno == ENOENT || errno == ENOTDIR;
+    if (!absent) tell_of_entry(path, errno == ELOOP ? "it is a link" : std::strerror(errno));
     return std::nullopt;
   }
-  fs::last_write_time(path, fs::file_time_type::clock::now(), error);
-  return bytes.substr(kHeader);
+  struct stat info = {};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMostBytes) {
+    tell_of_entry(path, "a cache did not write it");
+    return std::nullopt;
+  }
+  const std::string bytes = beginning_of(file.get(), static_cast<size_t>(info.st_size));
+  const std::optional<std::string_view> content = content_of(bytes);
+  if (!content) {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    return std::nullopt;
+  }
+  if (!content->starts_with(key + "\n")) {
+    tell_of_entry(path, "it holds another entry");
+    return std::nullopt;
+  }
+  futimens(file.get(), nullptr);  // used just now
+  return std::string(content->substr(key.size() + 1));
 }
 
 void ObjectCache::put(const std::string& key, const std::string& object) const {
   if (directory_.empty()) return;
   static std::atomic<int> serial = 0;
-  const fs::path path = fs::path(directory_) / (key + kSuffix);
-  const fs::path temporary =
-      path.string() + "." + std::to_string(getpid()) + "." + std::to_string(serial++) + ".tmp";
-  const uint64_t checksum = XXH3_64bits(object.data(), object.size());
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(kMagic, sizeof kMagic);
-  file.write(reinterpret_cast<const char*>(&checksum), kChecksumBytes);
-  file.write(object.data(), static_cast<std::streamsize>(object.size()));
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(temporary, path, error);
-  if (!file || error) fs::remove(temporary, error);
+  const std::string path = (fs::path(directory_) / (key + kSuffix)).string();
+  const std::string temporary =
+      path + "." + std::to_string(getpid()) + "." + std::to_string(serial++) + ".tmp";
+  const std::string content = key + "\n" + object;
+  const uint64_t checksum = checksum_of(content);
+  const std::string_view header(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  Descriptor file(
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+  int error = file.get() < 0 ? errno : 0;
+  for (const std::string_view part : {kMagic, header, std::string_view(content)}) {
+    if (error == 0) error = write_all(file.get(), part);
+  }
+  if (const int closing = file.close(); error == 0) error = closing;
+  if (error == 0 && rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  unlink(temporary.c_str());
+  const bool told_by_find = error == EISDIR;  // a directory has the entry's name
+  if (!told_by_find) tell_of_writing(directory_, error);
 }
 
 void ObjectCache::evict() const {

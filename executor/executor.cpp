@@ -11,6 +11,7 @@
 #include "executor/forks.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/nonfinite.h"
 #include "executor/parameter_file.h"
 #include "executor/process_group.h"
 #include "executor/result_options.h"
@@ -390,6 +391,7 @@ std::vector<std::string> Executor::left_out(const std::vector<std::string>& feed
 }
 
 void Executor::save(const std::string& path) {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
@@ -398,7 +400,20 @@ void Executor::save(const std::string& path) {
   write_safetensors(path, tensors);
 }
 
+std::vector<std::string> Executor::nonfinite_parameters() {
+  const auto use = impl_.use();
+  Session& session = impl_->session();
+  std::vector<std::string> names;
+  for (const Variable& v : session.variables().all()) {
+    if (!v.saved() || !is_float(v.type.dtype)) continue;
+    const Tensor value = session.value(v);
+    if (first_bad_element(value.data(), value.dtype(), value.numel())) names.push_back(v.name);
+  }
+  return names;
+}
+
 void Executor::load(const std::string& path, ParamsLayout layout) {
+  const auto use = impl_.use();
   const TensorFile file = read_parameters(path, layout, impl_->recorded());
   std::map<std::string, Type, std::less<>> types;
   for (const Variable& v : impl_->recorded_variables()) types[v.name] = v.type;
@@ -421,6 +436,7 @@ void Executor::load(const std::string& path, ParamsLayout layout) {
 Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
 std::string Executor::restore(Snapshot from, const std::string& where) {
+  const auto use = impl_.use();
   const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);
   if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
   restore_snapshot(impl_->session(), from, where);
@@ -429,17 +445,20 @@ std::string Executor::restore(Snapshot from, const std::string& where) {
 }
 
 std::vector<std::string> Executor::parameters() const {
+  const auto use = impl_.use();
   std::vector<std::string> names;
   for (const Variable& v : impl_->recorded_variables()) names.push_back(v.name);
   return names;
 }
 
 Tensor Executor::parameter(std::string_view name) {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   return session.value(session.variables().named(name)).copy();
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(name);
   check_value(variable.name, variable.type, value, "");
@@ -452,6 +471,7 @@ const std::optional<AmpOptions>& Executor::amp() const { return impl_->amp(); }
 const std::optional<AmpChoice>& Executor::amp_choice() const { return impl_->amp_choice(); }
 
 std::optional<LossScaling> Executor::loss_scaling() const {
+  const auto use = impl_.use();
   if (!impl_->scales_loss()) return std::nullopt;
   Session& session = impl_->session();
   const Variables& variables = session.variables();
@@ -461,6 +481,7 @@ std::optional<LossScaling> Executor::loss_scaling() const {
 }
 
 bool Executor::reduce_on_plateau(double loss) {
+  const auto use = impl_.use();
   if (!impl_->plateau()) return false;
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(kPlateau);
@@ -473,6 +494,7 @@ bool Executor::reduce_on_plateau(double loss) {
 bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }
 
 std::optional<double> Executor::learning_rate() const {
+  const auto use = impl_.use();
   if (!impl_->has_schedule()) return std::nullopt;
   Session& session = impl_->session();
   return session.value(session.variables().named(kLearningRate)).item();
@@ -482,6 +504,7 @@ Profile Executor::profile() const { return impl_->session().profile(); }
 Limits Executor::limits() const { return impl_->session().device().limits(); }
 
 MemoryUse Executor::memory() const {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   const PlaceMemory& memory = session.memory();
   return {.total = memory.regions().total(),
@@ -494,6 +517,7 @@ MemoryUse Executor::memory() const {
 }
 
 CompileReport Executor::compile_report() const {
+  const auto use = impl_.use();
   Session& session = impl_->session();
   CompileReport report = session.device().report();
   report.passes_ms = session.passes_ms();
@@ -501,6 +525,7 @@ CompileReport Executor::compile_report() const {
 }
 
 std::string Executor::text(Mode mode, int64_t batch) const {
+  const auto use = impl_.use();
   std::string text;
   std::set<const Part*> printed;
   for (const PreparedStep::Run& run : impl_->prepared(mode, batch).runs()) {

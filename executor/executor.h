@@ -13,6 +13,7 @@
 
 #include "executor/amp_choice.h"
 #include "executor/compile_report.h"
+#include "executor/one_thread.h"
 #include "executor/outputs.h"
 #include "executor/params_layout.h"
 #include "executor/place.h"
@@ -110,8 +111,14 @@ struct MemoryUse {
   int64_t pinned = 0;  ///< on a GPU: bytes of host memory that it copies from and to
 };
 
-/// A compiled program on a place, with its variables. Not safe to use from two threads at once, nor
-/// in a process forked from one that has run steps or opened a GPU, which is refused.
+/// A compiled program on a place, with its variables. One thread at a time may use it: a call that
+/// comes while another thread is in a call throws UserError. To serve from several threads, give
+/// each an Executor of its own, made from one Program (whose use is then read-only), with
+/// `threads` = cores / threads and one `cache_dir`, so that kernels are compiled once; each has its
+/// own copy of the variables. Outputs belong to the thread that runs the steps, too.
+///
+/// A process forked from one that has run steps or opened a GPU cannot use it, which is a
+/// UserError.
 ///
 /// The first use initialises every variable from the seed. A feed is given by the name and shape of
 /// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and f64 for f32, to
@@ -174,8 +181,10 @@ class Executor {
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
 
   /// All parameters and recorded states (running statistics) as a safetensors file, written
-  /// atomically.
+  /// atomically, with inf and NaN where they hold these: see nonfinite_parameters().
   void save(const std::string& path);
+  /// Names of the variables that save() writes and that have an element that is inf or NaN.
+  std::vector<std::string> nonfinite_parameters();
   /// Sets them from a safetensors file: each must be there with its shape, of any float dtype.
   /// Before the first prepare() it saves the compilation of their initialisers. `layout` says how a
   /// file that Fluid did not write holds the weights of linear layers.
@@ -185,7 +194,7 @@ class Executor {
   /// A copy of a variable: a parameter, or a state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
   /// Throws UserError when there is no such variable or the shape differs; converts between floats,
-  /// and no other dtype.
+  /// and no other dtype. A number that the variable's dtype would make inf is a UserError, too.
   void set_parameter(std::string_view name, const Tensor& value);
 
   /// All that training goes on from, for a checkpoint, whole also where processes share it: then on
@@ -239,7 +248,7 @@ class Executor {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  OneThread<Impl> impl_;
 };
 
 }  // namespace fluid

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "ir/error.h"
@@ -45,6 +46,16 @@ void check_amp(const ExecutorOptions& options) {
                     std::string(name_of(*options.dtype)) + " exclude each other");
   }
   check_loss_scale(amp.loss_scale);
+}
+
+void check_range(const Tensor& value, DType dtype, const std::string& what) {
+  if (value.dtype() == dtype || !is_float(dtype)) return;
+  const Tensor converted = value.cast(dtype);
+  for (int64_t i = 0; i < value.numel(); ++i) {
+    if (std::isfinite(converted.at(i)) || !std::isfinite(value.at(i))) continue;
+    throw UserError(fmt::format("{}: element {} is {}, beyond the range of {}", what, i,
+                                value.at(i), name_of(dtype)));
+  }
 }
 
 void check_options(const ExecutorOptions& options) {

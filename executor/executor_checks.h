@@ -12,4 +12,8 @@ void check_options(const ExecutorOptions& options);
 /// The same of mixed precision alone.
 void check_amp(const ExecutorOptions& options);
 
+/// Throws UserError for a finite element of `value` that a `dtype` would hold as inf; `what` names
+/// the tensor.
+void check_range(const Tensor& value, DType dtype, const std::string& what);
+
 }  // namespace fluid

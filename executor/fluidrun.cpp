@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,12 +10,16 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <sstream>
 #include <string_view>
 #include <system_error>
 
+#include "codegen/object_cache.h"
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/print_to.h"
+#include "executor/fluidrun/signals.h"
 #include "executor/fluidrun/standard_output.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -80,17 +85,38 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return report(what, kUserMistake);
 }
 
+/// A standard stream that the process was started without becomes one that takes nothing: the next
+/// file that is opened would get its descriptor, and what is printed.
+void occupy_standard_streams() {
+  for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = dup(fd)) {
+    if (fd <= STDERR_FILENO) continue;
+    close(fd);
+    return;
+  }
+}
+
 int report_unprinted(int error) {
   return report(std::string("cannot write to the standard output: ") + std::strerror(error),
                 kUserMistake);
 }
 
+/// What stderr did not take is lost, but not that it was: the exit code and stdout say so.
+int report_unsaid(int code) {
+  if (std::ferror(stderr) == 0) return code;
+  std::puts("fluidrun: cannot write to the standard error");
+  std::fflush(stdout);
+  return code == kGood ? int{kUserMistake} : code;
+}
+
 int main_of(int argc, char** argv) {
+  ObjectCache::on_trouble([](const std::string& what) { print_to(stderr, "{}\n", what); });
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 good; 1 the user's mistake, or a file that cannot be written; 2 a bug of\n"
-      "Fluid's; 3 a device that failed; 130 stopped by Ctrl-C.");
+      "Fluid; 3 the refusal of a device or of the system; 128 + N after signal N: 130 after "
+      "Ctrl-C,\n"
+      "143 after SIGTERM.");
   app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
   app.set_config("--config", "",
                  "options from a TOML file: batch = 100; below [train], only train's");
@@ -120,13 +146,15 @@ int main_of(int argc, char** argv) {
   return action();
 }
 
-}  // namespace
-}  // namespace fluid
+/// Ends the program at once: an exception would leave locks of LLVM taken, on which other threads
+/// wait. Takes no memory.
+[[noreturn]] void out_of_memory() {
+  constexpr std::string_view kText = "fluidrun: the system gives no more memory\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(kDeviceRefused);
+}
 
-int main(int argc, char** argv) {
-  using namespace fluid;
-  if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
+int exit_code_of(int argc, char** argv) {
   try {
     const int code = main_of(argc, argv);
     const int error = output_error();
@@ -135,10 +163,25 @@ int main(int argc, char** argv) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
     return report(e.what(), kDeviceRefused);
+  } catch (const std::bad_alloc&) {
+    out_of_memory();
   } catch (const std::system_error& e) {  // of fmt::print; errno is that of a later call
     if (std::ferror(stdout) != 0) return report_unprinted(e.code().value());
     return report(std::string("internal error: ") + e.what(), kOurBug);
   } catch (const std::exception& e) {
     return report(std::string("internal error: ") + e.what(), kOurBug);
   }
+}
+
+}  // namespace
+}  // namespace fluid
+
+int main(int argc, char** argv) {
+  using namespace fluid;
+  if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
+  occupy_standard_streams();
+  if (will_train(argv)) Signals::hold();
+  std::set_new_handler(out_of_memory);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
+  return report_unsaid(exit_code_of(argc, argv));
 }

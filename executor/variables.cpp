@@ -67,8 +67,9 @@ const Variable& Variables::named(std::string_view name) const {
 
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to) {
+  const auto variables = variables_by_name(recorded.main());
   const auto kind_of_recorded = [&](const std::string& name) -> std::optional<VariableKind> {
-    const bool is = name != kRandomState && variable_named(recorded.main(), name) != nullptr;
+    const bool is = name != kRandomState && variables.contains(name);
     return is ? std::optional(VariableKind::recorded) : std::nullopt;
   };
   const auto kind_of_added = [](const ir::Op& source) {

@@ -62,6 +62,27 @@ Op* Graph::find(std::string_view op_name, std::string_view symbol) const {
   return nullptr;
 }
 
+Op* Graph::find_indexed(std::string_view op_name, std::string_view symbol) {
+  const auto key_of = [](std::string_view n, std::string_view s) {
+    return std::string(n) + ' ' + std::string(s);
+  };
+  const size_t seen = index_.seen;
+  const bool only_appended =
+      seen <= ops.size() && (seen == 0 || ops[seen - 1]->id == index_.last_id);
+  if (!only_appended) index_ = {};
+  for (; index_.seen < ops.size(); ++index_.seen) {
+    const Op& op = *ops[index_.seen];
+    index_.last_id = op.id;
+    if (!op.symbol.empty()) index_.positions.emplace(key_of(op.name, op.symbol), index_.seen);
+  }
+  const auto found = index_.positions.find(key_of(op_name, symbol));
+  if (found == index_.positions.end()) return nullptr;
+  Op* op = ops[found->second].get();
+  if (op->name == op_name && op->symbol == symbol) return op;
+  index_ = {};  // ops before the last were moved
+  return find(op_name, symbol);
+}
+
 void Graph::replace_all_uses(Value from, Value to) {
   for (const auto& op : ops) std::replace(op->operands.begin(), op->operands.end(), from, to);
   for (Output& o : outputs) {
@@ -84,32 +105,29 @@ std::map<Value, std::vector<Op*>> Graph::uses() const {
 Program::Program(std::string program_name) : name(std::move(program_name)) { add_graph("main"); }
 
 Graph* Program::find(std::string_view graph_name) const {
-  for (const auto& g : graphs) {
-    if (g->name == graph_name) return g.get();
-  }
-  return nullptr;
+  const auto found = by_name_.find(std::string(graph_name));
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 Graph& Program::add_graph(std::string graph_name) {
   check(find(graph_name) == nullptr, "graph '" + graph_name + "' exists already");
   graphs.push_back(std::make_unique<Graph>(this, std::move(graph_name)));
+  by_name_[graphs.back()->name] = graphs.back().get();
   return *graphs.back();
 }
 
-std::string Program::fresh_graph_name(std::string_view stem) const {
-  std::vector<bool> taken(graphs.size() + 1);  // one number at least is free
-  for (const auto& g : graphs) {
-    const std::string_view graph_name = g->name;
-    if (!graph_name.starts_with(stem)) continue;
-    const std::string_view digits = graph_name.substr(stem.size());
-    const bool canonical = digits == "0" || (!digits.empty() && digits[0] != '0');
-    size_t n = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-    const bool number = canonical && error == std::errc() && end == digits.data() + digits.size();
-    if (number && n < taken.size()) taken[n] = true;
-  }
-  const auto free = std::ranges::find(taken, false) - taken.begin();
-  return std::string(stem) + std::to_string(free);
+bool Program::erase_graphs(const std::function<bool(const Graph&)>& dead) {
+  const size_t before = graphs.size();
+  std::erase_if(by_name_, [&](const auto& named) { return dead(*named.second); });
+  std::erase_if(graphs, [&](const auto& graph) { return dead(*graph); });
+  taken_.clear();
+  return graphs.size() < before;
+}
+
+std::string Program::fresh_graph_name(const std::string& stem) {
+  size_t& number = taken_[stem];
+  while (find(stem + std::to_string(number)) != nullptr) ++number;
+  return stem + std::to_string(number);
 }
 
 void Graph::copy_from(const Graph& from) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/attr.h"
@@ -111,7 +112,10 @@ class Graph {
   void move_tail(size_t first, size_t at);
 
   Op* find(std::string_view name, std::string_view symbol) const;  ///< null when absent
-  void replace_all_uses(Value from, Value to);                     ///< in operands and outputs
+  /// The same by an index, for many questions while ops are appended. An op's symbol must not
+  /// change after other ops were appended.
+  Op* find_indexed(std::string_view name, std::string_view symbol);
+  void replace_all_uses(Value from, Value to);  ///< in operands and outputs
   /// Removes the ops for which `dead` says true; no remaining op may use them.
   void erase_if(const std::function<bool(const Op&)>& dead);
   /// For each value, the ops that read it, one entry a use.
@@ -131,8 +135,16 @@ class Graph {
   } recording;
 
  private:
+  /// Positions of named ops, of the first `seen` of them.
+  struct Index {
+    std::unordered_map<std::string, size_t> positions;
+    size_t seen = 0;
+    int64_t last_id = -1;
+  };
+
   Program* program_;
   int64_t next_id_ = 0;
+  Index index_;
 };
 
 /// Sets the recording state of a graph for a while.
@@ -158,13 +170,20 @@ class Program {
   std::unique_ptr<Program> clone() const;
 
   std::string name;
-  std::vector<std::unique_ptr<Graph>> graphs;
+  std::vector<std::unique_ptr<Graph>> graphs;  ///< changed by add_graph() and erase_graphs() alone
 
   Graph& main() { return *graphs.front(); }
   const Graph& main() const { return *graphs.front(); }
   Graph* find(std::string_view graph_name) const;  ///< null when absent
   Graph& add_graph(std::string graph_name);        ///< the name must be new
-  std::string fresh_graph_name(std::string_view stem) const;
+  /// Removes the graphs for which `dead` says true; returns whether there were any.
+  bool erase_graphs(const std::function<bool(const Graph&)>& dead);
+  /// `stem` and the lowest number that makes it a new name.
+  std::string fresh_graph_name(const std::string& stem);
+
+ private:
+  std::unordered_map<std::string, Graph*> by_name_;
+  std::unordered_map<std::string, size_t> taken_;  ///< by stem: all numbers below it
 };
 
 }  // namespace ir

@@ -55,15 +55,30 @@ void complete_op(ir::Op& op) {
   op.attrs = complete_attrs(op_named(op.name, op.loc), op.attrs, op.loc);
 }
 
+namespace {
+
+const std::vector<std::string>& source_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const OpDef& def : op_table()) {
+      if (std::holds_alternative<Source>(*def.lower)) all.push_back(*def.name);
+    }
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace
+
 Value record_source(ir::Graph& graph, std::string_view name, std::string symbol, Type type,
                     Attrs attrs, const Loc& loc) {
   const OpDef& def = op_named(name, loc);
   check(std::holds_alternative<Source>(*def.lower), std::string(name) + " is not a source");
-  for (const auto& op : graph.ops) {
-    if (op->symbol == symbol && std::holds_alternative<Source>(*def_of(*op).lower)) {
-      throw UserError(loc, std::string(name) + ": the name '" + symbol + "' is taken by the " +
-                               op->name + (op->loc.known() ? " of " + op->loc.str() : ""));
-    }
+  for (const std::string& source : source_names()) {
+    const ir::Op* op = graph.find_indexed(source, symbol);
+    if (op == nullptr) continue;
+    throw UserError(loc, std::string(name) + ": the name '" + symbol + "' is taken by the " +
+                             op->name + (op->loc.known() ? " of " + op->loc.str() : ""));
   }
   attrs = complete_attrs(def, attrs, loc);
   check_source(def, symbol, type, attrs, loc);

@@ -29,11 +29,11 @@ void check_made_by_user(const ir::Program& program, const ir::Op& op) {
   }
 }
 
-void check_store(const ir::Graph& graph, const ir::Op& store) {
-  const ir::Op* variable = variable_named(graph, store.symbol);
-  require(variable != nullptr, store, "there is no variable '" + store.symbol + "'");
+void check_store(const std::map<std::string_view, ir::Op*>& variables, const ir::Op& store) {
+  const auto variable = variables.find(store.symbol);
+  require(variable != variables.end(), store, "there is no variable '" + store.symbol + "'");
   const Type& given = store.operands.at(0).type();
-  const Type& type = variable->results.at(0).type;
+  const Type& type = variable->second->results.at(0).type;
   require(given == type, store,
           "writes " + given.str() + " into '" + store.symbol + "', which is " + type.str());
 }
@@ -51,6 +51,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   const ir::Graph& graph = program.main();
   check_not_compiled(program);
   if (options.amp) check_amp_names(graph, *options.amp);
+  const auto variables = variables_by_name(graph);
   const ir::Op* recipe = nullptr;
   for (const auto& op : graph.ops) {
     check_size(*op, options.batch);
@@ -58,7 +59,7 @@ bool run(ir::Program& program, const Options& options, const Target&) {
                 op->results.at(0).type == Type{i64, {3}, {}},
             *op, "'rng' is the name of the random state, i64[3]");
     const OpDef& def = def_of(*op);
-    if (std::holds_alternative<Store>(*def.lower)) check_store(graph, *op);
+    if (std::holds_alternative<Store>(*def.lower)) check_store(variables, *op);
     if (!std::holds_alternative<Directive>(*def.lower)) continue;
     require(recipe == nullptr, *op, "the program has two training recipes");
     require(op->operands.size() == 1, *op, "only the compiler gives it gradients");

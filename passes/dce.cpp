@@ -45,7 +45,7 @@ std::set<const ir::Graph*> live_graphs(const ir::Program& program) {
 
 bool drop_graphs(ir::Program& program) {
   const std::set<const ir::Graph*> live = live_graphs(program);
-  return std::erase_if(program.graphs, [&](const auto& g) { return !live.contains(g.get()); }) > 0;
+  return program.erase_graphs([&](const ir::Graph& g) { return !live.contains(&g); });
 }
 
 bool run(ir::Program& program, const Options&, const Target&) {

@@ -79,7 +79,7 @@ class Expansion {
 
   void update(size_t index, const OpDef& optimizer, Value counter) {
     const std::string& name = recipe_.parameters()[index];
-    const Value whole = graph_.find("param", name)->result();
+    const Value whole = graph_.find_indexed("param", name)->result();
     const Value param = own(index, whole);
     const Value lr = rate(compute_dtype(param.dtype()));
     ir::RecordAs as(graph_, recipe_.recording(name));
@@ -124,7 +124,7 @@ class Expansion {
     Attrs attrs;
     if (recipe_.is_sharded()) {
       std::vector<int64_t> whole;
-      for (const Dim& d : graph_.find("param", parameter)->result().shape())
+      for (const Dim& d : graph_.find_indexed("param", parameter)->result().shape())
         whole.push_back(d.size);
       attrs = {{kWhole, whole}, {kCuts, recipe_.cuts(index)}};
     }
@@ -152,11 +152,12 @@ class Expansion {
   void predicate_recorded_stores() {
     const std::set<const ir::Op*> deciding = dependents(recipe_.applies());
     const size_t count = graph_.ops.size();
+    const auto variables = variables_by_name(graph_);
     for (size_t i = move_stores_last(graph_); i < count; ++i) {
       ir::Op& store = *graph_.ops[i];
       Value& value = store.operands.at(0);
       if (deciding.contains(value.op())) continue;
-      value = if_applied(value, variable_named(graph_, store.symbol)->result());
+      value = if_applied(value, variables.at(store.symbol)->result());
     }
     move_stores_last(graph_);
   }

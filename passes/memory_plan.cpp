@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "ops/group.h"
@@ -61,7 +62,11 @@ class Lifetimes {
 class Reader {
  public:
   Reader(const ir::Graph& graph, const Options& options)
-      : graph_(graph), guard_(options.guard_plan ? 64 : 0), lifetimes_(graph) {}
+      : graph_(graph), guard_(options.guard_plan ? 64 : 0), lifetimes_(graph) {
+    for (const auto& op : graph.ops) {
+      if (op->name == "param") parameters_.insert(op->symbol);
+    }
+  }
 
   MemoryPlan run() {
     read_ranges();
@@ -110,7 +115,7 @@ class Reader {
 
   /// What a store writes: a parameter, the sum of its gradients, or another state.
   Holds stored(const ir::Op& store) const {
-    const bool of_parameter = graph_.find("param", store.symbol) != nullptr;
+    const bool of_parameter = parameters_.contains(store.symbol);
     if (of_parameter || copied_parameter(store.symbol)) return Holds::parameter;
     return is_gradient(*store.operands[0].op()) ? Holds::gradient : Holds::optimizer;
   }
@@ -179,6 +184,7 @@ class Reader {
   }
 
   const ir::Graph& graph_;
+  std::set<std::string_view> parameters_;
   int64_t guard_;
   Lifetimes lifetimes_;
   MemoryPlan plan_;

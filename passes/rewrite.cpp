@@ -142,6 +142,14 @@ std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<con
   return appended;
 }
 
+std::map<std::string_view, ir::Op*> variables_by_name(const ir::Graph& graph) {
+  std::map<std::string_view, ir::Op*> variables;
+  for (const auto& op : graph.ops) {
+    if (is_variable(*op)) variables.emplace(op->symbol, op.get());
+  }
+  return variables;
+}
+
 ir::Op* variable_named(const ir::Graph& graph, std::string_view name) {
   for (const auto& op : graph.ops) {
     if (op->symbol == name && is_variable(*op)) return op.get();

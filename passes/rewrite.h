@@ -45,6 +45,8 @@ std::vector<const ir::Op*> append_copies(ir::Graph& graph, const std::vector<con
 
 /// The parameter or state of that name; null when there is none.
 ir::Op* variable_named(const ir::Graph& graph, std::string_view name);
+/// The parameters and states of a graph.
+std::map<std::string_view, ir::Op*> variables_by_name(const ir::Graph& graph);
 
 /// Whether `op` writes a variable.
 bool is_store(const ir::Op& op);

@@ -2,12 +2,13 @@
 
 #include "executor/comm/signals.h"
 #include "ir/error.h"
+#include "ir/threads.h"
 
 namespace fluid {
 
 CollectiveQueue::CollectiveQueue(Communicator& communicator) : communicator_(communicator) {
   const comm::SignalsBlocked guard(comm::SignalsBlocked::Which::all);
-  thread_ = std::thread([this] { work(); });
+  thread_ = start_thread([this] { work(); });
 }
 
 CollectiveQueue::~CollectiveQueue() {

@@ -18,6 +18,7 @@
 #include "executor/comm/signals.h"
 #include "executor/comm/store.h"
 #include "ir/error.h"
+#include "ir/threads.h"
 #include "passes/bucket.h"
 
 namespace fluid::comm {
@@ -93,7 +94,7 @@ class Heart {
  public:
   Heart(Store& store, InProgress& in_progress) : store_(store), in_progress_(in_progress) {
     SignalsBlocked guard(SignalsBlocked::Which::all);
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread([this] { run(); });
   }
   ~Heart() {
     {

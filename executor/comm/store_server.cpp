@@ -13,6 +13,7 @@
 
 #include "executor/comm/signals.h"
 #include "ir/error.h"
+#include "ir/threads.h"
 
 namespace fluid::comm {
 
@@ -29,7 +30,7 @@ StoreServer::StoreServer(const World& world, Duration timeout)
   ranks_.resize(static_cast<size_t>(world.size));
   check(pipe2(wake_, O_CLOEXEC) == 0, "a pipe can be made");
   SignalsBlocked guard(SignalsBlocked::Which::all);
-  thread_ = std::thread([this] { serve(); });
+  thread_ = start_thread([this] { serve(); });
 }
 
 StoreServer::~StoreServer() {

@@ -1,5 +1,6 @@
 #include "executor/cpu/cpu_device.h"
 
+#include "executor/arena.h"
 #include "executor/cpu/cpu_executable.h"
 #include "executor/cpu/cpu_limits.h"
 #include "executor/cpu/cpu_target.h"
@@ -8,6 +9,13 @@
 
 namespace fluid {
 namespace {
+
+/// Throws OutOfMemory where the system gives less than a step may take outside the arena: oneDNN
+/// dies where it gets none for its code.
+void check_spare_memory() {
+  constexpr int64_t kSpare = int64_t{64} << 20;
+  const Arena given_back(kSpare);
+}
 
 class CpuDevice : public Device {
  public:
@@ -19,6 +27,7 @@ class CpuDevice : public Device {
         compiler_({.cache_dir = options.cache_dir,
                    .threads = threads_,
                    .cpu = options.lesser ? options.lesser->name : ""}) {
+    check_spare_memory();
     if (options.communicator != nullptr) exchanges_.emplace(*options.communicator);
   }
 
@@ -30,6 +39,8 @@ class CpuDevice : public Device {
 
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {
+    check_spare_memory();
+    start_pool(threads_);
     const LibraryThreads guard(threads_);
     auto built =
         std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(), compiler_,

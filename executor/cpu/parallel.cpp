@@ -6,6 +6,7 @@
 
 #include "executor/cpu/idle_threads.h"
 #include "executor/forks.h"
+#include "ir/threads.h"
 
 namespace fluid {
 namespace {
@@ -25,6 +26,17 @@ void before_threads(int threads) {
   limit_spinning(threads);
 }
 
+void start_pool(int threads) {
+  thread_local int started = 1;
+  if (threads <= started) return;
+  // A region of fewer threads ends the others, and the next may start as many before they are gone.
+  check_threads(2 * (static_cast<size_t>(threads) - 1));
+  before_threads(threads);
+#pragma omp parallel num_threads(threads)
+  {}
+  started = threads;
+}
+
 LibraryThreads::LibraryThreads(int threads) : before_(omp_get_max_threads()) {
   omp_set_num_threads(threads);
 }
@@ -37,13 +49,14 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     if (n > 0) body(context, 0, n);
     return;
   }
-  before_threads(team);
-#pragma omp parallel num_threads(team)
+  before_threads(threads);
+  // Always the whole pool: libgomp ends the threads that a smaller team leaves out.
+#pragma omp parallel num_threads(threads)
   {
     // A nested or limited region may get fewer threads than asked for.
-    const int64_t size = omp_get_num_threads();
+    const int64_t size = std::min(team, omp_get_num_threads());
     const int64_t rank = omp_get_thread_num();
-    body(context, n * rank / size, n * (rank + 1) / size);
+    if (rank < size) body(context, n * rank / size, n * (rank + 1) / size);
   }
 }
 

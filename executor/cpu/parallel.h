@@ -11,6 +11,9 @@ int thread_count(int wanted);
 
 /// To be called before the pool runs anything in `threads` threads, by whatever library.
 void before_threads(int threads);
+/// Makes sure that the calling thread's parallel regions get `threads` threads: OpenMP would end
+/// the process. Throws DeviceError where the system gives fewer.
+void start_pool(int threads);
 
 /// While it lives, libraries that share the pool use `threads` threads when this thread calls them:
 /// they choose kernels and workspace by it, too.

@@ -9,6 +9,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/profile_flags.h"
 #include "ir/stopwatch.h"
 
@@ -31,7 +32,7 @@ int run(const BenchFlags& flags) {
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   if (const auto& choice = executor.amp_choice()) {
-    fmt::print(stderr, "--amp auto takes {}\n", choice->text());
+    print_to(stderr, "--amp auto takes {}\n", choice->text());
   }
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {

@@ -9,6 +9,7 @@
 #include "executor/checkpoint_file.h"
 #include "executor/executor.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/print_to.h"
 #include "ir/error.h"
 #include "ir/number.h"
 
@@ -74,10 +75,10 @@ Checkpointing::Checkpointing(const CheckpointFlags& flags, bool leads, bool rest
   if (!resumes) return;
   from_ = newest_checkpoint(flags.directory);
   if (!from_) {
-    fmt::print(stderr, "no checkpoint in {}: training begins\n", flags.directory);
+    print_to(stderr, "no checkpoint in {}: training begins\n", flags.directory);
     return;
   }
-  for (const std::string& why : from_->passed_over) fmt::print(stderr, "passed over {}\n", why);
+  for (const std::string& why : from_->passed_over) print_to(stderr, "passed over {}\n", why);
   if (from_->best) checkpoints_->mark_best(from_->path);
 }
 
@@ -114,10 +115,10 @@ void Checkpointing::restore(Executor& executor,
     if (!changed.empty() && !loop.empty()) changed += ", ";
     changed += loop;
     const bool over = state_->epochs >= epochs;
-    fmt::print(stderr, "going on from {}: step {} {} epoch {}\n", from_->path, state_->steps,
-               over ? "after" : "in", state_->epochs + (over ? 0 : 1));
+    print_to(stderr, "going on from {}: step {} {} epoch {}\n", from_->path, state_->steps,
+             over ? "after" : "in", state_->epochs + (over ? 0 : 1));
     if (!changed.empty()) {
-      fmt::print(stderr, "results differ from those of a single run: {}\n", changed);
+      print_to(stderr, "results differ from those of a single run: {}\n", changed);
     }
   }
   executor.broadcast();
@@ -127,7 +128,7 @@ void Checkpointing::restore(Executor& executor,
 
 void Checkpointing::pass_over(const std::string& parameters) const {
   if (!parameters.empty() && leads_) {
-    fmt::print(stderr, "--params is not read: {} is\n", from_->path);
+    print_to(stderr, "--params is not read: {} is\n", from_->path);
   }
 }
 
@@ -147,7 +148,7 @@ void Checkpointing::save(Executor& executor, const TrainingState& state, bool be
   executor.lead([&] {
     try {
       checkpoints_->save(snapshot, state, best);
-    } catch (const CheckpointNotWritten& e) {
+    } catch (const UserError& e) {
       not_written(e);
       throw;
     }

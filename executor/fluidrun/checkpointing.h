@@ -59,8 +59,8 @@ class Checkpointing {
   void set_due() { due_ = on(); }
   bool due() const { return due_; }
   bool due_at_epoch() const { return on() && (each_epoch_ || due_); }
-  /// Unless this very state has one already: a call of all ranks. Where the system refuses,
-  /// `not_written` sees it first.
+  /// Unless this very state has one already: a call of all ranks. Where there can be no checkpoint,
+  /// `not_written` sees why first.
   void save(Executor& executor, const TrainingState& state, bool best,
             const std::function<void(const UserError&)>& not_written);
 

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/fluidrun/print_to.h"
+#include "executor/fluidrun/signals.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -53,11 +55,11 @@ class Setting {
   Setting(int out, int err) {
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&actions);
-    sigset_t all, none;
+    sigset_t all;
     sigfillset(&all);
-    sigemptyset(&none);
+    const sigset_t held = Signals::held();  // until become_program() knows whether it will train
     posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigmask(&attributes, &held);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -93,13 +95,21 @@ ChildProcess start_child(const CommandLine& command) {
   return child;
 }
 
+bool will_train(char** argv) {
+  constexpr std::string_view kName = "fluidrun";
+  if (argv[0] == nullptr || argv[1] == nullptr || argv[1] != std::string_view("train"))
+    return false;
+  return std::string_view(argv[0]).ends_with(kName);
+}
+
 int become_program(char** argv) {
   const std::string parent = argv[1] == nullptr ? "" : argv[1];
   if (parent.empty() || argv[2] == nullptr) return kNotStarted;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(getppid()) != parent) return kNotStarted;  // it ended before it was asked
+  if (!will_train(argv + 3)) Signals::release();
   execv(argv[2], argv + 3);
-  fmt::print(stderr, "fluidrun: cannot start {}: {}\n", argv[2], std::strerror(errno));
+  print_to(stderr, "fluidrun: cannot start {}: {}\n", argv[2], std::strerror(errno));
   return kNotStarted;
 }
 

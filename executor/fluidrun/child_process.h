@@ -28,6 +28,9 @@ ChildProcess start_child(const CommandLine& command);
 /// only a process can ask to be killed with its parent.
 inline constexpr const char* kChildName = "fluidrun-child";
 
+/// Whether a command line is that of `fluidrun train`, whose process holds back signals early.
+bool will_train(char** argv);
+
 /// What main() does under that name. Returns, with an exit code, only when it fails.
 int become_program(char** argv);
 

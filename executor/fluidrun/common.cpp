@@ -6,9 +6,9 @@
 #include <cmath>
 #include <filesystem>
 
-#include "codegen/object_cache.h"
 #include "executor/cpu/parallel.h"
 #include "executor/executor_checks.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/place_machine.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -40,13 +40,6 @@ std::string default_cache_dir() {
   if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/fluid";
   const std::string home = variable("HOME");
   return home.empty() ? "" : home + "/.cache/fluid";
-}
-
-void note_unkept_kernels(const std::string& cache_dir) {
-  if (cache_dir.empty()) return;
-  const std::string why = ObjectCache::refusal(cache_dir);
-  if (why.empty()) return;
-  fmt::print(stderr, "compiled kernels are not kept: cannot write into '{}': {}\n", cache_dir, why);
 }
 
 int64_t workspace_of(const PlaceFlags& flags) {
@@ -117,7 +110,6 @@ std::optional<DType> dtype_of(const PlaceFlags& flags) {
 }
 
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
-  note_unkept_kernels(flags.cache_dir);
   return {.seed = seed,
           .threads = flags.threads,
           .dtype = dtype_of(flags),
@@ -158,7 +150,7 @@ Place place_of(const PlaceFlags& flags, bool cpu_only, int local_rank) {
   if (flags.place != "auto") return place_named(flags.place, local_rank);
   if (cpu_only) return cpu();
   if (local_rank == 0 && !why_no_gpu().empty()) {
-    fmt::print(stderr, "the place is cpu, no GPU can be used: {}\n", why_no_gpu());
+    print_to(stderr, "the place is cpu, no GPU can be used: {}\n", why_no_gpu());
   }
   return best_place(local_rank);
 }
@@ -199,7 +191,7 @@ void load_parameters(Executor& executor, const std::string& path, const std::str
 
 void note_initial_parameters(const Executor& executor, const std::string& path) {
   if (!path.empty() || executor.parameters().empty()) return;
-  fmt::print(stderr, "without --params: the parameters are untrained, as initialised\n");
+  print_to(stderr, "without --params: the parameters are untrained, as initialised\n");
 }
 
 std::vector<const ir::Op*> feeds_of(const ir::Program& program) {

@@ -41,8 +41,7 @@ void add_memory_flag(CLI::App& command, PlaceFlags& flags);
 /// Throws UserError for another dtype than f32 or f64.
 std::optional<DType> dtype_of(const PlaceFlags& flags);
 
-/// How an executor is to run, by the flags and the seed of initial values. Says on stderr when the
-/// cache's directory cannot be written.
+/// How an executor is to run, by the flags and the seed of initial values.
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 
 /// The same of a command that trains, in steps of `batch` samples.

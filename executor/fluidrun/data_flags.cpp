@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/print_to.h"
 #include "frontend/readers/spec.h"
 #include "ir/error.h"
 
@@ -24,8 +25,8 @@ void keep_feeds(Dataset& data, const Program& program, const std::string& spec) 
                                 fmt::join(unused, ", "), fmt::join(feeds, ", ")));
   }
   for (const std::string& name : unused) {
-    fmt::print(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
-               did_you_mean(name, feeds));
+    print_to(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
+             did_you_mean(name, feeds));
   }
   std::erase_if(data.columns, [&](const auto& column) {
     return std::ranges::find(unused, column.first) != unused.end();
@@ -36,8 +37,8 @@ void keep_feeds(Dataset& data, const Program& program, const std::string& spec) 
 void note_feeds_left(const DataSource& source, const Program& program, const std::string& spec) {
   for (const ir::Op* feed : feeds_of(program.ir())) {
     if (source.dataset.find(feed->symbol) != nullptr) continue;
-    fmt::print(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed->symbol,
-               source.usage);
+    print_to(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed->symbol,
+             source.usage);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/standard_output.h"
 
 namespace fluid {
@@ -26,7 +27,7 @@ void EpochTable::print_names(const std::vector<std::pair<std::string, double>>& 
     names_.push_back(name);
     line += fmt::format("  {:>{}}", name, width_of(name));
   }
-  fmt::print("{}  {:>8}  {:>8}\n", line, "ms/step", "time");
+  print_to(stdout, "{}  {:>8}  {:>8}\n", line, "ms/step", "time");
 }
 
 void EpochTable::print(int64_t epoch, const std::vector<std::pair<std::string, double>>& figures,
@@ -38,7 +39,8 @@ void EpochTable::print(int64_t epoch, const std::vector<std::pair<std::string, d
     line += fmt::format("  {:>{}}", figure == figures.end() ? "-" : figure_text(figure->second),
                         width_of(name));
   }
-  fmt::print("{}  {:>8.2f}  {:>6.2f} s{}\n", line, ms_per_step, seconds, best ? "  best" : "");
+  print_to(stdout, "{}  {:>8.2f}  {:>6.2f} s{}\n", line, ms_per_step, seconds,
+           best ? "  best" : "");
   flush_output();
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -14,6 +15,7 @@
 #include "executor/comm/wire.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/ranks.h"
 #include "executor/fluidrun/signal_queue.h"
 #include "executor/place.h"
@@ -50,9 +52,9 @@ int64_t ranks_of(const LaunchFlags& flags) {
   const auto gpus = static_cast<int64_t>(place_gpus().size());
   const int64_t ranks = gpus > 0 ? gpus : cores();
   const std::string why = gpus > 0 ? "" : why_no_gpu();
-  fmt::print(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",
-             gpus > 0 ? "one a GPU" : "one a core, as there is no GPU here",
-             why.empty() ? "" : ": " + why);
+  print_to(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",
+           gpus > 0 ? "one a GPU" : "one a core, as there is no GPU here",
+           why.empty() ? "" : ": " + why);
   return ranks;
 }
 
@@ -151,11 +153,11 @@ class Launch {
     for (int64_t restart = 0;; ++restart) {
       Ranks ranks(rank_options(restart));
       const std::optional<RankFailure> failure = ranks.run(signals);
-      if (!failure) return 0;
+      if (!failure) return ended(ranks);
       if (!ranks.stop_asked()) show(*failure);
       if (ranks.stop_asked() || restart == flags_.max_restarts) return failure->exit_code();
-      fmt::print(stderr, "fluidrun: starting all ranks again: restart {} of {}\n", restart + 1,
-                 flags_.max_restarts);
+      print_to(stderr, "fluidrun: starting all ranks again: restart {} of {}\n", restart + 1,
+               flags_.max_restarts);
     }
   }
 
@@ -184,6 +186,13 @@ class Launch {
     return all;
   }
 
+  static int ended(const Ranks& ranks) {
+    if (const std::string why = ranks.output_failure(); !why.empty()) {
+      throw UserError("cannot pass on what rank 0 writes: " + why);
+    }
+    return ranks.exit_code();
+  }
+
   static Master free_master() {
     const comm::Socket any = comm::listen_at("127.0.0.1", 0);
     return {"127.0.0.1", std::to_string(comm::port_of(any))};
@@ -192,7 +201,7 @@ class Launch {
   static void show(const RankFailure& failure) {
     for (const LastLines& lines : failure.last_lines) {
       const std::string where = lines.log.empty() ? "" : ", " + lines.log;
-      fmt::print(stderr, "the last lines of rank {}{}:\n{}", lines.rank, where, lines.text);
+      print_to(stderr, "the last lines of rank {}{}:\n{}", lines.rank, where, lines.text);
     }
   }
 
@@ -244,6 +253,7 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       for (const CLI::App* each : app.get_subcommands(nullptr)) {
         if (each->get_name() != "launch") subcommands.push_back(each->get_name());
       }
+      std::signal(SIGPIPE, SIG_IGN);  // writing what a rank says then fails instead
       return Launch(*flags, command_of(program, subcommands)).run();
     };
   });

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "executor/bytes_text.h"
+#include "executor/fluidrun/print_to.h"
 
 namespace fluid {
 namespace {
@@ -32,14 +33,14 @@ std::string text_of(const Owners& owners) {
 
 /// Of a place that has memory of its own, and of the host beside it.
 void describe_memories(const Held& t, const MemoryUse& there) {
-  fmt::print(stderr, "memory of {}: {}; outside it {}\n", t.executor.place().str(),
-             text_of_arena(there), text_of(there.outside));
+  print_to(stderr, "memory of {}: {}; outside it {}\n", t.executor.place().str(),
+           text_of_arena(there), text_of(there.outside));
   if (t.before.total == 0) return;
   const MemoryUse here{.total = there.pinned, .touched = there.pinned};
   Owners owners = owners_outside(here, t.before, t.opened, t.readers);
   owners.emplace_back("pinned for the GPU", there.pinned);
-  fmt::print(stderr, "memory of the host: at the start {}; then {}\n", text_of(t.before.total),
-             text_of(owners));
+  print_to(stderr, "memory of the host: at the start {}; then {}\n", text_of(t.before.total),
+           text_of(owners));
 }
 
 }  // namespace
@@ -49,15 +50,15 @@ void describe_memory(const Executor& executor, const std::vector<const Reader*>&
   const Held t{executor, readers, before, opened};
   const MemoryUse arena = t.executor.memory();
   if (t.executor.place() != cpu()) return describe_memories(t, arena);
-  if (t.before.total == 0) return fmt::print(stderr, "memory: {}\n", text_of_arena(arena));
-  fmt::print(stderr, "memory: at the start {}; {}; outside it {}\n", text_of(t.before.total),
-             text_of_arena(arena), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
+  if (t.before.total == 0) return print_to(stderr, "memory: {}\n", text_of_arena(arena));
+  print_to(stderr, "memory: at the start {}; {}; outside it {}\n", text_of(t.before.total),
+           text_of_arena(arena), text_of(owners_outside(arena, t.before, t.opened, t.readers)));
 }
 
 void describe_saving(const Executor& executor, const World& world) {
   const bool in_place = executor.place() == cpu() && world.size == 1;
   const int64_t copied = in_place ? ByteSource::kPiece : executor.memory().state;
-  fmt::print(stderr, "saving and loading take {} of memory besides\n", text_of(copied));
+  print_to(stderr, "saving and loading take {} of memory besides\n", text_of(copied));
 }
 
 }  // namespace fluid

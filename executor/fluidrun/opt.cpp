@@ -11,6 +11,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/world_flags.h"
 #include "executor/place_machine.h"
 #include "executor/session_options.h"
@@ -127,8 +128,8 @@ int run(const OptFlags& flags) {
   for (const PassReport& report :
        run_passes(program.ir(), passes, options, *target, flags.print_after_all)) {
     if (!flags.print_after_all) continue;
-    fmt::print(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
-               report.changed ? "changed" : "no change", report.ms, report.dump);
+    print_to(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
+             report.changed ? "changed" : "no change", report.ms, report.dump);
   }
   if (flags.output.empty() && !flags.report) {
     fmt::print("{}", program.text());

@@ -11,6 +11,7 @@
 #include "executor/fluidrun/elements.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/output_file.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/profile_flags.h"
 #include "ir/error.h"
 
@@ -72,8 +73,8 @@ std::vector<std::string> computed_rows(const Program& program, Executor& executo
     return std::ranges::find(left_out, name) != left_out.end();
   };
   for (const std::string& name : left_out) {
-    fmt::print(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
-               name);
+    print_to(stderr, "output '{}' is left out: it needs a feed that the data does not have\n",
+             name);
   }
   std::vector<std::string> rows = row_outputs(program);
   std::erase_if(rows, is_left_out);

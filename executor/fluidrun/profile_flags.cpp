@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/print_to.h"
 #include "ir/atomic_file.h"
 
 namespace fluid {
@@ -49,8 +50,8 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
   if (!flags.asked()) return;
   const Profile profile = executor.profile();
   if (profile.empty()) {
-    fmt::print(stderr, "nothing to profile: no size of batch had more than {} steps\n",
-               flags.options.warm_up);
+    print_to(stderr, "nothing to profile: no size of batch had more than {} steps\n",
+             flags.options.warm_up);
     return;
   }
   // On a CPU it is measured, which ranks that do it together disturb.
@@ -59,9 +60,9 @@ void report_profile(const Executor& executor, const ProfileFlags& flags, const W
   if (flags.traced()) {
     const std::string file = file_of(flags.file, world);
     write_file_atomically(file, profile.trace(limits));
-    if (world.rank == 0) fmt::print(stderr, "saved {}\n", file);
+    if (world.rank == 0) print_to(stderr, "saved {}\n", file);
   }
-  if (world.rank == 0) fmt::print("{}", profile.table(limits));
+  if (world.rank == 0) print_to(stdout, "{}", profile.table(limits));
 }
 
 }  // namespace fluid

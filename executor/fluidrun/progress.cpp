@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/fluidrun/print_to.h"
+
 namespace fluid {
 namespace {
 
@@ -87,7 +89,7 @@ void Progress::draw(const DoneStep& step, const std::string& figures) {
       "{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB", step.number,
       steps_, eta, figures, ms, rate, lr, scale.empty() ? "" : scale + "  ", peak_mib());
   if (!terminal_) {
-    fmt::print(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
+    print_to(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
     return;
   }
   const size_t width = terminal_width() - 1;  // a full line would wrap
@@ -102,12 +104,12 @@ void Progress::draw(const DoneStep& step, const std::string& figures) {
     parts.push_back(fmt::format("{:.0f} MiB", peak_mib()));
     line = shortened(parts, width);
   }
-  fmt::print(stderr, "\r\x1b[K{}", line);
+  print_to(stderr, "\r\x1b[K{}", line);
   drawn_ = true;
 }
 
 void Progress::clear() {
-  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (drawn_) print_to(stderr, "\r\x1b[K");
   drawn_ = false;
 }
 

@@ -94,10 +94,9 @@ void RankOutput::write_terminal(Stream& stream, const char* bytes, size_t size) 
   if (stream.terminal < 0) return;
   const int error = write_all(stream.terminal, bytes, size);
   if (error == 0) return;
-  if (!forgiving_) {
-    throw UserError(std::string("cannot pass on what rank 0 writes: ") + std::strerror(error));
-  }
+  if (!forgiving_ && failure_.empty()) failure_ = std::strerror(error);
   stream.terminal = -1;
+  if (log_.empty()) close(std::exchange(stream.fd, -1));
 }
 
 void RankOutput::write_log(const char* bytes, size_t size) {

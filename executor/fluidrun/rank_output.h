@@ -24,12 +24,15 @@ class RankOutput {
   /// Appends what to wait for until pass_on() has something to do.
   void wait_for(std::vector<pollfd>& events) const;
   /// Passes on a piece of what has come, if any. Of a rank that has `ended` nothing is expected
-  /// but what is there. Throws UserError when it cannot be written.
+  /// but what is there. Throws UserError when the log cannot be written. A terminal that cannot be
+  /// written gets no more; where there is no log either, the rank's stream is closed.
   void pass_on(bool ended);
   /// The last lines, each ended by a line feed.
   std::string last_lines() const;
   const std::string& log() const { return log_; }
-  /// What cannot be written to the terminal from now on is left out: it may be gone.
+  /// Why the terminal has not got all that the rank wrote; "" when it has.
+  const std::string& failure() const { return failure_; }
+  /// What cannot be written to the terminal from now on is no failure: it may be gone.
   void forgive_terminal() { forgiving_ = true; }
   /// Nothing more is written to the terminal, which may take no more.
   void leave_terminal() { streams_[0].terminal = streams_[1].terminal = -1; }
@@ -48,6 +51,7 @@ class RankOutput {
   int log_fd_ = -1;
   Stream streams_[2];
   std::string tail_;
+  std::string failure_;
   bool forgiving_ = false;
 };
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <set>
 
+#include "executor/fluidrun/print_to.h"
+
 namespace fluid {
 namespace {
 
@@ -31,6 +33,9 @@ std::optional<siginfo_t> ending_of(pid_t id) {
   if (error != 0 || info.si_pid == 0) return std::nullopt;
   return info;
 }
+
+/// Not every program knows SIGHUP.
+int handed_on(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
 bool misses_another(const siginfo_t& ending) {
   constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone, or its GPU failed
@@ -127,16 +132,30 @@ void Ranks::wait(const SignalQueue& signals) const {
 void Ranks::take(int signal) {
   if (signal == SIGCHLD) return;
   if (signal == SIGUSR1) return signal_all(signal);
-  if (stop_asked_ || failure_) {
-    fmt::print(stderr, "fluidrun: killing all ranks\n");
-    stop_asked_ = true;
+  const bool again = stop_asked();
+  if (!again) stop_signal_ = signal;
+  if (again || failure_) {
+    print_to(stderr, "fluidrun: killing all ranks\n");
     for (Rank& rank : ranks_) rank.output.leave_terminal();
     return signal_all(SIGKILL);
   }
-  fmt::print(stderr, "fluidrun: stopping: the ranks may finish; another signal kills them\n");
-  stop_asked_ = true;
+  print_to(stderr, "fluidrun: stopping: the ranks may finish; another signal kills them\n");
   for (Rank& rank : ranks_) rank.output.forgive_terminal();
-  signal_all(signal == SIGHUP ? SIGTERM : signal);
+  signal_all(handed_on(signal));
+}
+
+/// A program that was asked to stop may say by its exit code that it did so, as `train` does.
+bool Ranks::ended_as_asked(const siginfo_t& ending) const {
+  if (!stop_asked() || ending.si_code != CLD_EXITED) return false;
+  return ending.si_status == 128 + stop_signal_ ||
+         ending.si_status == 128 + handed_on(stop_signal_);
+}
+
+std::string Ranks::output_failure() const {
+  for (const Rank& rank : ranks_) {
+    if (!rank.output.failure().empty()) return rank.output.failure();
+  }
+  return "";
 }
 
 void Ranks::collect() {
@@ -147,6 +166,10 @@ void Ranks::collect() {
     waitpid(rank.id, nullptr, 0);
     rank.id = -1;
     if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
+    if (ended_as_asked(*ending)) {
+      ended_as_asked_ = true;
+      continue;
+    }
     rank.gave_up = misses_another(*ending) && !failure_;
     if (witness_ == nullptr && misses_another(*ending)) witness_ = &rank;
     if (failure_ || (failed_ != nullptr && telling(*ending) >= telling(how_))) continue;
@@ -168,8 +191,8 @@ void Ranks::fail() {
   failure_ = RankFailure{
       .rank = failed_->number, .killed = how_.si_code != CLD_EXITED, .number = how_.si_status};
   const auto running = std::ranges::count_if(ranks_, [](const Rank& r) { return r.id > 0; });
-  const bool stopping = running > 0 && !stop_asked_;
-  fmt::print(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");
+  const bool stopping = running > 0 && !stop_asked();
+  print_to(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");
   if (stopping) signal_all(SIGTERM);
   if (running > 0) deadline_ = Clock::now() + (stopping ? kGrace : kGraceToFinish);
 }

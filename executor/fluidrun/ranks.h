@@ -52,7 +52,11 @@ class Ranks {
   /// The first signal to stop is handed to all, which then take the time they need, or, when one of
   /// them fails, some seconds more; the next signal kills them. Says on stderr what happens.
   std::optional<RankFailure> run(SignalQueue& signals);
-  bool stop_asked() const { return stop_asked_; }
+  bool stop_asked() const { return stop_signal_ != 0; }
+  /// Of ranks none of which has failed: 0, or 128 + the signal to stop that they ended by.
+  int exit_code() const { return ended_as_asked_ ? 128 + stop_signal_ : 0; }
+  /// Why the terminal has not got all that rank 0 wrote; "" when it has.
+  std::string output_failure() const;
 
  private:
   Ranks() = default;
@@ -74,13 +78,15 @@ class Ranks {
   void take(int signal);
   /// Notes which ranks have ended.
   void collect();
+  bool ended_as_asked(const siginfo_t& ending) const;
   bool may_be_told_why(const siginfo_t& how) const;
   void fail();
   std::vector<LastLines> last_lines() const;
   void signal_all(int number);
 
   std::list<Rank> ranks_;
-  bool stop_asked_ = false;
+  int stop_signal_ = 0;          ///< the first signal to stop; 0: none came
+  bool ended_as_asked_ = false;  ///< a rank, with an exit code that says so
   std::optional<RankFailure> failure_;
   const Rank* failed_ = nullptr;  ///< that ended badly, first or as the cause of it
   siginfo_t how_ = {};            ///< how it ended

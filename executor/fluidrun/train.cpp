@@ -45,6 +45,9 @@ void add_train(CLI::App& app, Action& action) {
   add_profile_flags(*command, flags->profile);
   command->footer(
       "Several processes train together where `fluidrun launch`, torchrun or Slurm starts them.\n"
+      "Ctrl-C, SIGTERM and SIGHUP finish the step, save and end with exit code 130, 143 and 129; "
+      "a\n"
+      "second one ends at once. SIGUSR1 saves and goes on.\n"
       "Example: fluidrun train mnist_fluid --data digits --val digits --epochs 6 "
       "--batch 100 --save mnist.safetensors\n\n" +
       data_help());
@@ -53,8 +56,7 @@ void add_train(CLI::App& app, Action& action) {
       for (const std::string& path : {flags->save, flags->best.save}) {
         if (!path.empty()) check_writable(path);  // before all that takes long
       }
-      train(*flags);
-      return 0;
+      return train(*flags);
     };
   });
 }

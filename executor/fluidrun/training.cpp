@@ -4,6 +4,7 @@
 
 #include <future>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "executor/executor.h"
@@ -11,11 +12,12 @@
 #include "executor/fluidrun/divergence.h"
 #include "executor/fluidrun/epoch_table.h"
 #include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/progress.h"
 #include "executor/fluidrun/resident.h"
 #include "executor/fluidrun/signals.h"
-#include "executor/fluidrun/step_log.h"
 #include "executor/fluidrun/train_report.h"
+#include "executor/fluidrun/training_files.h"
 #include "ir/error.h"
 #include "ir/stopwatch.h"
 #include "passes/check_recorded.h"
@@ -51,19 +53,28 @@ std::optional<Reader> open_validation(const Program& program, const TrainFlags& 
   return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
 }
 
+/// In a thread of its own, where the system gives one; else when it is asked for.
+template <class F>
+auto meanwhile(F work) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, work);
+  }
+}
+
 class Training {
  public:
   explicit Training(const TrainFlags& flags)
       : flags_(flags),
         world_(World::from_env()),
-        log_(leads() ? flags.log_json : ""),
+        files_(paths()),
         checkpointing_(flags.checkpoint, leads(), world_.restart > 0),
         program_(open_program(flags.program)),
         lr_(set_rate(program_, flags.lr)),
         loss_(loss_output(program_)),
         best_(flags.best, program_, loss_, !flags.val.empty()),
-        val_opening_(std::async(std::launch::async,
-                                [&] { return open_validation(program_, flags, world_); })),
+        val_opening_(meanwhile([&] { return open_validation(program_, flags, world_); })),
         reader_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
                             world_)),
         executor_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank),
@@ -83,7 +94,7 @@ class Training {
     if (executor_.follows_plateau() && loss_.empty()) {
       throw UserError("the schedule 'plateau' follows the loss, which is no output");
     }
-    log_.cut(steps_, epochs_);
+    files_.cut_log(steps_, epochs_);
     const auto& amp = executor_.amp();
     divergence_.emplace(executor_, amp ? amp->loss_scale : LossScale(), loss_, lr_);
     agree();
@@ -102,9 +113,8 @@ class Training {
   void train() {
     if (leads()) describe();
     if (leads() && (epochs_ >= flags_.epochs || finished())) {
-      fmt::print(stderr, "nothing to train: {} epochs and {} steps are done\n", epochs_, steps_);
+      print_to(stderr, "nothing to train: {} epochs and {} steps are done\n", epochs_, steps_);
     }
-    const Signals signals;
     Progress progress(flags_.epochs, reader_.batches(), !leads());
     EpochTable table(flags_.epochs);
     while (epochs_ < flags_.epochs && !finished() && !best_.patience_ends(epochs_)) {
@@ -126,31 +136,38 @@ class Training {
       logged.best = best;
       logged.ms_per_step = ms;
       logged.seconds = watch.ms() / 1e3;
-      log_line([&] { log_.append_epoch(logged); });
+      files_.log_epoch(logged);
       if (complete) {
         reduce_on_plateau(epoch, figures);
         close_epoch(epoch, best);
       }
     }
+    Signals::training_begins();  // also where there was no step: what follows is to be saved whole
     if (checkpointing_.on()) checkpoint();
     finish();
     report_profile(executor_, flags_.profile, world_);
+    if (leads()) files_.check(executor_);
   }
 
   /// Says and saves what came of it.
   void finish() {
     if (!leads()) return;
-    if (stop_asked_) fmt::print(stderr, "stopped after step {}\n", steps_);
+    if (stop_asked_) print_to(stderr, "stopped after step {}\n", steps_);
     if (const auto& scaling = divergence_->scaling()) {
-      fmt::print(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling->scale,
-                 scaling->skipped, steps_);
+      print_to(stderr, "loss scale {:g}; {} of {} steps skipped\n", scaling->scale,
+               scaling->skipped, steps_);
     }
-    save();
+    files_.save(executor_);
     describe_best();
   }
 
   /// Whether this process is the one that says, saves and writes what all come to.
   bool leads() const { return world_.rank == 0; }
+
+  TrainingFiles::Paths paths() const {
+    if (!leads()) return {};
+    return {.save = flags_.save, .best = flags_.best.save, .log = flags_.log_json};
+  }
 
   /// What it throws, it throws before a precision is measured.
   ExecutorOptions options() {
@@ -237,26 +254,27 @@ class Training {
     const auto loss = std::ranges::find(of, name, &std::pair<std::string, double>::first);
     if (loss == of.end() || !executor_.reduce_on_plateau(loss->second)) return;
     if (!leads()) return;
-    fmt::print(stderr, "{} has reached a plateau: the learning rate falls after epoch {}\n", name,
-               epoch);
+    print_to(stderr, "{} has reached a plateau: the learning rate falls after epoch {}\n", name,
+             epoch);
   }
 
   void close_epoch(int64_t epoch, bool best) {
     epochs_ = epoch;
     figures_.clear();
-    if (best) executor_.lead([&] { save_best(); });
+    if (best) executor_.lead([&] { files_.save_best(executor_); });
     if (checkpointing_.due_at_epoch() || (best && checkpointing_.on())) checkpoint(best);
   }
 
   void describe_best() const {
     if (best_.patience_ends(epochs_)) {
-      fmt::print(stderr, "stopped after epoch {}: {} without a better one\n", epochs_,
-                 *flags_.best.patience);
+      print_to(stderr, "stopped after epoch {}: {} without a better one\n", epochs_,
+               *flags_.best.patience);
     }
-    if (best_.best()) fmt::print(stderr, "best: {}\n", best_.text());
+    if (best_.best()) print_to(stderr, "best: {}\n", best_.text());
     if (flags_.best.save.empty()) return;
-    fmt::print(stderr, "{} {}\n", best_.best() ? "saved" : "no epoch came to its end: not saved",
-               flags_.best.save);
+    print_to(stderr, "{}\n",
+             best_.best() ? files_.best_text()
+                          : "no epoch came to its end: not saved " + flags_.best.save);
   }
 
   std::vector<const Reader*> readers() const {
@@ -303,13 +321,14 @@ class Training {
     while (const Batch* batch = read_first(progress, [&] { return reader_.next(); })) {
       if (!unread_) since_ = Stopwatch();
       const Outputs outputs = read_first(progress, [&] { return executor_.run(*batch); });
+      Signals::training_begins();
       read_rest(progress);
       unread_ = TakenStep{epoch, ++steps_, ++in_epoch, batch->whole_size(), outputs, batch};
       if (!reads_late()) read_rest(progress);
       const bool asked = take_asked();
       const bool due = checkpointing_.due() && !ended(epoch);  // at the end once it is closed
       if (asked || due || finished()) read_rest(progress);
-      if (asked) executor_.lead([&] { save(); });
+      if (asked) executor_.lead([&] { files_.try_to_save(executor_); });
       if (finished()) return;
       if (due) checkpoint();
     }
@@ -322,7 +341,8 @@ class Training {
     const bool skipped = divergence_->was_skipped(step.outputs, step.number);
     done_ = step.number;
     const double lr = step.outputs.learning_rate().value_or(lr_);
-    log({step.epoch, step.number, lr, divergence_->scaling(), skipped, since_.ms()}, step.outputs);
+    files_.log({step.epoch, step.number, lr, divergence_->scaling(), skipped, since_.ms()},
+               step.outputs);
     since_ = Stopwatch();
     if (flags_.check_finite) explain_overflow(step, skipped, progress);
     if (!skipped) {
@@ -345,24 +365,10 @@ class Training {
     return asked[1] > 0;
   }
 
-  void log(const LoggedStep& step, const Outputs& outputs) {
-    log_line([&] { log_.append(step, outputs); });
-  }
-
-  template <class Append>
-  void log_line(Append append) {
-    try {
-      append();
-    } catch (const UserError& e) {
-      save_in_spite_of(e);
-      throw;
-    }
-  }
-
   /// What was trained until then is not lost when something else cannot be written.
   void save_in_spite_of(const UserError& failure) {
     try {
-      save();
+      files_.save(executor_);
     } catch (const UserError& e) {
       throw UserError(fmt::format("{}; {}", failure.what(), e.what()));
     }
@@ -372,7 +378,7 @@ class Training {
     const std::string where = divergence_->explain(*step.batch, step.outputs, step.number, skipped);
     if (!skipped || !leads()) return;
     progress.clear();
-    fmt::print(stderr, "step {} skipped: {}\n", step.number, where);
+    print_to(stderr, "step {} skipped: {}\n", step.number, where);
   }
 
   void validate(std::vector<std::pair<std::string, double>>& to) {
@@ -383,7 +389,7 @@ class Training {
     }
     figures.catch_up();
     if (world_.size > 1) figures.add_up(executor_, output_names());
-    log_line([&] { log_.append_validation({epochs_ + 1, steps_, figures.values()}); });
+    files_.log_validation({epochs_ + 1, steps_, figures.values()});
     for (const auto& [name, value] : figures.values()) to.emplace_back("val_" + name, value);
   }
 
@@ -393,19 +399,9 @@ class Training {
     return names;
   }
 
-  void save() {
-    if (flags_.save.empty() || !leads()) return;
-    executor_.save(flags_.save);
-    fmt::print(stderr, "saved {}\n", flags_.save);
-  }
-
-  void save_best() {
-    if (!flags_.best.save.empty()) executor_.save(flags_.best.save);
-  }
-
   const TrainFlags& flags_;
   World world_;
-  StepLog log_;
+  TrainingFiles files_;
   Checkpointing checkpointing_;
   Resident before_ = resident_now();
   Program program_;
@@ -428,6 +424,10 @@ class Training {
 
 }  // namespace
 
-void train(const TrainFlags& flags) { Training(flags).run(); }
+int train(const TrainFlags& flags) {
+  const Signals signals;
+  Training(flags).run();
+  return Signals::stop_asked() ? 128 + Signals::stop_signal() : 0;
+}
 
 }  // namespace fluid

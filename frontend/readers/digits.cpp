@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -11,6 +12,7 @@
 #include "frontend/readers/kind.h"
 #include "frontend/readers/mnist.h"
 #include "frontend/readers/random.h"
+#include "ir/threads.h"
 
 namespace fluid {
 namespace {
@@ -23,6 +25,7 @@ constexpr double kMaxTurn = 0.25, kMaxShear = 0.4;
 constexpr double kMaxShift = 2.25;  // pixels
 constexpr double kSoftness = 1.1;   // width of a stroke's edge in pixels
 constexpr size_t kMaxThreads = 8;
+constexpr size_t kPiece = 256;  // samples that a thread takes at a time
 
 struct Segment {
   Point a, b;
@@ -143,21 +146,18 @@ void draw(int digit, Random& random, std::span<uint8_t> out) {
 Dataset generate_digits(int64_t samples, uint64_t seed) {
   Tensor images(DType::u8, {samples, 1, kSide, kSide}), labels(DType::u8, {samples});
   const std::span<uint8_t> pixels = images.as<uint8_t>(), classes = labels.as<uint8_t>();
-  const auto generate = [&](size_t first, size_t last) {
-    for (size_t i = first; i < last; ++i) {
-      Random random(seed, i);
-      classes[i] = static_cast<uint8_t>(random.below(10));
-      draw(classes[i], random, pixels.subspan(i * kPixels, kPixels));
+  const size_t all = classes.size();
+  std::atomic<size_t> next = 0;
+  const auto generate = [&] {
+    for (size_t first; (first = next.fetch_add(kPiece)) < all;) {
+      for (size_t i = first; i < std::min(first + kPiece, all); ++i) {
+        Random random(seed, i);
+        classes[i] = static_cast<uint8_t>(random.below(10));
+        draw(classes[i], random, pixels.subspan(i * kPixels, kPixels));
+      }
     }
   };
-  {
-    const size_t all = classes.size();
-    const size_t parts = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
-    std::vector<std::jthread> threads;
-    for (size_t p = 0; p < parts; ++p) {
-      threads.emplace_back(generate, all * p / parts, all * (p + 1) / parts);
-    }
-  }
+  run_on_threads(std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads), generate);
   return digit_dataset(std::move(images), labels, "digits");
 }
 

@@ -9,6 +9,7 @@
 
 #include "frontend/readers/random.h"
 #include "ir/error.h"
+#include "ir/threads.h"
 
 namespace fluid {
 namespace {
@@ -151,7 +152,7 @@ class Reader::Impl {
     }
     filled_ = released_ = 0;
     in_use_ = stopping_ = false;
-    thread_ = std::thread([this, epoch = epoch_, at] { fill(epoch, at); });
+    thread_ = start_thread([this, epoch = epoch_, at] { fill(epoch, at); });
   }
 
   void stop() {

@@ -275,6 +275,36 @@ TEST_F(Launch, AFirstSignalLetsRanksFinish) {
   }
 }
 
+TEST_F(Launch, RanksThatSayThatTheyWereStoppedHaveNotFailed) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    SCOPED_TRACE(number);
+    for (const char* rank : {"0", "1"}) {
+      std::filesystem::remove(dir_.file(std::string("ready") + rank));
+    }
+    start("--nproc 2 --max-restarts 3",
+          "trap 'exit 130' INT; trap 'exit 143' TERM\n"
+          "echo $$ > ready$RANK\n"
+          "while :; do sleep 0.05; done\n");
+    ASSERT_TRUE(ready(2));
+    kill(launcher_, number);
+    EXPECT_EQ(exit_code(), 128 + number);
+    EXPECT_EQ(text_of("out").find("ended with exit code"), std::string::npos) << text_of("out");
+  }
+}
+
+TEST_F(Launch, RanksGoOnWhereTheTerminalTakesNothing) {
+  for (const char* streams : {"> /dev/full", "2> /dev/full", "> /dev/full 2>&1"}) {
+    SCOPED_TRACE(streams);
+    std::filesystem::remove(dir_.file("done0"));
+    std::ofstream(dir_.file("script")) << "echo x; echo y >&2; echo z; echo > done$RANK\n";
+    const Result result =
+        run(std::string("launch --nproc 2 --log-dir logs -- sh script ") + streams);
+    EXPECT_EQ(result.code, 1) << result.output;
+    EXPECT_TRUE(ready(2, "done"));
+    expect_has(text_of("logs/workerlog.0"), "z\n");
+  }
+}
+
 TEST_F(Launch, ARankThatNeverFinishesIsNotWaitedForWhenAnotherFails) {
   start("--nproc 2",
         "[ $RANK = 1 ] && trap 'exit 3' INT || trap '' INT TERM\n"

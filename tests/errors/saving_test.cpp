@@ -1,16 +1,26 @@
 // What happens where the results should go: disks that are full, paths that cannot be written.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
+#include "tests/support/count_of.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid {
 namespace {
 
-using Saving = FluidrunTest;
+using fluid::testing::count_of;
+
+class Saving : public FluidrunTest {
+ protected:
+  /// What a file holds; "" when there is none.
+  std::string bytes_in(const std::string& name) const {
+    return std::filesystem::exists(dir_.file(name)) ? read_file(dir_.file(name)) : "";
+  }
+};
 
 const std::string kTrain = "train line.fir --data synthetic-linear?n=2000 --batch 10 ";
 
@@ -48,7 +58,7 @@ TEST_F(Saving, LeavesNothingOnAFullDisk) {
   before_ = "ulimit -f 1; ";
   for (const std::string& writer : kWriters) {
     const bool small = writer.starts_with("train");  // its parameters fit; of its log see below
-    if (!small) refuse(writer + "out", "cannot write 'out': File too large");
+    if (!small) refuse_late(writer + "out", "cannot write 'out': File too large");
   }
 }
 
@@ -70,13 +80,89 @@ TEST_F(Saving, KeepsTheOldFileOnAFullDisk) {
 
 TEST_F(Saving, LogsWholeLinesOnly) {
   before_ = "ulimit -f 1; ";
-  const Result result = run(kTrain + "--log-json log");
+  const Result result = run(kTrain + "--log-json log --save w.safetensors");
   EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.output.find("fluidrun: cannot write 'log': File too large\n"), std::string::npos)
+  EXPECT_NE(result.output.find("fluidrun: cannot write 'log': File too large (at step "),
+            std::string::npos)
       << result.output;
   const std::string log = read_file(dir_.file("log"));
   EXPECT_GT(log.size(), 100u);
   EXPECT_TRUE(log.ends_with("}\n")) << log;
+}
+
+TEST_F(Saving, TrainsOnWhereTheLogCannotBeWritten) {
+  const Result good = run(kTrain + "--save good.safetensors");
+  ASSERT_EQ(good.code, 0) << good.output;
+  const Result result = run(kTrain + "--log-json /dev/full --save w.safetensors");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(count_of(result.output, "training goes on"), 1) << result.output;
+  EXPECT_NE(result.output.find("saved w.safetensors"), std::string::npos) << result.output;
+  EXPECT_EQ(bytes_in("w.safetensors"), bytes_in("good.safetensors"));
+}
+
+TEST_F(Saving, TrainsOnWhereTheBestEpochCannotBeWritten) {
+  const std::string train = kTrain + "--val synthetic-linear?n=10 --epochs 3 --lr 0.001 ";
+  const Result good = run(train + "--save good.safetensors");
+  ASSERT_EQ(good.code, 0) << good.output;
+  const Result result = run(train + "--save-best /dev/full --save w.safetensors");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(count_of(result.output, "training goes on"), 1) << result.output;
+  EXPECT_NE(result.output.find("3/3"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("not saved /dev/full"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("fluidrun: cannot write '/dev/full': No space left on device\n"),
+            std::string::npos)
+      << result.output;
+  EXPECT_EQ(bytes_in("w.safetensors"), bytes_in("good.safetensors"));
+}
+
+/// Whatever becomes of the messages, training ends, and nothing of them gets into its files.
+TEST_F(Saving, TrainsOnWithoutStandardStreams) {
+  const std::string train = kTrain + "--epochs 2 --lr 0.001 --log-json log --save w.safetensors ";
+  const Result good = run(train);
+  ASSERT_EQ(good.code, 0) << good.output;
+  const std::string parameters = bytes_in("w.safetensors");
+  for (const std::string streams : {"2> /dev/full", "2>&-", "> /dev/full", ">&-", "2>&- >&-"}) {
+    SCOPED_TRACE(streams);
+    std::filesystem::remove(dir_.file("w.safetensors"));
+    const Result result = run(train + streams);
+    EXPECT_EQ(result.code, 1) << result.output;
+    EXPECT_EQ(bytes_in("w.safetensors"), parameters);
+    const std::string log = bytes_in("log");
+    EXPECT_EQ(std::ranges::count(log, '\n'), count_of("\n" + log, "\n{\"epoch\":")) << log;
+    const bool lost_notes = streams.starts_with("2>") && !streams.ends_with(">&- >&-");
+    if (lost_notes) {
+      EXPECT_NE(result.output.find("cannot write to the standard error"), std::string::npos)
+          << result.output;
+    }
+  }
+}
+
+/// A pipe whose reader has gone, as `fluidrun train ... | head` leaves one.
+TEST_F(Saving, TrainsOnWhenItsReaderGoes) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  const std::string command = "cd " + dir_.path() + " && exec " + kFluidrun + " " + kTrain +
+                              "--epochs 2 --lr 0.001 --save w.safetensors";
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_FALSE(bytes_in("w.safetensors").empty());
+}
+
+TEST_F(Saving, NotesThatCannotBeWrittenCostTheExitCode) {
+  const Result result = run("eval line.fir --data synthetic-linear?n=10 2> /dev/full");
+  EXPECT_EQ(result.code, 1) << result.output;
+  EXPECT_NE(result.output.find("loss "), std::string::npos) << result.output;
 }
 
 TEST_F(Saving, ReportsAFullStandardOutput) {

@@ -1,0 +1,122 @@
+// Threads and memory that the system does not give: a message and exit code 3, no crash.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/fluidrun_test.h"
+
+namespace fluid {
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kAddressesAreLimited = false;  // the sanitizer's shadow passes any limit
+#else
+constexpr bool kAddressesAreLimited = true;
+#endif
+
+class Lack : public FluidrunTest {
+ protected:
+  /// Expects exit code 3 and one message, which holds `message`.
+  void expect_refused(const std::string& arguments, const std::string& message) const {
+    const Result result = run(arguments + " --cache-dir ''");
+    EXPECT_EQ(result.code, 3) << result.output;
+    EXPECT_NE(result.output.find(message), std::string::npos) << result.output;
+    EXPECT_EQ(result.output.find("internal error"), std::string::npos) << result.output;
+  }
+
+  static inline const std::string kTrain =
+      "train line.fir --data synthetic-linear?n=50 --batch 10 ";
+};
+
+/// The limit of processes binds other users than root alone. Nobody else is this user.
+class LackOfThreads : public Lack {
+ protected:
+  void SetUp() override {
+    Lack::SetUp();
+    if (IsSkipped()) return;
+    std::filesystem::permissions(dir_.path(), std::filesystem::perms::all);
+    limit(100);
+    const Result can_run = run("--version");
+    if (can_run.code != 0) GTEST_SKIP() << "no other user can run it: " << can_run.output;
+  }
+  void limit(int threads) {
+    const int user = 1'000'000 + getpid();
+    before_ = "setpriv --reuid=" + std::to_string(user) +
+              " --clear-groups prlimit --nproc=" + std::to_string(threads) + " ";
+  }
+};
+
+TEST_F(LackOfThreads, OfThePoolIsNamed) {
+  for (const int given : {1, 2, 6}) {
+    limit(given);
+    expect_refused(kTrain + "--threads 4", "the system gives " + std::to_string(given - 1) +
+                                               " of 6 threads beside the first: ");
+    expect_refused("eval line.fir --data synthetic-linear?n=50 --threads 4",
+                   " of 6 threads beside the first: ");
+  }
+}
+
+TEST_F(LackOfThreads, OfTheReaderIsNamed) {
+  limit(1);
+  expect_refused(kTrain + "--threads 1", "the system gives no further thread: ");
+}
+
+TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
+  limit(2);  // the reader's
+  const Result trained = run(kTrain + "--threads 1 --cache-dir ''");
+  EXPECT_EQ(trained.code, 0) << trained.output;
+  limit(1);
+  std::ofstream(dir_.file("bright.fir")) << R"(program @bright {
+  %x = data "image" : f32[?, 1, 28, 28]
+  %m = mean(%x) : f32[]
+  output "m" = %m
+})";
+  const Result generated =
+      run("eval bright.fir --data digits?n=600 --batch 600 --threads 1 --cache-dir ''");
+  EXPECT_EQ(generated.code, 0) << generated.output;
+  // The data for validation is opened all the same.
+  expect_refused(kTrain + "--threads 1 --val synthetic-linear?n=10",
+                 "the system gives no further thread: ");
+}
+
+TEST_F(Lack, OfMemoryForTheArenaIsNamed) {
+  if (!kAddressesAreLimited) GTEST_SKIP() << "the address sanitizer needs all addresses";
+  std::ofstream(dir_.file("large.fir")) << R"(program @large {
+  %x = data "x" : f32[?, 2]
+  %w = param "w" {init = "constant", value = 0.0} : f32[2, 250000000]
+  %p = matmul(%x, %w) : f32[?, 250000000]
+  %m = mean(%p) : f32[]
+  output "m" = %m
+})";
+  before_ = "ulimit -v 1500000; ";
+  const Result result = run("eval large.fir --data synthetic-linear?n=1 --batch 1 --cache-dir ''");
+  EXPECT_EQ(result.code, 3) << result.output;
+}
+
+TEST_F(Lack, OfMemoryForDataIsNamed) {
+  if (!kAddressesAreLimited) GTEST_SKIP() << "the address sanitizer needs all addresses";
+  before_ = "ulimit -v 700000; ";
+  refuse("predict line.fir --data digits?n=1000000", "no memory for tensor u8[1000000, 1, 28, 28]");
+  std::ofstream(dir_.file("large.csv")) << "a,b,y\n";
+  std::filesystem::resize_file(dir_.file("large.csv"), uintmax_t{3} << 30);  // takes no disk
+  expect_refused("predict line.fir --data csv:large.csv?label=y",
+                 "the system gives no more memory");
+}
+
+/// Wherever it comes, libraries included.
+TEST_F(Lack, OfMemoryNeverCrashes) {
+  if (!kAddressesAreLimited) GTEST_SKIP() << "the address sanitizer needs all addresses";
+  constexpr int kNotLoaded = 127;  // the program's own code does not fit
+  for (const char* kib : {"140000", "170000", "200000", "250000", "400000"}) {
+    before_ = "ulimit -v " + std::string(kib) + "; ";
+    const Result result = run(kTrain + "--threads 2 --cache-dir ''");
+    EXPECT_TRUE(result.code == 0 || result.code == 3 || result.code == kNotLoaded)
+        << kib << ": " << result.code << " " << result.output;
+  }
+}
+
+}  // namespace
+}  // namespace fluid

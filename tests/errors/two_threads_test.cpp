@@ -1,0 +1,95 @@
+// One Executor and several threads: what is refused, and how several threads serve.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "executor/executor.h"
+#include "frontend/fluid.h"
+#include "tests/support/errors.h"
+#include "tests/support/temp_dir.h"
+
+namespace fluid {
+namespace {
+
+Program scaled() {
+  Program net("scaled");
+  net.output("y", net.data("x", {kBatch, 2}, f32) * 3.0f);
+  return net;
+}
+
+Batch batch_of(float value) {
+  Batch batch{.size = 1};
+  batch.columns.emplace_back("x", Tensor::of<float>({1, 2}, std::vector<float>{value, -value}));
+  return batch;
+}
+
+/// What `work` throws in a thread of its own; "" when it returns.
+std::string thrown_in_a_thread(const std::function<void()>& work) {
+  std::string what;
+  std::thread thread([&] {
+    try {
+      work();
+    } catch (const UserError& e) {
+      what = e.what();
+    }
+  });
+  thread.join();
+  return what;
+}
+
+TEST(TwoThreads, AreRefusedInOneExecutor) {
+  const TempDir dir;
+  Executor executor(scaled(), cpu(), {.batch = 1, .any_batch = true});
+  const Batch batch = batch_of(2);
+  const std::function<void()> calls[] = {[&] { executor.run(batch); },
+                                         [&] { executor.eval(batch); },
+                                         [&] { executor.predict(batch); },
+                                         [&] { executor.prepare({.eval = {3}}); },
+                                         [&] { executor.save(dir.file("f")); },
+                                         [&] { executor.load(dir.file("f")); },
+                                         [&] { executor.parameters(); },
+                                         [&] { executor.nonfinite_parameters(); },
+                                         [&] { executor.set_parameter("w", Tensor(f32, {})); },
+                                         [&] { executor.snapshot(); },
+                                         [&] { executor.restore({}); },
+                                         [&] { executor.memory(); }};
+  executor.lead([&] {  // this thread is in a call of the executor
+    for (const auto& call : calls) {
+      EXPECT_EQ(thrown_in_a_thread(call),
+                "an Executor is used by two threads at once: give each thread an Executor of its "
+                "own, or let threads take turns");
+    }
+    EXPECT_EQ(executor.eval(batch)["y"].at(0), 6) << "calls of one thread may nest";
+  });
+  EXPECT_EQ(thrown_in_a_thread([&] { executor.eval(batch); }), "") << "threads may take turns";
+}
+
+TEST(TwoThreads, GoOnAfterACallThatFailed) {
+  Executor executor(scaled(), cpu(), {.batch = 2});
+  expect_user_error([&] { executor.eval(batch_of(1)); }, "was not prepared");
+  EXPECT_EQ(thrown_in_a_thread([&] { executor.prepare({.eval = {1}}); }), "");
+  EXPECT_EQ(executor.eval(batch_of(1))["y"].at(1), -3);
+}
+
+TEST(TwoThreads, ServeWithAnExecutorEach) {
+  const TempDir cache;
+  const Program program = scaled();
+  std::vector<float> results(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i) {
+    threads.emplace_back([&, i] {
+      Executor executor(program, cpu(), {.threads = 1, .cache_dir = cache.path()});
+      executor.prepare({.predict = {1}});
+      for (int n = 0; n < 10; ++n) {
+        results[i] += executor.predict(batch_of(static_cast<float>(i)))["y"].as<float>()[0];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(results, (std::vector<float>{0, 30, 60, 90}));
+}
+
+}  // namespace
+}  // namespace fluid
