@@ -147,8 +147,6 @@ class KernelEmitter {
   void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
   llvm::Value* widen(llvm::Value* stored, DType dtype);
   llvm::Value* narrow(llvm::Value* value, DType from, DType to);
-  llvm::Value* stored_value(const Expr& value, DType to);
-  bool is_held_by(DType half, const Expr& e);
   llvm::Type* storage_type(DType dtype);
   llvm::Value* opaque(llvm::Value* number);
   llvm::Value* address(int64_t buffer, llvm::Value* offset);

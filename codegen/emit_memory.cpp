@@ -88,38 +88,6 @@ llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
   return b_.CreateTrunc(b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded), i16);
 }
 
-/// As memory holds it. What was rounded to the half already loses its zeros alone.
-llvm::Value* KernelEmitter::stored_value(const Expr& value, DType to) {
-  if (to != DType::bf16 || !is_held_by(to, value)) return narrow(expr(value), value.dtype(), to);
-  llvm::Value* bits = expr(value);
-  bits = b_.CreateBitCast(bits, shaped(b_.getInt32Ty(), bits));
-  return b_.CreateTrunc(b_.CreateLShr(bits, 16), shaped(b_.getInt16Ty(), bits));
-}
-
-bool KernelEmitter::is_held_by(DType half, const Expr& e) {
-  const ExprNode& n = e.node();
-  const auto held = [&](const Expr& arg) { return is_held_by(half, arg); };
-  switch (n.op) {
-    case Scalar::constant:
-      return n.dtype == f32 && n.fvalue == 0;
-    case Scalar::let: {
-      const auto let = lets_.find(n.ivalue);
-      return let != lets_.end() && held(let->second.expr);
-    }
-    case Scalar::load:
-      return buffer_named(n.ivalue).dtype == half && n.fvalue == 0;
-    case Scalar::round:
-      return n.ivalue == static_cast<int64_t>(half);
-    case Scalar::min:
-    case Scalar::max:
-      return n.dtype == f32 && held(n.args[0]) && held(n.args[1]);
-    case Scalar::select:
-      return n.dtype == f32 && held(n.args[1]) && held(n.args[2]);
-    default:
-      return false;
-  }
-}
-
 llvm::Value* KernelEmitter::both(llvm::Value* a, llvm::Value* b) {
   if (!a || !b) return a ? a : b;
   unify(a, b);
@@ -380,9 +348,10 @@ void KernelEmitter::store(const kir::StoreTo& s) {
   llvm::Value* mask = s.mask ? expr(s.mask) : nullptr;
   if (mask && is_true(mask)) mask = nullptr;
   if (mask && is_false(mask)) return;
-  llvm::Value* value = stored_value(s.value, buffer.dtype);
+  llvm::Value* value = expr(s.value);
   const bool one_place = !vector_ || uniform(s.offset);
   const bool in_lanes = value->getType()->isVectorTy() || (mask && mask->getType()->isVectorTy());
+  value = narrow(value, s.value.dtype(), buffer.dtype);
   if (one_place && !in_lanes) {
     llvm::BasicBlock* done = nullptr;
     if (mask) {

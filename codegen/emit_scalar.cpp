@@ -108,10 +108,6 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
     }
     case Scalar::cast:
       return cast(expr(n.args[0]), n.args[0].dtype(), n.dtype);
-    case Scalar::round: {
-      const auto half = static_cast<DType>(n.ivalue);
-      return widen(narrow(expr(n.args[0]), f32, half), half);
-    }
     case Scalar::fma:
       return fma(expr(n.args[0]), expr(n.args[1]), expr(n.args[2]));
     default:

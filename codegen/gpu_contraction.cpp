@@ -332,7 +332,7 @@ void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Exp
                                    const Expr& mask, kir::Block& out) {
   const FlatSink& sum = sinks.front();
   const DType dtype = sum.source->op->results[0].type.dtype;
-  out.push_back({kir::Let{2 * sum.id, scalar::rounded(total, dtype)}});
+  out.push_back({kir::Let{2 * sum.id, scalar::cast(total, dtype)}});
   std::vector<kir::Stmt> stores;
   for (const FlatSink& s : sinks) {
     for (size_t i = 0; i < s.stores.size(); ++i) {

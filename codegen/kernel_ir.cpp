@@ -18,8 +18,8 @@ constexpr std::array kScalarNames = {
     "product",     "neg",        "abs",         "sqrt",     "rsqrt",   "exp",   "expm1",
     "log",         "log1p",      "tanh",        "erf",      "sigmoid", "floor", "sin",
     "cos",         "eq",         "ne",          "lt",       "le",      "gt",    "ge",
-    "logical_and", "logical_or", "logical_not", "isfinite", "select",  "cast",  "round",
-    "load",        "let",        "acc",         "lanes",    "philox"};
+    "logical_and", "logical_or", "logical_not", "isfinite", "select",  "cast",  "load",
+    "let",         "acc",        "lanes",       "philox"};
 static_assert(kScalarNames.size() == static_cast<size_t>(Scalar::philox) + 1);
 
 std::string number(double value) {
@@ -83,9 +83,6 @@ class ExprPrinter {
         return "v" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype));
       case Scalar::load:
         return load(e);
-      case Scalar::round:
-        return "round:" + std::string(name_of(static_cast<DType>(n.ivalue))) +
-               list(n.args, "(", ")");
       case Scalar::acc:
         return "acc" + std::to_string(n.ivalue) + ":" + std::string(name_of(n.dtype)) +
                (n.args.empty() ? "" : list(n.args, "[", "]"));

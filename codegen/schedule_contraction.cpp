@@ -421,7 +421,7 @@ void Contraction::emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile
   tile_loops(tile_vars, *point).push_back({kir::Accumulate{acc.id, index, sum.body, {}}});
   kir::Block& end = tile_loops(tile_vars, *at);
   const DType dtype = sum.source->op->results[0].type.dtype;
-  const Expr total = scalar::rounded(read_acc(acc.id, sum.acc, index, lanes_reduced_), dtype);
+  const Expr total = scalar::cast(read_acc(acc.id, sum.acc, index, lanes_reduced_), dtype);
   end.push_back({kir::Let{2 * sum.id, total}});
   std::vector<kir::Stmt> stores;
   for (const FlatSink& s : sinks) {

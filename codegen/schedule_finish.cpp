@@ -54,13 +54,13 @@ Expr Finish::read_kept(const Expr& let) {
 void Finish::keep(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {
-    const DType dtype = source.op->results[r].type.dtype;
+    const DType dtype = compute_dtype(source.op->results[r].type.dtype);
     const Expr result =
         r == 1 ? read_position(acc, sink.acc, {}, lanes) : read_acc(acc, sink.acc, {}, lanes);
-    const Expr value = name_value(b_, scalar::rounded(result, dtype), out);
+    const Expr value = name_value(b_, scalar::cast(result, dtype), out);
     if (source.consumed) {
       int64_t& buffer = stored_[sink.id].buffers[r];
-      if (buffer < 0) buffer = b_.scratch(compute_dtype(dtype), sink.kept_size);
+      if (buffer < 0) buffer = b_.scratch(dtype, sink.kept_size);
       out.push_back({kir::StoreTo{buffer, sink.kept, value, {}}});
     }
     for (size_t i = 0; i < sink.stores.size(); ++i) {

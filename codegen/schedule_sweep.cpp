@@ -493,7 +493,7 @@ void Sweep::emit_results(const FlatSink& sink, kir::Block& out) {
     const Expr value = r == 1 ? read_position(binding.acc, sink.acc, {}, binding.lanes)
                               : read_acc(binding.acc, sink.acc, {}, binding.lanes);
     out.push_back(
-        {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::rounded(value, dtype_of(r))}});
+        {kir::Let{2 * sink.id + static_cast<int64_t>(r), scalar::cast(value, dtype_of(r))}});
   }
   for (size_t i = 0; i < sink.stores.size(); ++i) {
     const int result = sink.stores[i].first;

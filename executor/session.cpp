@@ -430,7 +430,8 @@ Profile Session::profile() const {
 }
 
 void Session::assign(const Variable& variable, const Tensor& value) {
-  const Tensor converted = value.cast(variable.type.dtype);
+  const DType dtype = variable.type.dtype;
+  const Tensor converted = value.dtype() == dtype ? value : value.cast(dtype);
   const bool were_stale = std::exchange(halves_are_stale_, true);
   write_state(address_of(variable), converted.data(), converted.bytes());
   refresh_halves(variable.name);

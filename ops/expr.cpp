@@ -367,16 +367,6 @@ Expr cast(const Expr& a, DType dtype) {
   return Expr::make(Scalar::cast, compute_dtype(dtype), {a});
 }
 
-Expr rounded(const Expr& a, DType dtype) {
-  const Expr value = cast(a, dtype);
-  if (!is_half(dtype) || (value.op() == Scalar::round && value.node().ivalue == int(dtype))) {
-    return value;
-  }
-  ExprNode n{.op = Scalar::round, .dtype = f32, .args = {value}};
-  n.ivalue = static_cast<int64_t>(dtype);
-  return node_of(std::move(n));
-}
-
 Expr unary(Scalar op, const Expr& a) {
   return Expr::make(op, op == Scalar::isfinite ? DType::boolean : a.dtype(), {a});
 }

@@ -56,8 +56,7 @@ enum class Scalar : uint8_t {
   isfinite,
   select,  // args: bool, then, else
   cast,    // to dtype: towards zero for floats to integers, != 0 for bool
-  // in groups and kernel IR only (ops/group.h, codegen/kernel_ir.h):
-  round,   // ivalue: a half dtype; the f32 argument as that dtype holds it
+  // in kernel IR only (codegen/kernel_ir.h):
   load,    // ivalue: buffer; args: i64 element offset, and optionally a bool: where false, fvalue
   let,     // ivalue: a value named by a Let
   acc,     // ivalue: an accumulator; args: constant indices into its array
@@ -139,9 +138,7 @@ Expr logical_or(const Expr& a, const Expr& b);
 Expr logical_not(const Expr& a);
 Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
 Expr cast(const Expr& a, DType dtype);  ///< to compute_dtype(dtype)
-/// The same, rounded to a half where `dtype` is one.
-Expr rounded(const Expr& a, DType dtype);
-Expr unary(Scalar op, const Expr& a);  ///< neg abs sqrt rsqrt exp ... floor, isfinite
+Expr unary(Scalar op, const Expr& a);   ///< neg abs sqrt rsqrt exp ... floor, isfinite
 /// 32 random bits of Philox4x32-10 (Salmon et al., SC'11) with key `seed` and counter
 /// (index, counter, stream): as an i64 in [0, 2^32).
 Expr philox(const Expr& seed, const Expr& counter, const Expr& stream, const Expr& index);

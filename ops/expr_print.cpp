@@ -8,13 +8,13 @@
 namespace fluid {
 namespace {
 
-constexpr std::array<std::string_view, 47> kNames = {
+constexpr std::array<std::string_view, 46> kNames = {
     "constant", "i",       "batch", "read", "+",     "-",     "*",        "/",
     "floordiv", "mod",     "min",   "max",  "pow",   "fma",   "product",  "-",
     "abs",      "sqrt",    "rsqrt", "exp",  "expm1", "log",   "log1p",    "tanh",
     "erf",      "sigmoid", "floor", "sin",  "cos",   "==",    "!=",       "<",
     "<=",       ">",       ">=",    "&&",   "||",    "!",     "isfinite", "select",
-    "cast",     "round",   "load",  "v",    "acc",   "lanes", "philox"};
+    "cast",     "load",    "v",     "acc",  "lanes", "philox"};
 static_assert(kNames.size() == static_cast<size_t>(Scalar::philox) + 1);
 
 /// How tightly an operator binds; 0: it is written as a call.
@@ -75,9 +75,6 @@ std::string print(const Expr& e, int outer) {
              list(n.args, n.args.size()) + "]";
     case Scalar::cast:
       return std::string(name_of(n.dtype)) + "(" + print(n.args[0], 0) + ")";
-    case Scalar::round:
-      return "round_" + std::string(name_of(static_cast<DType>(n.ivalue))) + "(" +
-             print(n.args[0], 0) + ")";
     default:
       break;
   }

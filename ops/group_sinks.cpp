@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/tensor.h"
 #include "ops/contract.h"
 
 namespace fluid {
@@ -197,59 +196,9 @@ Expr SinkBuilder::inline_map(const Value& v, const std::vector<Expr>& index, con
   for (const Expr& e : index) key.push_back(intern_(e).get());
   if (auto it = inlined_.find(key); it != inlined_.end()) return it->second;
   const Expr body = lowered_.of(v.op()).bodies.at(static_cast<size_t>(v.index()));
-  const Expr e = intern_(rounded(intern_(expand(v.op(), body, index, mask)), v.dtype()));
+  const Expr e = intern_(scalar::cast(expand(v.op(), body, index, mask), v.dtype()));
   inlined_[key] = e;
   return e;
-}
-
-/// A value has the same bits in whatever kernel it is computed, stored or not: those of its dtype.
-Expr SinkBuilder::rounded(const Expr& e, DType dtype) {
-  return is_half(dtype) && is_held_by(dtype, e) ? e : scalar::rounded(e, dtype);
-}
-
-/// Whether rounding to a half would change nothing: `e` chooses among values that have its dtype.
-bool SinkBuilder::is_held_by(DType half, const Expr& e) {
-  const std::pair key(half, e.get());
-  if (const auto it = held_.find(key); it != held_.end()) return it->second;
-  const ExprNode& n = e.node();
-  const auto all_from = [&](size_t first) {
-    return std::all_of(n.args.begin() + static_cast<std::ptrdiff_t>(first), n.args.end(),
-                       [&](const Expr& arg) { return is_held_by(half, arg); });
-  };
-  const auto has_it = [&](double value) {
-    const auto narrow = static_cast<float>(value);
-    return half_to_float(float_to_half(narrow, half), half) == narrow;
-  };
-  bool held = false;
-  switch (n.op) {
-    case Scalar::constant:
-      held = n.dtype == f32 && has_it(n.fvalue);
-      break;
-    case Scalar::read:
-      held = group.inputs[static_cast<size_t>(n.ivalue)].dtype() == half && has_it(n.fvalue);
-      break;
-    case Scalar::let: {
-      const ReductionRead read = reduction_of(e);
-      const ir::Op* op = group.sinks[static_cast<size_t>(read.sink)].op;
-      held = op->results[static_cast<size_t>(read.result)].type.dtype == half;
-      break;
-    }
-    case Scalar::round:
-      held = n.ivalue == static_cast<int64_t>(half);
-      break;
-    case Scalar::min:
-    case Scalar::max:
-    case Scalar::neg:
-    case Scalar::abs:
-      held = n.dtype == f32 && all_from(0);
-      break;
-    case Scalar::select:
-      held = n.dtype == f32 && all_from(1);
-      break;
-    default:
-      break;
-  }
-  return held_[key] = held;
 }
 
 Expr SinkBuilder::input_read(const Expr& read, const Value& v, std::vector<Expr> index,

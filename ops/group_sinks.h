@@ -39,8 +39,6 @@ class SinkBuilder {
   Expr expand(const ir::Op* op, const Expr& body, const std::vector<Expr>& index, const Expr& mask);
   Expr read(const ir::Op* op, const Expr& e, const Expr& mask);
   Expr inline_map(const Value& v, const std::vector<Expr>& index, const Expr& mask);
-  Expr rounded(const Expr& e, DType dtype);
-  bool is_held_by(DType half, const Expr& e);
   Expr in_range(const Expr& index, const Dim& extent) const;
   Expr input_read(const Expr& read, const Value& v, std::vector<Expr> index, const Expr& mask);
   int input(const Value& v);
@@ -51,7 +49,6 @@ class SinkBuilder {
   std::map<const ir::Op*, int> reductions_;
   std::map<const ir::Op*, Domain> map_domains_;
   std::map<std::vector<const void*>, Expr> inlined_;
-  std::map<std::pair<DType, const ExprNode*>, bool> held_;
   Interner intern_;
   bool possible_ = true;
 };

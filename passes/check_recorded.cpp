@@ -52,7 +52,6 @@ bool run(ir::Program& program, const Options& options, const Target&) {
   check_not_compiled(program);
   if (options.amp) check_amp_names(graph, *options.amp);
   const auto variables = variables_by_name(graph);
-  const ir::Op* recipe = nullptr;
   for (const auto& op : graph.ops) {
     check_size(*op, options.batch);
     require(!is_variable(*op) || op->symbol != kRandomState ||
@@ -60,10 +59,9 @@ bool run(ir::Program& program, const Options& options, const Target&) {
             *op, "'rng' is the name of the random state, i64[3]");
     const OpDef& def = def_of(*op);
     if (std::holds_alternative<Store>(*def.lower)) check_store(variables, *op);
-    if (!std::holds_alternative<Directive>(*def.lower)) continue;
-    require(recipe == nullptr, *op, "the program has two training recipes");
-    require(op->operands.size() == 1, *op, "only the compiler gives it gradients");
-    recipe = op.get();
+  }
+  if (const ir::Op* recipe = find_directive(graph)) {
+    require(recipe->operands.size() == 1, *recipe, "only the compiler gives it gradients");
   }
   return false;
 }

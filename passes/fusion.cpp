@@ -171,21 +171,35 @@ bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side)
          !mixes_contractions(a, b);
 }
 
+/// What the group reads from outside.
+std::set<Value>& Fusion::reads_of(FusionGroup& group) const {
+  if (group.reads.empty()) {
+    for (const ir::Op* op : group.ops) {
+      for (const Value& v : op->operands) {
+        if (group_of(v.op()) != &group) group.reads.insert(v);
+      }
+    }
+  }
+  return group.reads;
+}
+
 /// Whether neither reads the other, nor what the other reads, but for scalars: their loops then
-/// have nothing in common.
-bool Fusion::are_independent(const FusionGroup& a, const FusionGroup& b) const {
-  std::set<Value> read;
-  const auto from_outside = [&](const FusionGroup& group, const FusionGroup& other,
-                                const auto& see) {
-    return std::ranges::all_of(group.ops, [&](const ir::Op* op) {
-      return std::ranges::all_of(op->operands, [&](const Value& v) {
-        const FusionGroup* from = group_of(v.op());
-        return from == &group || (from != &other && (v.shape().numel().is(1) || see(v)));
-      });
-    });
-  };
-  return from_outside(a, b, [&](const Value& v) { return read.insert(v), true; }) &&
-         from_outside(b, a, [&](const Value& v) { return !read.contains(v); });
+/// have nothing in common. Looks at the second alone, which may be much smaller.
+bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
+  const std::set<Value>& read = reads_of(large);
+  return std::ranges::none_of(small.outputs, [&](const Value& v) { return read.contains(v); }) &&
+         std::ranges::none_of(reads_of(small), [&](const Value& v) {
+           const bool scalar = v.shape().numel().is(1);
+           return group_of(v.op()) == &large || (!scalar && read.contains(v));
+         });
+}
+
+/// Of groups that do not read each other: all of them are read outside still.
+void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
+  const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
+  Values all;
+  std::ranges::merge(to.outputs, from.outputs, std::back_inserter(all), {}, place, place);
+  to.outputs = std::move(all);
 }
 
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
@@ -197,16 +211,26 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
       a->ops, b->ops, std::back_inserter(both.ops), {},
       [&](const ir::Op* op) { return positions_.at(op); },
       [&](const ir::Op* op) { return positions_.at(op); });
-  for (const ir::Op* op : both.ops) groups_of_[op] = &both;
-  both.outputs = outputs(both);
+  if (!apart) {
+    for (const ir::Op* op : both.ops) groups_of_[op] = &both;
+    both.outputs = outputs(both);
+  }
   const std::optional<double> cost =
       apart ? a->cost + b->cost - kLaunch : cost_of(both, side_by_side);
   const bool pays = cost && *cost < a->cost + b->cost;
   for (const ir::Op* op : b->ops) groups_of_[op] = pays ? a : b;
-  for (const ir::Op* op : a->ops) groups_of_[op] = a;
+  if (!apart) {
+    for (const ir::Op* op : a->ops) groups_of_[op] = a;
+  }
   if (!pays) return false;
   a->ops = std::move(both.ops);
-  a->outputs = std::move(both.outputs);
+  if (apart) {
+    append_outputs(*a, *b);
+    a->reads.merge(b->reads);
+  } else {
+    a->outputs = std::move(both.outputs);
+    a->reads.clear();
+  }
   a->cost = *cost;
   if (a->contraction == nullptr) a->contraction = b->contraction;
   take_place_of(a, *b);
@@ -242,21 +266,14 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// Whether `a` and `b` can run at one time without keeping a large value alive for longer: all that
-/// they read is small, or one of them reads variables alone and so waits for nothing.
-bool Fusion::may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b) const {
-  const auto reads = [&](const FusionGroup& group, const auto& good) {
-    return std::ranges::all_of(group.ops, [&](const ir::Op* op) {
-      return std::ranges::all_of(op->operands, [&](const Value& v) {
-        return group_of(v.op()) == group_of(group.ops.front()) || good(v);
-      });
-    });
-  };
-  const auto small = [&](const Value& v) { return bytes(v, options_.batch) <= kSmall; };
-  const auto source = [](const Value& v) {
-    return std::holds_alternative<Source>(*def_of(*v.op()).lower);
-  };
-  return reads(a, source) || reads(b, source) || (reads(a, small) && reads(b, small));
+/// What a group waits for: nothing, if it reads variables alone, or small values.
+Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
+  Waiting waiting;
+  for (const Value& v : reads_of(group)) {
+    waiting.for_nothing &= std::holds_alternative<Source>(*def_of(*v.op()).lower);
+    waiting.for_small &= bytes(v, options_.batch) <= kSmall;
+  }
+  return waiting;
 }
 
 /// Whether the op is in a group of maps of parameters alone: casts in mixed precision, which
@@ -272,21 +289,34 @@ bool Fusion::is_derived(const ir::Op& op) const {
   });
 }
 
-/// Groups of ops of a kind go side by side in one launch, where their results are small.
+/// Groups of ops of a kind go side by side in one launch, where their results are small, and where
+/// that keeps no large value alive for longer: all that they read is small, or one of them waits
+/// for nothing.
 void Fusion::gather(const std::function<bool(const ir::Op&)>& is_kind) {
-  std::vector<FusionGroup*> sweeps;
+  struct Launch {
+    FusionGroup* group;
+    Waiting waiting;
+  };
+  std::vector<Launch> launches;
   for (const auto& op : graph_.ops) {
     FusionGroup* group = group_of(op.get());
     if (!group->fusible || !is_kind(*op)) continue;
-    if (std::ranges::find(sweeps, group) != sweeps.end()) continue;
+    if (std::ranges::find(launches, group, &Launch::group) != launches.end()) continue;
     const bool small = std::ranges::all_of(
         group->outputs, [&](const Value& v) { return bytes(v, options_.batch) <= kSmall; });
     if (!small || (is_alias(*op) && group->ops.size() == 1)) continue;
-    const bool merged = std::ranges::any_of(sweeps, [&](FusionGroup* other) {
-      return fits(*other, *group, true) && may_wait_for_each_other(*other, *group) &&
-             merge(other, group, true);
+    const Waiting mine = waiting_of(*group);
+    const bool merged = std::ranges::any_of(launches, [&](Launch& other) {
+      const bool may = mine.for_nothing || other.waiting.for_nothing ||
+                       (mine.for_small && other.waiting.for_small);
+      if (!may || !fits(*other.group, *group, true) || !merge(other.group, group, true)) {
+        return false;
+      }
+      other.waiting.for_nothing &= mine.for_nothing;
+      other.waiting.for_small &= mine.for_small;
+      return true;
     });
-    if (!merged) sweeps.push_back(group);
+    if (!merged) launches.push_back({group, mine});
   }
 }
 

@@ -20,6 +20,7 @@ struct FusionGroup {
   double cost = 0;                      ///< of its kernel, in scalar operations
   const ir::Op* contraction = nullptr;  ///< the one it holds, if any
   Values outputs;                       ///< read outside, in order of appearance
+  std::set<Value> reads;                ///< from outside; empty: not yet asked for
   int64_t level = 0;                    ///< above that of every group it reads
   uint64_t reached_by = 0;              ///< landmarks that it depends on, or holds
   uint64_t reaches = 0;                 ///< landmarks that depend on it, or that it holds
@@ -49,10 +50,15 @@ class Fusion {
   bool is_contraction(const ir::Op* op) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;
-  bool are_independent(const FusionGroup& a, const FusionGroup& b) const;
+  std::set<Value>& reads_of(FusionGroup& group) const;
+  bool are_independent(FusionGroup& large, FusionGroup& small) const;
+  void append_outputs(FusionGroup& to, const FusionGroup& from) const;
   void merge_with_producers();
   void merge_siblings();
-  bool may_wait_for_each_other(const FusionGroup& a, const FusionGroup& b) const;
+  struct Waiting {
+    bool for_nothing = true, for_small = true;
+  };
+  Waiting waiting_of(FusionGroup& group) const;
   bool is_derived(const ir::Op& op) const;
   void gather(const std::function<bool(const ir::Op&)>& is_kind);
 

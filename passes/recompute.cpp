@@ -17,8 +17,8 @@ constexpr int64_t kMuchSmaller = 16;       // so many times smaller: kept rather
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
-/// What is the same in whatever kernel it is computed.
-bool is_exact(Scalar op) {
+/// An instruction, which costs less than the traffic that repeating it saves.
+bool is_cheap(Scalar op) {
   switch (op) {
     case Scalar::constant:
     case Scalar::var:
@@ -26,6 +26,7 @@ bool is_exact(Scalar op) {
     case Scalar::read:
     case Scalar::add:
     case Scalar::sub:
+    case Scalar::mul:
     case Scalar::min:
     case Scalar::max:
     case Scalar::neg:
@@ -44,23 +45,6 @@ bool reads_in_order(const Expr& read) {
     if (!same(read.args()[d], Expr::var(static_cast<int64_t>(d)))) return false;
   }
   return true;
-}
-
-/// Whether contraction may take the rounding of `v` away in a kernel of the ops `inside`.
-bool is_product(Value v, const std::set<const ir::Op*>& inside) {
-  while (inside.contains(v.op())) {
-    const ir::Op& op = *v.op();
-    if (!is_alias(op)) {
-      if (!std::holds_alternative<Map>(*def_of(op).lower)) return false;
-      Expr body = lower_op(op).bodies.at(static_cast<size_t>(v.index()));
-      const bool negated = body.op() == Scalar::neg;
-      if (negated) body = body.args()[0];
-      if (body.op() == Scalar::mul) return true;
-      if (!negated) return false;
-    }
-    v = op.operands[0];
-  }
-  return false;
 }
 
 /// How a kernel gets a value without its being stored.
@@ -113,7 +97,7 @@ class Recompute {
     if (is_half(op.results[0].type.dtype) && !op.operands.empty()) return false;
     bool good = true;
     for_each_node(lower_op(op).bodies.at(0), [&](const Expr& e) {
-      good = good && is_exact(e.op());
+      good = good && is_cheap(e.op());
       if (!good || e.op() != Scalar::read) return;
       const Value from = op.operands.at(static_cast<size_t>(e.node().ivalue));
       const bool in_order = from.shape() == op.results[0].type.shape &&
@@ -134,7 +118,7 @@ class Recompute {
   /// Whether `reader`, repeated elsewhere, may read `v` as a kernel stores it. What processes
   /// exchange is overwritten where it lies, and variables are at the end of the step.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
-    if (is_variable(*root_of(v).op()) || is_product(v, inside)) return false;
+    if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
     return stays_as_it_is(v, uses_);
   }

@@ -12,10 +12,10 @@ namespace fluid {
 /// a relu follows from its result, which the next layer keeps anyway. `groups` are the kernels in
 /// an order of execution; what they hold changes, and `graph` gets the repeated ops at its end.
 ///
-/// What is repeated has the same bits: differences, comparisons, selections and casts, but no
-/// product, which contraction may round another way beside other ops, and nothing that rounds to a
-/// half, since kernels round what they store alone. A comparison with a half that the first kernel
-/// computes itself sees it rounded, as it is stored.
+/// What is repeated has the same bits, as all values but halves have: differences, products,
+/// comparisons, selections and casts, but nothing that takes longer than its traffic, and nothing
+/// that rounds to a half, since kernels round what they store alone. A comparison with a half that
+/// the first kernel computes itself sees it rounded, as it is stored.
 void recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch);
 
 }  // namespace fluid

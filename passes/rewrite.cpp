@@ -172,10 +172,15 @@ void move_last(ir::Graph& graph, const ir::Op* op) {
 }
 
 ir::Op* find_directive(const ir::Graph& graph) {
+  ir::Op* found = nullptr;
   for (const auto& op : graph.ops) {
-    if (std::holds_alternative<Directive>(*def_of(*op).lower)) return op.get();
+    if (!std::holds_alternative<Directive>(*def_of(*op).lower)) continue;
+    if (found != nullptr) {
+      throw UserError(op->loc, op->name + ": the program has two training recipes");
+    }
+    found = op.get();
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace fluid

@@ -59,7 +59,7 @@ size_t move_stores_last(ir::Graph& graph);
 /// Moves `op` behind all other ops.
 void move_last(ir::Graph& graph, const ir::Op* op);
 
-/// The one directive (`train`) of the graph; null when there is none.
+/// The one directive (`train`) of the graph; null when there is none. UserError when there are two.
 ir::Op* find_directive(const ir::Graph& graph);
 
 }  // namespace fluid

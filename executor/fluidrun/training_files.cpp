@@ -11,14 +11,6 @@
 namespace fluid {
 namespace {
 
-/// Returns the path that was written: a good file of that name is not replaced by parameters that
-/// are not finite.
-std::string save_finite(Executor& executor, const std::string& path) {
-  const std::string to = executor.nonfinite_parameters().empty() ? path : path + ".nonfinite";
-  executor.save(to);
-  return to;
-}
-
 void warn_once(const UserError& why, bool& warned) {
   if (!std::exchange(warned, true)) print_to(stderr, "{}; training goes on\n", why.what());
 }
@@ -51,6 +43,15 @@ void TrainingFiles::log_epoch(const LoggedEpoch& epoch) {
   append(epoch.steps, [&] { log_.append_epoch(epoch); });
 }
 
+/// Returns the path that was written: a good file of that name is not replaced by parameters that
+/// are not finite.
+std::string TrainingFiles::save_finite(Executor& executor, const std::string& path) {
+  nonfinite_ = executor.nonfinite_parameters();
+  const std::string to = nonfinite_->empty() ? path : path + ".nonfinite";
+  executor.save(to);
+  return to;
+}
+
 void TrainingFiles::save(Executor& executor) {
   if (paths_.save.empty()) return;
   print_to(stderr, "saved {}\n", save_finite(executor, paths_.save));
@@ -81,7 +82,9 @@ std::string TrainingFiles::best_text() const {
 
 void TrainingFiles::check(Executor& executor) const {
   std::vector<std::string> faults;
-  if (const auto names = executor.nonfinite_parameters(); !names.empty()) {
+  const bool saved = !paths_.save.empty() && nonfinite_;  // at the end
+  const auto names = saved ? *nonfinite_ : executor.nonfinite_parameters();
+  if (!names.empty()) {
     faults.push_back(fmt::format("training ended with {} of {} parameters not finite, '{}' first",
                                  names.size(), executor.parameters().size(), names.front()));
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/step_log.h"
@@ -40,6 +42,7 @@ class TrainingFiles {
   void check(Executor& executor) const;
 
  private:
+  std::string save_finite(Executor& executor, const std::string& path);
   template <class Append>
   void append(int64_t step, const Append& append);
 
@@ -47,6 +50,7 @@ class TrainingFiles {
   StepLog log_;
   std::string best_path_;                   ///< of the file written last
   std::string log_failure_, best_failure_;  ///< what could not be written, and why
+  std::optional<std::vector<std::string>> nonfinite_;  ///< parameters, when they were last saved
   bool warned_of_best_ = false, warned_of_save_ = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 
@@ -15,7 +16,8 @@ void add_verify(CLI::App& app, Action& action) {
   add_program_argument(*command, *name);
   command->callback([&action, name] {
     action = [name] {
-      const Program program = open_program(*name);  // loading checks everything
+      const Program program = open_program(*name);  // loading checks all but recipes
+      find_directive(program.ir().main());
       size_t ops = 0;
       for (const auto& graph : program.ir().graphs) ops += graph->ops.size();
       fmt::print("{}: good ({} ops in {} graphs)\n", *name, ops, program.ir().graphs.size());

@@ -124,7 +124,7 @@ TEST_F(Memory, ResumingTakesNoMoreThanTraining) {
   constexpr double kParameter = 64;  // MiB; its moments take as much each
   EXPECT_GT(first.peak_mib, 3 * kParameter);
   EXPECT_LT(resumed.peak_mib, first.peak_mib + kParameter) << resumed.text;
-  EXPECT_NE(resumed.text.find("saving and loading take 1.0 MiB"), std::string::npos);
+  EXPECT_NE(resumed.text.find("saving and loading take 1.00 MiB"), std::string::npos);
 }
 
 TEST_F(Memory, OfAllDataAsOneBatchIsAsSaid) {

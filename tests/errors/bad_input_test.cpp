@@ -61,6 +61,20 @@ TEST_F(BadInput, Programs) {
                  "program 'p' is compiled in part: it has a graph 'startup' besides main");
 }
 
+TEST_F(BadInput, ProgramsOfTwoRecipes) {
+  write_plain(dir_.file("two.fir"),
+              "program @p {\n  %w = param \"w\" : f32[2]\n  %s = sum(%w) : f32[]\n  train(%s) "
+              "{optimizer = \"sgd\", lr = 0.1}\n  train(%s) {optimizer = \"sgd\", lr = 0.2}\n  "
+              "output \"s\" = %s\n}\n");
+  for (const std::string command : {"verify", "show", "summary", "plan"}) {
+    const Result result = run(command + " two.fir");
+    EXPECT_EQ(result.code, 1) << command << ": " << result.output;
+    EXPECT_NE(result.output.find("two.fir:5: train: the program has two training recipes"),
+              std::string::npos)
+        << command << ": " << result.output;
+  }
+}
+
 TEST_F(BadInput, TextThatIsNoProgram) {
   refuse_program("program @p {\n  %x = data \"x\" : f32[?\n}\n",
                  "p.fir:3:1: expected ']' but found '}'");

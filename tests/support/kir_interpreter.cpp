@@ -355,11 +355,6 @@ class Interpreter {
         return value(n.args[value(n.args[0]).i ? 1 : 2]);
       case Scalar::cast:
         return cast(value(n.args[0]), n.args[0].dtype(), n.dtype);
-      case Scalar::round: {
-        const auto half = static_cast<DType>(n.ivalue);
-        return {half_to_float(float_to_half(static_cast<float>(value(n.args[0]).f), half), half),
-                0};
-      }
       case Scalar::fma:
         return fma(n.dtype, value(n.args[0]), value(n.args[1]), value(n.args[2]));
       case Scalar::philox: {

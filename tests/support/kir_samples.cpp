@@ -50,14 +50,6 @@ void add_float_kernels(std::vector<Kernel>& kernels, DType dtype) {
   kernels.push_back(vector_map("fma" + suffix, dtype, dtype, [](Expr a, Expr b) {
     return Expr::make(Scalar::fma, a.dtype(), {a, b, a});
   }));
-  if (dtype == f32) {
-    for (const DType half : {f16, bf16}) {
-      kernels.push_back(
-          vector_map("round" + std::string(name_of(half)), f32, f32, [&](Expr a, Expr b) {
-            return scalar::max(scalar::rounded(a + b, half), scalar::rounded(a, half));
-          }));
-    }
-  }
   kernels.push_back(vector_map("isfinite" + suffix, dtype, boolean,
                                [](Expr a, Expr) { return scalar::unary(Scalar::isfinite, a); }));
 }

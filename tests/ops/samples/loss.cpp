@@ -38,7 +38,7 @@ OpTest softmax_test(const std::string& op, bool logarithm) {
       {{random_tensor({3, 5})}, {}, {}},  {{random_tensor({2, 3, 5})}, {{"axis", int64_t{1}}}, {}},
       {{random_tensor({1})}, {}, {}},     {{random_tensor({1, 1})}, {}, {}},
       {{random_tensor({0, 3})}, {}, {}},  {{random_tensor({37})}, {{"axis", int64_t{0}}}, {}},
-      {{random_tensor({7, 10})}, {}, {0}}};
+      {{random_tensor({3, 0})}, {}, {}},  {{random_tensor({7, 10})}, {}, {0}}};
   t.reference = [logarithm](const Sample& s) { return std::vector{softmax_of(s, logarithm)}; };
   t.slack = 4;
   t.bad = {{{{f32, {2}, {}}}, {{"axis", int64_t{1}}}, op + ": there is no axis 1 in f32[2]"},
