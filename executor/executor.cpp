@@ -103,9 +103,11 @@ void check_value(const std::string& name, const Type& type, const Tensor& value,
                  const std::string& where) {
   const bool converts =
       type.dtype == value.dtype() || (is_float(type.dtype) && is_float(value.dtype()));
-  if (extents(type.shape, 1) == value.shape() && converts) return;
-  throw UserError(where + "'" + name + "' is given as " + value.str() + ", but the parameter is " +
-                  type.str());
+  if (extents(type.shape, 1) != value.shape() || !converts) {
+    throw UserError(where + "'" + name + "' is given as " + value.str() +
+                    ", but the parameter is " + type.str());
+  }
+  check_range(value, type.dtype, where + "'" + name + "'");
 }
 
 }  // namespace
@@ -416,11 +418,12 @@ void Executor::load(const std::string& path, ParamsLayout layout) {
   const auto use = impl_.use();
   const TensorFile file = read_parameters(path, layout, impl_->recorded());
   std::map<std::string, Type, std::less<>> types;
-  for (const Variable& v : impl_->recorded_variables()) types[v.name] = v.type;
+  const std::vector<Variable> wanted = impl_->recorded_variables();
+  for (const Variable& v : wanted) types[v.name] = v.type;
   std::set<std::string_view> held;
   for (const auto& [name, tensor] : file.tensors) held.insert(name);
-  for (const auto& [name, type] : types) {
-    if (!held.contains(name)) throw UserError(missing_parameter(path, name, file));
+  for (const Variable& v : wanted) {
+    if (!held.contains(v.name)) throw UserError(missing_parameter(path, v.name, file));
   }
   for (const auto& [name, tensor] : file.tensors) {
     const auto known = types.find(name);

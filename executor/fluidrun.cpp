@@ -114,9 +114,8 @@ int main_of(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 good; 1 the user's mistake, or a file that cannot be written; 2 a bug of\n"
-      "Fluid; 3 the refusal of a device or of the system; 128 + N after signal N: 130 after "
-      "Ctrl-C,\n"
-      "143 after SIGTERM.");
+      "Fluid; 3 a device that failed, or no memory or thread to be had; 128 + N after signal N:\n"
+      "130 after Ctrl-C, 143 after SIGTERM.");
   app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
   app.set_config("--config", "",
                  "options from a TOML file: batch = 100; below [train], only train's");

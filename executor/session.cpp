@@ -258,6 +258,7 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
                   variables_ = known;
                 });
   if (variables_.all().size() > known.all().size()) halves_are_stale_ = true, initialised_ = false;
+  made_ = true;
   for (size_t i = known_steps; i < steps_.size(); ++i) {
     if (steps_[i]->options().mode == Mode::init) fillers_.push_back(steps_[i].get());
   }
@@ -348,7 +349,7 @@ void Session::bind(size_t first_part, size_t first_step) {
 }
 
 void Session::initialise() {
-  if (variables_.all().empty()) prepare(std::span<const Options>());
+  if (!made_) prepare(std::span<const Options>());
   if (!initialised_) {
     for (; !fillers_.empty(); fillers_.pop_back()) {
       run(*fillers_.back(), Batch());
@@ -371,7 +372,7 @@ void Session::initialise() {
 }
 
 void Session::give(const std::string& name, const Tensor& value) {
-  if (variables_.all().empty()) {
+  if (!made_) {
     given_.insert_or_assign(name, value.copy());
   } else {
     initialise();

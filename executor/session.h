@@ -222,6 +222,7 @@ class Session {
   std::vector<PreparedStep*> fillers_;   ///< steps that fill variables, and have not run
   std::set<std::string> filled_;         ///< variables
   std::map<std::string, Tensor> given_;  ///< first values of variables, until they are there
+  bool made_ = false;                    ///< the variables
   bool initialised_ = false, seeded_ = false;
   bool halves_are_stale_ = false;  ///< of some parameters, until a change to these is complete
   double passes_ms_ = 0;

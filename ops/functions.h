@@ -126,8 +126,8 @@ Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc 
 /// running_var: [C], x's dtype or f32.
 /// attrs.eps: added to the variance.
 /// Gives y: same type as x.
-/// Gives mean: [C], at least f32: of the batch.
-/// Gives var: [C], at least f32: of the batch, divided by N.
+/// Gives mean: [C], at least f32: of the batch; in eval and predict the running mean.
+/// Gives var: [C], at least f32: of the batch, divided by N; in eval and predict the running variance.
 struct BatchNormAttrs { double eps = 1e-05; };
 Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs = {}, const Loc& loc = Loc::here());
 

@@ -48,8 +48,8 @@ class TrainingFiles {
 
   Paths paths_;
   StepLog log_;
-  std::string best_path_;                   ///< of the file written last
-  std::string log_failure_, best_failure_;  ///< what could not be written, and why
+  std::string best_path_;                              ///< of the file written last
+  std::string log_failure_, best_failure_;             ///< what could not be written, and why
   std::optional<std::vector<std::string>> nonfinite_;  ///< parameters, when they were last saved
   bool warned_of_best_ = false, warned_of_save_ = false;
 };

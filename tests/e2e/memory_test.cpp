@@ -118,7 +118,8 @@ TEST_F(Memory, ResumingTakesNoMoreThanTraining) {
   train(%loss) {optimizer = "adam", lr = 0.001}
 })";
   const std::string from = " " + dir_.file("wide.fir") + " --data npy:x=" + dir_.file("x.npy");
-  const std::string steps = from + " --batch 4 --checkpoint-dir " + dir_.file("c") + " --max-steps ";
+  const std::string steps =
+      from + " --batch 4 --checkpoint-dir " + dir_.file("c") + " --max-steps ";
   const Trained first = train(steps + "1"), resumed = train(steps + "2 --epochs 2 --resume");
   ASSERT_TRUE(first.finished && resumed.finished) << first.text << resumed.text;
   constexpr double kParameter = 64;  // MiB; its moments take as much each

@@ -32,7 +32,8 @@ TEST_F(OwnData, OneFileTrainsAndValidates) {
                              data + "--val " + data);
   ASSERT_EQ(trained.code, 0) << trained.output;
   expect_has(trained.output, "val_loss");
-  const Result held = run("predict line.fir --params w.safetensors --data " + data + " 2>/dev/null");
+  const Result held =
+      run("predict line.fir --params w.safetensors --data " + data + " 2>/dev/null");
   EXPECT_EQ(std::ranges::count(held.output, '\n'), 10) << held.output;
   refuse("train line.fir --data rows.csv", "(did you mean 'csv:rows.csv?label=COLUMN'?)");
 }

@@ -128,7 +128,7 @@ TEST_F(Saving, TrainsOnWithoutStandardStreams) {
     EXPECT_EQ(result.code, 1) << result.output;
     EXPECT_EQ(bytes_in("w.safetensors"), parameters);
     const std::string log = bytes_in("log");
-    EXPECT_EQ(std::ranges::count(log, '\n'), count_of("\n" + log, "\n{\"epoch\":")) << log;
+    EXPECT_EQ(std::ranges::count(log, '\n'), count_of("\n" + log, "\n{\"")) << log;
     const bool lost_notes = streams.starts_with("2>") && !streams.ends_with(">&- >&-");
     if (lost_notes) {
       EXPECT_NE(result.output.find("cannot write to the standard error"), std::string::npos)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "ir/atomic_file.h"
 #include "tests/support/errors.h"
@@ -183,6 +184,17 @@ TEST(Safetensors, WritingMistakesAreNamed) {
       "a tensor's name or a metadata entry is not UTF-8");
   expect_user_error([&] { read_safetensors(path); }, "No such file or directory");
   expect_user_error([&] { read_safetensors(dir.path()); }, "not a regular file");
+}
+
+TEST(ByteSource, NoticesAFileThatIsCutOffWhileItIsRead) {
+  const TempDir dir;
+  const std::string path = dir.file("cut");
+  write_file_atomically(path, std::string(100, 'x'));
+  const FileBytes bytes(path);
+  std::filesystem::resize_file(path, 40);
+  std::vector<std::byte> room(50);
+  bytes.read(0, std::span(room).first(40));
+  expect_user_error([&] { bytes.read(0, room); }, "it became shorter while it was read");
 }
 
 }  // namespace

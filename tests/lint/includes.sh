@@ -32,7 +32,7 @@ llvm(-c)?/ codegen/([a-z_]+\.cpp|llvm_headers\.h)
 dnnl executor/cpu/onednn[a-z_]*\.(h|cpp)
 gloo/ executor/comm/gloo\.cpp
 (cuda|cublas|cudnn|nccl|nvJitLink)[a-zA-Z_]*\.h executor/cuda/[a-z_]+\.(h|cpp)
-omp\.h executor/cpu/parallel\.cpp
+omp\.h executor/cpu/(parallel|idle_threads)\.cpp
 CLI/ executor/fluidrun(/[a-z_]+)?\.cpp
 nlohmann/ (frontend|executor)/[a-z_/]+\.cpp
 zlib\.h frontend/files/[a-z_]+\.cpp

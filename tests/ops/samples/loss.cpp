@@ -35,10 +35,10 @@ OpTest softmax_test(const std::string& op, bool logarithm) {
   OpTest t;
   t.op = op;
   t.samples = {
-      {{random_tensor({3, 5})}, {}, {}},  {{random_tensor({2, 3, 5})}, {{"axis", int64_t{1}}}, {}},
-      {{random_tensor({1})}, {}, {}},     {{random_tensor({1, 1})}, {}, {}},
-      {{random_tensor({0, 3})}, {}, {}},  {{random_tensor({37})}, {{"axis", int64_t{0}}}, {}},
-      {{random_tensor({3, 0})}, {}, {}},  {{random_tensor({7, 10})}, {}, {0}}};
+      {{random_tensor({3, 5})}, {}, {}}, {{random_tensor({2, 3, 5})}, {{"axis", int64_t{1}}}, {}},
+      {{random_tensor({1})}, {}, {}},    {{random_tensor({1, 1})}, {}, {}},
+      {{random_tensor({0, 3})}, {}, {}}, {{random_tensor({37})}, {{"axis", int64_t{0}}}, {}},
+      {{random_tensor({3, 0})}, {}, {}}, {{random_tensor({7, 10})}, {}, {0}}};
   t.reference = [logarithm](const Sample& s) { return std::vector{softmax_of(s, logarithm)}; };
   t.slack = 4;
   t.bad = {{{{f32, {2}, {}}}, {{"axis", int64_t{1}}}, op + ": there is no axis 1 in f32[2]"},
@@ -135,7 +135,8 @@ OpTest labelled_test(const std::string& op, Reference reference) {
   t.bad = {
       {{x, {i64, {3}, {}}}, {}, op + ": expects integer labels [2] for rows f32[2, 3], got i64[3]"},
       {{x, {f32, {2}, {}}}, {}, op + ": expects integer labels [2] for rows f32[2, 3], got f32[2]"},
-      {{{f32, {}, {}}, {i64, {}, {}}}, {}, op + ": expects float rows [..., C], got f32[]"}};
+      {{{f32, {}, {}}, {i64, {}, {}}}, {}, op + ": expects float rows [..., C], got f32[]"},
+      {{{f32, {2, 0}, {}}, {i64, {2}, {}}}, {}, op + ": rows of no classes: f32[2, 0]"}};
   return t;
 }
 
