@@ -83,7 +83,7 @@ int write_all(int fd, std::string_view bytes) {
 
 uint64_t checksum_of(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-/// What an entry holds behind its header; nothing when it is damaged, or of another version.
+/// The content behind an entry's header; nothing when it is damaged, or of another version.
 std::optional<std::string_view> content_of(std::string_view bytes) {
   if (bytes.size() < kHeader || !bytes.starts_with(kMagic)) return std::nullopt;
   uint64_t checksum = 0;

@@ -100,7 +100,7 @@ int report_unprinted(int error) {
                 kUserMistake);
 }
 
-/// What stderr did not take is lost, but not that it was: the exit code and stdout say so.
+/// Text that stderr did not take is lost; the exit code and stdout say so.
 int report_unsaid(int code) {
   if (std::ferror(stderr) == 0) return code;
   std::puts("fluidrun: cannot write to the standard error");

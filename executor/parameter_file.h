@@ -15,7 +15,7 @@ namespace fluid {
 TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program);
 
-/// What is said when the file at `path` lacks the parameter `name`: which names it holds.
+/// The message for a file at `path` that lacks the parameter `name`: names what it holds.
 std::string missing_parameter(const std::string& path, const std::string& name,
                               const TensorFile& file);
 

@@ -257,7 +257,10 @@ void Session::adopt(std::vector<std::unique_ptr<Part>> parts,
                   parts_.resize(known_parts);
                   variables_ = known;
                 });
-  if (variables_.all().size() > known.all().size()) halves_are_stale_ = true, initialised_ = false;
+  if (variables_.all().size() > known.all().size()) {
+    halves_are_stale_ = true;
+    initialised_ = false;
+  }
   made_ = true;
   for (size_t i = known_steps; i < steps_.size(); ++i) {
     if (steps_[i]->options().mode == Mode::init) fillers_.push_back(steps_[i].get());
@@ -373,7 +376,7 @@ void Session::initialise() {
 
 void Session::give(const std::string& name, const Tensor& value) {
   if (!made_) {
-    given_.insert_or_assign(name, value.copy());
+    given_.insert_or_assign(name, value);
   } else {
     initialise();
     assign(variables_.named(name), value);

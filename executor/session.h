@@ -72,7 +72,8 @@ class Session {
   void initialise();
 
   /// Gives a recorded variable its value: no initialiser is compiled for one that was given before
-  /// the first step is prepared. Converted as by assign(), checked by the caller.
+  /// the first step is prepared, when `value` is kept, and must own its memory. Converted as by
+  /// assign(), checked by the caller.
   void give(const std::string& name, const Tensor& value);
 
   /// Runs a prepared step on checked feeds, or begins to. Throws UserError when a kernel met bad

@@ -69,7 +69,7 @@ bool is_groupable(const ir::Op& op);
 /// each with the dimension of that index; none for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
-/// What ops lower to in groups, each asked for once.
+/// Caches the lowered form of ops, multiply-adds contracted.
 class LoweredOps {
  public:
   const Lowered& of(const ir::Op* op);

@@ -171,7 +171,7 @@ bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side)
          !mixes_contractions(a, b);
 }
 
-/// What the group reads from outside.
+/// The values that the group reads from outside.
 std::set<Value>& Fusion::reads_of(FusionGroup& group) const {
   if (group.reads.empty()) {
     for (const ir::Op* op : group.ops) {
@@ -194,7 +194,7 @@ bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
          });
 }
 
-/// Of groups that do not read each other: all of them are read outside still.
+/// Merges the outputs of independent groups: each is still read outside.
 void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
   Values all;
@@ -266,7 +266,7 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// What a group waits for: nothing, if it reads variables alone, or small values.
+/// A group that reads variables alone waits for nothing; others for small values, or large ones.
 Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
   Waiting waiting;
   for (const Value& v : reads_of(group)) {

@@ -1,61 +1,37 @@
 #include "executor/cpu/idle_threads.h"
 
 #include <omp.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <latch>
+#include <memory>
 #include <mutex>
-#include <vector>
+
+#include "ir/error.h"
+#include "ir/threads.h"
 
 namespace fluid {
 namespace {
 
-void* end_at_once(void*) { return nullptr; }
-
-/// libgomp ends the process where it cannot start a thread.
-bool can_start(int threads) {
-  std::vector<pthread_t> started;
-  bool all = true;
-  for (int i = 0; i < threads && all; ++i) {
-    pthread_t thread = {};
-    all = pthread_create(&thread, nullptr, end_at_once, nullptr) == 0;
-    if (all) started.push_back(thread);
-  }
-  for (const pthread_t thread : started) pthread_join(thread, nullptr);
-  return all;
-}
-
-struct Team {
-  int threads;
-  sem_t started;
-};
-
-/// Starts a team of libgomp's that nothing runs in any more, and keeps it.
-void* hold_team(void* argument) {
-  auto* team = static_cast<Team*>(argument);
-#pragma omp parallel num_threads(team->threads)
-  { asm volatile(""); }
-  sem_post(&team->started);  // `team` goes with it
-  while (true) pause();
-}
-
-/// A team whose master libgomp did not start itself counts one thread less.
+/// Starts a team of libgomp's whose threads sleep for good, where the system gives as many: libgomp
+/// ends the process where it cannot start one. It does not count the team's first thread.
 bool start_sleepers(int threads) {
-  Team team{threads + 1, {}};
-  if (sem_init(&team.started, 0, 0) != 0) return false;
-  pthread_t master = {};
-  const bool begun =
-      can_start(threads + 1) && pthread_create(&master, nullptr, hold_team, &team) == 0;
-  if (begun) {
-    pthread_detach(master);
-    while (sem_wait(&team.started) != 0) {
-    }
+  const auto started = std::make_shared<std::latch>(1);
+  try {
+    check_threads(static_cast<size_t>(threads) + 1);
+    start_thread([threads, started] {
+#pragma omp parallel num_threads(threads + 1)
+      { asm volatile(""); }
+      started->count_down();
+      while (true) pause();
+    }).detach();
+  } catch (const DeviceError&) {
+    return false;
   }
-  sem_destroy(&team.started);
-  return begun;
+  started->wait();
+  return true;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string text_of_arena(const MemoryUse& use) {
   return fmt::format("arena {} ({} bytes)", text_of(use.total), use.total);
 }
 
-/// Those that take 1 MiB and more.
+/// Lists the owners of 1 MiB and more.
 std::string text_of(const Owners& owners) {
   std::vector<std::string> texts;
   for (const auto& [owner, bytes] : owners) {
@@ -31,7 +31,7 @@ std::string text_of(const Owners& owners) {
   return texts.empty() ? "nothing of 1 MiB" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Of a place that has memory of its own, and of the host beside it.
+/// Describes a place that has memory of its own, and the host beside it.
 void describe_memories(const Held& t, const MemoryUse& there) {
   print_to(stderr, "memory of {}: {}; outside it {}\n", t.executor.place().str(),
            text_of_arena(there), text_of(there.outside));

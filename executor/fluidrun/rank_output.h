@@ -32,7 +32,7 @@ class RankOutput {
   const std::string& log() const { return log_; }
   /// Why the terminal has not got all that the rank wrote; "" when it has.
   const std::string& failure() const { return failure_; }
-  /// What cannot be written to the terminal from now on is no failure: it may be gone.
+  /// From now on a failed write to the terminal is no failure: the terminal may be gone.
   void forgive_terminal() { forgiving_ = true; }
   /// Nothing more is written to the terminal, which may take no more.
   void leave_terminal() { streams_[0].terminal = streams_[1].terminal = -1; }

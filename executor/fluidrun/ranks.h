@@ -53,7 +53,7 @@ class Ranks {
   /// them fails, some seconds more; the next signal kills them. Says on stderr what happens.
   std::optional<RankFailure> run(SignalQueue& signals);
   bool stop_asked() const { return stop_signal_ != 0; }
-  /// Of ranks none of which has failed: 0, or 128 + the signal to stop that they ended by.
+  /// The exit code where no rank failed: 0, or 128 + the signal that stopped the ranks.
   int exit_code() const { return ended_as_asked_ ? 128 + stop_signal_ : 0; }
   /// Why the terminal has not got all that rank 0 wrote; "" when it has.
   std::string output_failure() const;

@@ -21,7 +21,7 @@ struct LoggedStep {
   double ms = 0;
 };
 
-/// What the log says of an epoch, or of its validation.
+/// A log line of an epoch, or of its validation.
 struct LoggedEpoch {
   int64_t epoch = 0, steps = 0;  ///< that number, and the steps until its end
   std::vector<std::pair<std::string, double>> figures = {};

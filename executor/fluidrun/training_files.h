@@ -11,7 +11,7 @@ namespace fluid {
 
 /// The files that training writes for its user: --save, --save-best and --log-json. A file that
 /// cannot be written while training goes on is named once on stderr, and by check() at the end.
-/// Of several processes rank 0 alone gives paths.
+/// With several processes rank 0 alone gives paths.
 class TrainingFiles {
  public:
   struct Paths {

@@ -8,9 +8,9 @@ namespace fluid {
 /// Names of the options that split_rows() reads.
 const std::vector<std::string>& row_split_options();
 
-/// Of data without splits of its own: the rows that val=FRACTION holds out for split=val and
-/// split=test, or the others for split=train; all rows without `val`. The rows held out depend on
-/// seed=N and the number of rows alone. `split` is used when the SPEC has none. Throws UserError
+/// Splits data that has no splits of its own: the rows that val=FRACTION holds out for split=val
+/// and split=test, or the others for split=train; all rows without `val`. The rows held out depend
+/// on seed=N and the number of rows alone. `split` is used when the SPEC has none. Throws UserError
 /// for a fraction outside (0, 1), for a single row, and for split or seed without val.
 Dataset split_rows(Dataset data, const DataArgs& args, const std::string& split);
 
