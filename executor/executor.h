@@ -79,7 +79,8 @@ struct ExecutorOptions {
   /// `cache_dir`. Else, and where there is no such directory, its first choices are taken.
   bool tune = true;
   std::map<std::string, std::string> decisions = {};  ///< Snapshot's, of a run that goes on
-  bool verify_plan = false;    ///< guards between memory ranges; dead ranges filled with NaN
+  /// Guards between memory ranges; dead ranges filled with NaN; the program verified after each pass.
+  bool verify_plan = false;
   std::string cache_dir = {};  ///< of compiled kernels; empty: none
   std::optional<ProfileOptions> profile = {};  ///< the steps whose times profile() gives
   /// Names the sample of a value that a step rejects, as Dataset::place_of() does; without it the

@@ -20,7 +20,7 @@ Options pass_options(const ExecutorOptions& options) {
   o.fuse = options.fuse;
   o.libraries = options.libraries;
   o.tf32 = options.tf32;
-  o.guard_plan = options.verify_plan;
+  o.guard_plan = o.verify_each = options.verify_plan;
   return o;
 }
 

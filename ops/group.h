@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/op_kinds.h"
 #include "ops/table.h"
 
 namespace fluid {
@@ -69,13 +70,14 @@ bool is_groupable(const ir::Op& op);
 /// each with the dimension of that index; none for other ops.
 std::map<int64_t, size_t> checked_operands(const ir::Op& op);
 
-/// Caches the lowered form of ops, multiply-adds contracted.
+/// Caches the lowered form of each kind of ops, multiply-adds contracted.
 class LoweredOps {
  public:
   const Lowered& of(const ir::Op* op);
+  OpKinds kinds;
 
  private:
-  std::unordered_map<const ir::Op*, Lowered> lowered_;
+  std::unordered_map<int, Lowered> lowered_;  ///< by kind
 };
 
 /// Group of `ops` (groupable only, each after those it reads) that yields `outputs` (distinct

@@ -75,11 +75,12 @@ bool SinkBuilder::build() {
 }
 
 const Lowered& LoweredOps::of(const ir::Op* op) {
-  auto it = lowered_.find(op);
-  if (it != lowered_.end()) return it->second;
-  Lowered lowered = is_alias(*op) ? lower_alias(*op) : lower_op(*op);
-  contract(lowered);
-  return lowered_.emplace(op, std::move(lowered)).first->second;
+  const auto [it, added] = lowered_.try_emplace(kinds.of(*op));
+  if (added) {
+    it->second = is_alias(*op) ? lower_alias(*op) : lower_op(*op);
+    contract(it->second);
+  }
+  return it->second;
 }
 
 int64_t SinkBuilder::new_var(const Dim& extent) {

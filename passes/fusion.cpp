@@ -54,11 +54,13 @@ double bytes(const Value& v, int64_t batch) {
   return static_cast<double>(v.type().bytes_at(batch));
 }
 
+bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
+
 /// Of one loop, results share what they compute. Only updates are told so: theirs go into
 /// variables. Other groups would grow until values live for long, which no term here stands for.
 double kernel_cost(const Group& group, int64_t batch) {
-  const bool shared = std::ranges::all_of(
-      group.sinks, [](const GroupSink& s) { return s.op->role == ir::Role::optimize; });
+  const bool shared =
+      std::ranges::all_of(group.sinks, [](const GroupSink& s) { return is_update(*s.op); });
   using Loop = std::tuple<std::vector<int64_t>, std::vector<int64_t>, bool>;
   std::map<Loop, Nodes> computed;
   double cost = kLaunch;
@@ -141,10 +143,22 @@ Values Fusion::outputs(const FusionGroup& group) const {
   return outputs;
 }
 
+/// Of layers that repeat, one is analysed.
+const Fusion::Kernel& Fusion::kernel_of(const FusionGroup& group) const {
+  GroupKey key = key_of_group(group.ops, group.outputs, lowered_.kinds);
+  for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
+  const auto [it, added] = kernels_.try_emplace(std::move(key));
+  if (added) {
+    const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs, {}, &lowered_);
+    if (analyzed) it->second = {true, analyzed->parts.size(), kernel_cost(*analyzed, options_.batch)};
+  }
+  return it->second;
+}
+
 std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_side) const {
-  const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs, {}, &lowered_);
-  if (!analyzed || (analyzed->parts.size() > 1 && !side_by_side)) return std::nullopt;
-  return kernel_cost(*analyzed, options_.batch);
+  const Kernel& kernel = kernel_of(group);
+  if (!kernel.possible || (kernel.parts > 1 && !side_by_side)) return std::nullopt;
+  return kernel.cost;
 }
 
 /// A contraction takes along what happens to its result, element by element, and
@@ -241,7 +255,7 @@ void Fusion::run() {
   merge_with_producers();
   merge_siblings();
   gather([&](const ir::Op& op) { return is_derived(op); });
-  gather([](const ir::Op& op) { return op.role == ir::Role::optimize; });
+  gather(is_update);
 }
 
 void Fusion::merge_with_producers() {
@@ -284,7 +298,7 @@ bool Fusion::is_derived(const ir::Op& op) const {
     return group_of(v.op()) == &group || source_kind(*v.op()) == SourceKind::parameter;
   };
   return std::ranges::all_of(group.ops, [&](const ir::Op* o) {
-    return o->role != ir::Role::optimize && !o->operands.empty() &&
+    return !is_update(*o) && !o->operands.empty() &&
            std::holds_alternative<Map>(*def_of(*o).lower) && std::ranges::all_of(o->operands, good);
   });
 }

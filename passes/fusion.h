@@ -49,6 +49,12 @@ class Fusion {
   void lift_readers(FusionGroup* group) const;
   bool is_contraction(const ir::Op* op) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
+  struct Kernel {
+    bool possible = false;
+    size_t parts = 0;
+    double cost = 0;
+  };
+  const Kernel& kernel_of(const FusionGroup& group) const;
   std::optional<double> cost_of(const FusionGroup& group, bool side_by_side) const;
   std::set<Value>& reads_of(FusionGroup& group) const;
   bool are_independent(FusionGroup& large, FusionGroup& small) const;
@@ -72,7 +78,8 @@ class Fusion {
   /// Ops that an op waits for, or that wait for it, without reading: see awaited_pairs().
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
   std::set<Value> graph_outputs_;
-  mutable LoweredOps lowered_;  ///< a cache
+  mutable LoweredOps lowered_;  ///< a cache, as the next is
+  mutable std::unordered_map<GroupKey, Kernel, GroupKeyHash> kernels_;
 };
 
 }  // namespace fluid

@@ -4,10 +4,12 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ops/op_def.h"
+#include "ops/op_kinds.h"
 #include "passes/options.h"
 #include "passes/target.h"
 
@@ -81,7 +83,18 @@ bool may_refuse(const ir::Op& op);
 /// step changes nothing.
 std::set<Value> unchecked_results(const ir::Graph& final_graph);
 
-/// (result, operand) pairs of `op` that may share memory. A fused op is asked for its body's.
-std::vector<InPlace> in_place_pairs(const ir::Op& op);
+/// (result, operand) pairs of ops that may share memory. A fused op is asked for its body's; of
+/// equal bodies one is analysed. The ops must live, unchanged, as long as this does.
+class InPlacePairs {
+ public:
+  const std::vector<InPlace>& of(const ir::Op& op);
+
+ private:
+  const std::vector<InPlace>& of_body(const ir::Graph& body);
+
+  std::unordered_map<const ir::Op*, std::vector<InPlace>> of_op_;
+  OpKinds kinds_;
+  std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> of_body_;
+};
 
 }  // namespace fluid

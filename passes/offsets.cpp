@@ -8,31 +8,35 @@
 namespace fluid {
 namespace {
 
-bool overlap_in_time(const Buffer& a, const Buffer& b) {
-  return a.first <= b.last && b.first <= a.last;
-}
+/// A buffer that has its place.
+struct Placed {
+  int64_t offset, end;
+  int first, last;
+};
 
 /// The offset of the smallest gap between `placed` (sorted by offset) that takes `wanted`.
-int64_t best_gap(const std::vector<const Buffer*>& placed, const Buffer& wanted) {
+int64_t best_gap(const std::vector<Placed>& placed, const Buffer& wanted) {
   int64_t best = -1, smallest = std::numeric_limits<int64_t>::max(), end = 0;
-  for (const Buffer* b : placed) {
-    if (!overlap_in_time(*b, wanted)) continue;
-    const int64_t gap = b->offset - end;
+  for (const Placed& p : placed) {
+    if (p.first > wanted.last || p.last < wanted.first) continue;
+    const int64_t gap = p.offset - end;
     if (gap >= wanted.bytes && gap < smallest) {
       best = end;
       smallest = gap;
     }
-    end = std::max(end, b->offset + b->bytes);
+    end = std::max(end, p.end);
   }
   return best >= 0 ? best : end;
 }
 
 int64_t place(std::vector<Buffer>& buffers, const std::vector<size_t>& order) {
-  std::vector<const Buffer*> placed;
+  std::vector<Placed> placed;
+  placed.reserve(buffers.size());
   int64_t end = 0;
   const auto add = [&](const Buffer& b) {
     end = std::max(end, b.offset + b.bytes);
-    placed.insert(std::ranges::upper_bound(placed, b.offset, {}, &Buffer::offset), &b);
+    placed.insert(std::ranges::upper_bound(placed, b.offset, {}, &Placed::offset),
+                  {b.offset, b.offset + b.bytes, b.first, b.last});
   };
   for (const Buffer& b : buffers) {
     if (b.fixed) add(b);
@@ -90,13 +94,16 @@ class Xorshift {
 };
 
 /// Moves one of the first `large` of the order to another place among them, as long as that does
-/// not make the plan larger, until it is as small as can be or the tries are used up.
+/// not make the plan larger, until it is as small as can be or the tries are used up. A try
+/// compares each buffer with half of the others, on average.
 void improve(std::vector<Buffer>& buffers, std::vector<size_t> order, size_t large) {
-  constexpr int kTries = 400;
+  constexpr double kTries = 400, kComparisons = 50e6;
+  const auto n = static_cast<double>(buffers.size());
+  const double tries = std::min(kTries, kComparisons / (n * n / 2 + 1));
   const int64_t bound = most_in_use(buffers);
   int64_t lowest = place(buffers, order);
   Xorshift random;
-  for (int i = 0; i < kTries && lowest > bound && large > 1; ++i) {
+  for (int i = 0; i < tries && lowest > bound && large > 1; ++i) {
     std::vector<size_t> moved = order;
     const size_t from = random.below(large), to = random.below(large);
     const size_t buffer = moved[from];

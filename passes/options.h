@@ -95,6 +95,7 @@ struct Options {
   bool tf32 = false;          ///< let a GPU's libraries round the operands of f32 products to TF32
   bool check_finite = false;  ///< --check-finite: see decides_by_loss()
   bool guard_plan = false;    ///< --verify-plan: guards between ranges, dead ranges poisoned
+  bool verify_each = true;    ///< verify the program after every pass, not after the last alone
 };
 
 }  // namespace fluid

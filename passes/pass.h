@@ -28,14 +28,16 @@ std::vector<Pass> pipeline(const Options& options);
 struct PassReport {
   std::string pass;
   bool changed = false;
-  double ms = 0;
+  double ms = 0;         ///< of the pass
+  double verify_ms = 0;  ///< of what checked the program after it
   std::string dump;  ///< the changed part, when asked for
 };
 
 /// Why `passes` cannot run in this order, and which pass is lacking; "" when they can.
 std::string order_fault(const std::vector<Pass>& passes);
 
-/// Runs `passes` in order: checks needs, verifies after each, times, dumps on request.
+/// Runs `passes` in order: checks needs, verifies after each that changed something (see
+/// Options::verify_each), times, dumps on request.
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump = false);
 

@@ -66,12 +66,19 @@ std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>
   check(fault.empty(), fault);
   std::vector<PassReport> reports;
   std::string before = dump ? ir::print_by_id(program) : "";
+  bool changed = false;  // and not verified
   for (const Pass& pass : passes) {
-    PassReport report{.pass = pass.name, .changed = false, .ms = 0, .dump = ""};
+    PassReport report{.pass = pass.name};
     const Stopwatch watch;
     report.changed = pass.run(program, options, target);
     report.ms = watch.ms();
-    if (report.changed) verify_after(program, pass.name);
+    changed = changed || report.changed;
+    if (changed && (options.verify_each || &pass == &passes.back())) {
+      const Stopwatch verify_watch;
+      verify_after(program, pass.name);
+      report.verify_ms = verify_watch.ms();
+      changed = false;
+    }
     if (dump && report.changed) {
       std::string after = ir::print_by_id(program);
       report.dump = line_diff(before, after);

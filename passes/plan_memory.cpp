@@ -159,7 +159,7 @@ class Planner {
 
   /// Whether result `out` may lie over every operand of `op` that is `root`.
   bool may_share(const ir::Op& op, int out, Value root) const {
-    const std::vector<InPlace>& pairs = pairs_of(op);
+    const std::vector<InPlace>& pairs = pairs_.of(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (root_of(op.operands[i]) != root) continue;
       if (std::ranges::none_of(pairs, [&](const InPlace& p) {
@@ -264,7 +264,7 @@ class Planner {
 
   /// The buffer of an operand that dies here and that `result` may overwrite.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
-    for (const InPlace& pair : pairs_of(op)) {
+    for (const InPlace& pair : pairs_.of(op)) {
       if (pair.out != result) continue;
       const Value root = root_of(op.operands.at(static_cast<size_t>(pair.in)));
       auto it = buffer_.find(root);
@@ -277,12 +277,6 @@ class Planner {
       if (may_share(op, result, root)) return it->second;
     }
     return std::nullopt;
-  }
-
-  const std::vector<InPlace>& pairs_of(const ir::Op& op) const {
-    auto [it, added] = pairs_.try_emplace(&op);
-    if (added) it->second = in_place_pairs(op);
-    return it->second;
   }
 
   int64_t workspace_of(const ir::Op& op) const {
@@ -314,7 +308,7 @@ class Planner {
   std::set<Value> bucket_over_;         ///< what is carried and lies below a bucket
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;
-  mutable std::map<const ir::Op*, std::vector<InPlace>> pairs_;
+  mutable InPlacePairs pairs_;
 };
 
 std::string text_of(const Range& r) {

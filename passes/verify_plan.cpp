@@ -108,9 +108,7 @@ class Checker {
   }
 
   bool allows(const ir::Op& op, int out, int in) const {
-    auto [it, added] = pairs_.try_emplace(&op);
-    if (added) it->second = in_place_pairs(op);
-    return std::ranges::any_of(it->second,
+    return std::ranges::any_of(pairs_.of(op),
                                [&](const InPlace& p) { return p.out == out && p.in == in; });
   }
 
@@ -119,7 +117,7 @@ class Checker {
   const Options& options_;
   int end_;
   std::vector<Live> live_;
-  mutable std::map<const ir::Op*, std::vector<InPlace>> pairs_;
+  mutable InPlacePairs pairs_;
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ struct OptFlags {
   int rank = 0;
   std::string slice;
   ExchangeFlags exchanges;
-  bool list = false, print_after_all = false, report = false;
+  bool list = false, print_after_all = false, time_passes = false, report = false;
   PlaceFlags place;
 };
 
@@ -95,6 +95,7 @@ Options options_of(const OptFlags& flags) {
   check_shared_statistics(how);
   Options options = session_options(how).passes;
   options.batch = flags.batch;
+  options.verify_each = true;
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
   if (options.mode != Mode::train && flags.micro_batches > 1) {
     throw UserError("--micro-batches: only training steps go through in slices");
@@ -107,6 +108,28 @@ void check_ending(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending.size() <= 1 || ending == ".fir" || ending == ".fluid") return;
   throw UserError("-o " + path + ": a program is written as .fir or .fluid, not as " + ending);
+}
+
+void print_dumps(const std::vector<PassReport>& reports) {
+  for (const PassReport& report : reports) {
+    print_to(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
+             report.changed ? "changed" : "no change", report.ms, report.dump);
+  }
+}
+
+/// A row a pass, in the order in which they ran, and a row of sums.
+void print_times(const std::vector<PassReport>& reports) {
+  PassReport sum{.pass = "total"};
+  print_to(stderr, "{:<20} {:>10} {:>10}\n", "pass", "ms", "verify ms");
+  const auto row = [](const PassReport& r) {
+    print_to(stderr, "{:<20} {:>10.3f} {:>10.3f}\n", r.pass, r.ms, r.verify_ms);
+  };
+  for (const PassReport& report : reports) {
+    row(report);
+    sum.ms += report.ms;
+    sum.verify_ms += report.verify_ms;
+  }
+  row(sum);
 }
 
 int run(const OptFlags& flags) {
@@ -125,12 +148,10 @@ int run(const OptFlags& flags) {
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
   const std::unique_ptr<Target> target = target_of(place_of(flags.place), flags.place);
   if (flags.report) report_on_amp(program.ir(), passes, options, *target);
-  for (const PassReport& report :
-       run_passes(program.ir(), passes, options, *target, flags.print_after_all)) {
-    if (!flags.print_after_all) continue;
-    print_to(stderr, "// {}: {}, {:.3f} ms\n{}", report.pass,
-             report.changed ? "changed" : "no change", report.ms, report.dump);
-  }
+  const std::vector<PassReport> reports =
+      run_passes(program.ir(), passes, options, *target, flags.print_after_all);
+  if (flags.print_after_all) print_dumps(reports);
+  if (flags.time_passes) print_times(reports);
   if (flags.output.empty() && !flags.report) {
     fmt::print("{}", program.text());
   }
@@ -162,6 +183,7 @@ void add_opt(CLI::App& app, Action& action) {
   add_exchange_flags(*command, flags->exchanges);
   command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
   command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");
+  command->add_flag("--time-passes", flags->time_passes, "say what each pass and its check took");
   command->add_flag("--report", flags->report,
                     "say what amp_cast does with each op, and why; of level o1 without --amp; the "
                     "text goes to -o alone");
