@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 
 #include "codegen/backend.h"
@@ -117,17 +118,23 @@ struct Compiler::Impl {
 Compiler::Compiler(CompilerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Compiler::~Compiler() = default;
 
-std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kernels) {
+CompiledKernel Compiler::compile(const kir::Kernel& kernel) {
+  const kir::Kernel* one = &kernel;
+  return compile({&one, 1}).front();
+}
+
+std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel* const> kernels) {
   std::lock_guard lock(impl_->mutex);
   const Stopwatch watch;
-  std::vector<std::string> symbols;
+  std::map<const kir::Kernel*, std::string> symbols;
   std::vector<Job> jobs;
-  std::map<std::string, bool> queued;
-  for (const kir::Kernel& kernel : kernels) {
-    symbols.push_back(symbol_of(kernel, impl_->machine_text));
-    if (impl_->ready.contains(symbols.back()) || queued[symbols.back()]) continue;
-    queued[symbols.back()] = true;
-    jobs.push_back({&kernel, symbols.back(), "", false});
+  std::set<std::string> queued;
+  for (const kir::Kernel* kernel : kernels) {
+    const auto [at, added] = symbols.try_emplace(kernel);
+    if (!added) continue;
+    const std::string& symbol = at->second = symbol_of(*kernel, impl_->machine_text);
+    if (impl_->ready.contains(symbol) || !queued.insert(symbol).second) continue;
+    jobs.push_back({kernel, symbol, "", false});
   }
   if (!jobs.empty()) {
     impl_->make_objects(jobs);
@@ -140,8 +147,8 @@ std::vector<CompiledKernel> Compiler::compile(std::span<const kir::Kernel> kerne
   }
   if (compiled) impl_->cache.evict();
   std::vector<CompiledKernel> result;
-  result.reserve(symbols.size());
-  for (const std::string& symbol : symbols) result.push_back(impl_->ready.at(symbol));
+  result.reserve(kernels.size());
+  for (const kir::Kernel* kernel : kernels) result.push_back(impl_->ready.at(symbols.at(kernel)));
   impl_->stats.ms += watch.ms();
   return result;
 }

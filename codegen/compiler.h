@@ -40,7 +40,8 @@ class Compiler {
   explicit Compiler(CompilerOptions options);
   ~Compiler();
   /// Compiles all kernels (equal ones once). Thread-safe.
-  std::vector<CompiledKernel> compile(std::span<const kir::Kernel> kernels);
+  std::vector<CompiledKernel> compile(std::span<const kir::Kernel* const> kernels);
+  CompiledKernel compile(const kir::Kernel& kernel);
   CompileStats stats() const;
 
  private:

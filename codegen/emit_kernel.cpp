@@ -38,7 +38,10 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   }
   llvm::MDNode* accumulators = md.createAnonymousAliasScope(domain, "accumulators");
   accumulator_scope_ = llvm::MDNode::get(context_, {accumulators});
-  auto is_input = [&](size_t i) { return kernel.buffers[i].role == kir::Buffer::Role::in; };
+  auto is_input = [&](size_t i) {
+    const kir::Buffer::Role role = kernel.buffers[i].role;
+    return role == kir::Buffer::Role::in || role == kir::Buffer::Role::constants;
+  };
   auto may_share = [&](size_t i, size_t j) {
     if (is_input(i) == is_input(j)) return is_input(i);
     return !kernel.buffers[is_input(i) ? i : j].exclusive;

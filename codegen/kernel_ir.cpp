@@ -125,7 +125,7 @@ class Printer {
 
   std::string run() {
     out_ = "kernel " + kernel_.name + "(";
-    constexpr std::array roles = {"in", "out", "scratch", "error"};
+    constexpr std::array roles = {"in", "out", "scratch", "error", "constants"};
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const Buffer& b = kernel_.buffers[i];
       out_ += (i ? ", " : "") + std::string(roles.at(static_cast<size_t>(b.role))) + " " + b.name +
@@ -250,7 +250,8 @@ int64_t lanes_of(const Kernel& kernel) {
     slot = std::max(slot, size_of(compute));
   };
   for (const Buffer& b : kernel.buffers) {
-    if (b.role != Buffer::Role::error && !b.elements.is(1)) see(b.dtype);
+    const bool words = b.role == Buffer::Role::error || b.role == Buffer::Role::constants;
+    if (!words && !b.elements.is(1)) see(b.dtype);
   }
   for (const Block* block : {&kernel.body, &kernel.finish}) {
     for_each_lane_expr(*block, false, [&](const Expr& e) { see(e.dtype()); });

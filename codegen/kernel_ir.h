@@ -18,7 +18,7 @@
 namespace fluid::kir {
 
 struct Buffer {
-  enum class Role : uint8_t { in, out, scratch, error };
+  enum class Role : uint8_t { in, out, scratch, error, constants };
   std::string name;
   DType dtype = DType::f32;
   Dim elements;  ///< padded; may be a multiple of the batch
@@ -93,7 +93,10 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
-  std::vector<Buffer> buffers;  ///< in argument order: operands, results, scratch, error words
+  std::vector<Buffer> buffers;  ///< in argument order: operands, results, others, error words
+  /// What the buffer of constants holds: numbers of this kernel that its code does not depend on,
+  /// so kernels that differ in them alone share code.
+  std::vector<int64_t> constants;
   Expr blocks;                  ///< how many; may read Scalar::batch
   int64_t block_var = 0;        ///< the loop variable that holds the block's number in `body`
   int64_t vector_width = 0;     ///< lanes of vector loops; 0: chosen, see lanes_of

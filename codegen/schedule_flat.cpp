@@ -150,6 +150,21 @@ int64_t KernelBuilder::scratch(DType dtype, Dim elements) {
   return static_cast<int64_t>(kernel.buffers.size()) - 1;
 }
 
+Expr KernelBuilder::constant(int64_t value) {
+  std::vector<int64_t>& values = kernel.constants;
+  const auto is_constants = [](const kir::Buffer& b) {
+    return b.role == kir::Buffer::Role::constants;
+  };
+  if (values.empty()) {
+    kernel.buffers.push_back({"constants", i64, 0, kir::Buffer::Role::constants, true});
+  }
+  const auto buffer = std::ranges::find_if(kernel.buffers, is_constants);
+  const auto at = std::ranges::find(values, value) - values.begin();
+  if (at == std::ssize(values)) values.push_back(value);
+  buffer->elements = std::ssize(values);
+  return load(buffer - kernel.buffers.begin(), i64, Expr::index(at));
+}
+
 Expr offset_of(const Type& type, const std::vector<Expr>& index) {
   std::vector<Expr> outer = index;
   std::vector<Dim> sizes(type.shape.begin(), type.shape.end());
@@ -190,6 +205,15 @@ Expr load_result(const Group& group, const Expr& let, int64_t buffer) {
   return load(buffer, compute_dtype(type.dtype), offset_of(plain, let.args()));
 }
 
+/// Random numbers whose stream is no part of the code: layers that draw alike share a kernel.
+Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
+  std::vector<Expr> args = philox.args();
+  for (const size_t i : {1, 2}) {  // of the counter: high and low word of the stream, or the stream
+    if (is_constant(args[i])) args[i] = builder.constant(args[i].node().ivalue);
+  }
+  return scalar::philox(args[0], args[1], args[2], args[3]);
+}
+
 FlatSink flatten(KernelBuilder& builder, int id,
                  const std::function<Expr(const Expr& let)>& resolve) {
   const GroupSink& source = builder.group.sinks[static_cast<size_t>(id)];
@@ -202,6 +226,7 @@ FlatSink flatten(KernelBuilder& builder, int id,
   Interner intern;
   sink.body = intern(rewrite(source.body, [&](const Expr& e) -> Expr {
     if (e.op() == Scalar::let) return resolve(e);
+    if (e.op() == Scalar::philox && !builder.processor.gpu) return philox_of_constants(builder, e);
     if (e.op() != Scalar::read) return {};
     const int64_t input = e.node().ivalue;
     const Type& type = builder.group.inputs[static_cast<size_t>(input)].type();

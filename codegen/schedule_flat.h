@@ -52,7 +52,7 @@ inline constexpr Processor kGpu{
 struct KernelBuilder {
   const Processor processor;
   Group group;
-  kir::Kernel kernel;  ///< buffers: inputs, outputs, then scratch as it is asked for
+  kir::Kernel kernel;  ///< buffers: inputs, outputs, then others as they are asked for
   int64_t next_var = 0;
   int64_t next_let = 0;  ///< ids from 2 * sinks on; those below are reductions' results
   int64_t next_acc = 0;
@@ -61,6 +61,7 @@ struct KernelBuilder {
   KernelBuilder(Group analyzed, std::string name, const Processor& processor = kCpu);
   Expr new_var() { return Expr::var(next_var++); }
   int64_t scratch(DType dtype, Dim elements);  ///< a new buffer
+  Expr constant(int64_t value);  ///< as read from the buffer of constants, which holds each once
   /// The dims of a variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
   std::vector<Dim> extents;  ///< of the variables; grows by collapsing

@@ -14,6 +14,7 @@ struct BufferRef {
   int64_t offset = 0;    ///< in its region; unused for state
   std::string variable;  ///< of a buffer in the state region
   int error_word = -1;   ///< when >= 0: the buffer is the error words from here on, in no region
+  bool constants = false;  ///< the buffer is the kernel's constants, in no region
 };
 
 BufferRef buffer_of(const MemoryPlan& plan, const Value& value);

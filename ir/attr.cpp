@@ -19,6 +19,12 @@ const Attr* Attrs::find(std::string_view name) const {
   return nullptr;
 }
 
+void Attrs::fail(std::string_view name, const Attr* attr) {
+  const std::string quoted = "'" + std::string(name) + "'";
+  if (attr == nullptr) throw InternalError("missing attribute " + quoted);
+  throw InternalError("attribute " + quoted + " is a " + std::string(kind_of(*attr)));
+}
+
 void Attrs::set(std::string_view name, Attr value) {
   for (Entry& e : entries_) {
     if (e.first == name) {

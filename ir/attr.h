@@ -41,10 +41,8 @@ class Attrs {
   template <class T>
   const T& get(std::string_view name) const {
     const Attr* attr = find(name);
-    check(attr != nullptr, "missing attribute '" + std::string(name) + "'");
-    const T* value = std::get_if<T>(attr);
-    check(value != nullptr,
-          "attribute '" + std::string(name) + "' is a " + std::string(kind_of(*attr)));
+    const T* value = attr != nullptr ? std::get_if<T>(attr) : nullptr;
+    if (value == nullptr) fail(name, attr);
     return *value;
   }
   template <class T>
@@ -59,6 +57,8 @@ class Attrs {
   bool operator==(const Attrs&) const = default;
 
  private:
+  [[noreturn]] static void fail(std::string_view name, const Attr* attr);
+
   std::vector<Entry> entries_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "ops/arguments.h"
 
@@ -20,10 +21,13 @@ std::span<const OpDef> op_table() {
 }
 
 const OpDef* find_op(std::string_view name) {
-  const auto table = op_table();
-  const auto at = std::lower_bound(table.begin(), table.end(), name,
-                                   [](const OpDef& d, std::string_view n) { return *d.name < n; });
-  return at != table.end() && *at->name == name ? &*at : nullptr;
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, const OpDef*> defs;
+    for (const OpDef& d : op_table()) defs.emplace(*d.name, &d);
+    return defs;
+  }();
+  const auto found = by_name.find(name);
+  return found != by_name.end() ? found->second : nullptr;
 }
 
 const OpDef& op_named(std::string_view name, const Loc& loc) {
@@ -35,7 +39,7 @@ const OpDef& op_named(std::string_view name, const Loc& loc) {
 
 const OpDef& def_of(const ir::Op& op) {
   const OpDef* def = find_op(op.name);
-  check(def != nullptr, "op '" + op.name + "' is not in the table");
+  if (def == nullptr) throw InternalError("op '" + op.name + "' is not in the table");
   return *def;
 }
 

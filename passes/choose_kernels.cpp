@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "ops/functions.h"
 #include "ops/table.h"
@@ -51,14 +53,17 @@ class Chooser {
 
   bool run() {
     std::vector<Taken> chosen;
+    std::unordered_map<const ir::Op*, size_t> positions;
     for (const auto& op : program_.main().ops) {
+      positions.emplace(op.get(), positions.size());
       if (def_of(*op).kernels->empty()) continue;
       std::optional<Taken> best = choose(op.get());
       if (!best) continue;
       taken_.insert(best->ops.begin(), best->ops.end());
       chosen.push_back(std::move(*best));
     }
-    for (const Taken& t : chosen) wrap(t);
+    std::ranges::sort(chosen, {}, [&](const Taken& t) { return positions.at(t.ops.back()); });
+    wrap(chosen);
     return !chosen.empty();
   }
 
@@ -142,27 +147,42 @@ class Chooser {
     return options_.mode == Mode::train ? claim.keeps_nan : !claim.mixes_samples;
   }
 
-  /// What the result may lie over: that which is added last, unless the head reads it too.
-  static Value overwritten(const Taken& taken) {
-    if (!taken.claim.adds_in_place) return {};
+  /// The operand of the composed op that its result may lie over: what is added last, unless the
+  /// head reads it too.
+  static std::optional<int64_t> overwritten(const Taken& taken) {
+    if (!taken.claim.adds_in_place) return std::nullopt;
     const std::vector<ir::Op*>& ops = taken.ops;
     const Values& summands = ops.back()->operands;
     const Value addend = summands.at(summands.at(0).op() == ops.at(ops.size() - 2) ? 1 : 0);
-    const Values& read = ops.front()->operands;
-    return std::ranges::find(read, addend) == read.end() ? addend : Value();
+    if (std::ranges::count(ops.front()->operands, addend) > 0) return std::nullopt;
+    Values read;  // from outside, by first use
+    for (const ir::Op* op : ops) {
+      for (const Value& v : op->operands) {
+        if (std::ranges::count(ops, v.op()) + std::ranges::count(read, v) == 0) read.push_back(v);
+      }
+    }
+    return std::ranges::find(read, addend) - read.begin();
   }
 
-  void wrap(const Taken& taken) {
-    const Value addend = overwritten(taken);
-    ir::Op* fused = compose(program_, taken.ops);
-    if (addend) {
-      const auto index = std::ranges::find(fused->operands, addend) - fused->operands.begin();
-      fused->attrs.set("in_place", static_cast<int64_t>(index));
+  void wrap(const std::vector<Taken>& chosen) {
+    std::vector<std::vector<ir::Op*>> chains;
+    std::vector<std::optional<int64_t>> in_place;
+    for (const Taken& taken : chosen) {
+      chains.push_back(taken.ops);
+      in_place.push_back(overwritten(taken));
     }
-    fused->attrs.set("kernel", taken.claim.kernel);
-    fused->attrs.set("predicted_ns",
-                     std::vector{nanoseconds(taken.library), nanoseconds(taken.generated)});
-    if (taken.claim.workspace > 0) fused->attrs.set("workspace_bytes", taken.claim.workspace);
+    const std::vector<ir::Op*> fused = compose(program_, chains);
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      if (in_place[i]) fused[i]->attrs.set("in_place", *in_place[i]);
+      note_kernel(*fused[i], chosen[i]);
+    }
+  }
+
+  static void note_kernel(ir::Op& fused, const Taken& taken) {
+    fused.attrs.set("kernel", taken.claim.kernel);
+    fused.attrs.set("predicted_ns",
+                    std::vector{nanoseconds(taken.library), nanoseconds(taken.generated)});
+    if (taken.claim.workspace > 0) fused.attrs.set("workspace_bytes", taken.claim.workspace);
   }
 
   ir::Program& program_;

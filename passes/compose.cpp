@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "passes/rewrite.h"
+
 namespace fluid {
 namespace {
 
@@ -49,19 +51,23 @@ class BodyBuilder {
   std::map<std::pair<const ir::Op*, int>, Value> copies_;
 };
 
-/// The results of `ops` that others read.
-Values results_read_outside(const ir::Graph& graph, const std::vector<ir::Op*>& ops) {
-  const std::set<const ir::Op*> inside(ops.begin(), ops.end());
-  std::set<Value> read;
-  for (const auto& op : graph.ops) {
-    if (!inside.contains(op.get())) read.insert(op->operands.begin(), op->operands.end());
-  }
-  for (const ir::Output& o : graph.outputs) read.insert(o.value);
+using Uses = std::map<Value, std::vector<ir::Op*>>;
+
+/// The results of `chain` that others read.
+Values results_read_outside(const ir::Graph& graph, const Uses& uses,
+                            const std::vector<ir::Op*>& chain) {
+  const auto is_read = [&](const Value& v) {
+    if (std::ranges::find(graph.outputs, v, &ir::Output::value) != graph.outputs.end()) return true;
+    const auto readers = uses.find(v);
+    return readers != uses.end() && std::ranges::any_of(readers->second, [&](ir::Op* reader) {
+             return std::ranges::find(chain, reader) == chain.end();
+           });
+  };
   Values results;
-  for (ir::Op* op : ops) {
+  for (ir::Op* op : chain) {
     for (size_t r = 0; r < op->results.size(); ++r) {
       const Value v = op->result(static_cast<int>(r));
-      if (read.contains(v)) results.push_back(v);
+      if (is_read(v)) results.push_back(v);
     }
   }
   return results;
@@ -96,18 +102,43 @@ ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops
   return fused;
 }
 
-ir::Op* compose(ir::Program& program, const std::vector<ir::Op*>& ops) {
+std::vector<ir::Op*> compose(ir::Program& program,
+                             const std::vector<std::vector<ir::Op*>>& chains) {
   ir::Graph& graph = program.main();
-  const Values results = results_read_outside(graph, ops);
-  ir::Op* fused = append_fused(program, {ops.begin(), ops.end()}, results, parameter_of(ops));
-  for (size_t i = 0; i < results.size(); ++i) {
-    graph.replace_all_uses(results[i], fused->result(static_cast<int>(i)));
+  Uses uses = graph.uses();
+  std::map<const ir::Op*, ir::Op*> composed;  // what is gone; by last ops what comes to their place
+  std::vector<ir::Op*> all;
+  for (const std::vector<ir::Op*>& chain : chains) {
+    const Values results = results_read_outside(graph, uses, chain);
+    ir::Op* fused =
+        append_fused(program, {chain.begin(), chain.end()}, results, parameter_of(chain));
+    for (const Value& v : fused->operands) uses[v].push_back(fused);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Value result = fused->result(static_cast<int>(i));
+      redirect(graph, uses, results[i], result);
+      uses[result] = std::move(uses[results[i]]);
+    }
+    for (const ir::Op* op : chain) composed[op] = nullptr;
+    composed[chain.back()] = fused;
+    all.push_back(fused);
   }
-  const auto at = std::ranges::find(graph.ops, ops.back(), &std::unique_ptr<ir::Op>::get);
-  graph.move_tail(graph.ops.size() - 1, static_cast<size_t>(at - graph.ops.begin()));
-  const std::set<const ir::Op*> gone(ops.begin(), ops.end());
-  graph.erase_if([&](const ir::Op& op) { return gone.contains(&op); });
-  return fused;
+  std::vector<std::unique_ptr<ir::Op>> ops = std::move(graph.ops);
+  std::map<const ir::Op*, std::unique_ptr<ir::Op>> fused;
+  for (size_t i = ops.size() - all.size(); i < ops.size(); ++i)
+    fused[ops[i].get()] = std::move(ops[i]);
+  ops.resize(ops.size() - all.size());
+  graph.ops.clear();
+  std::vector<std::unique_ptr<ir::Op>> gone;
+  for (std::unique_ptr<ir::Op>& op : ops) {
+    const auto found = composed.find(op.get());
+    if (found == composed.end()) {
+      graph.ops.push_back(std::move(op));
+      continue;
+    }
+    if (found->second != nullptr) graph.ops.push_back(std::move(fused.at(found->second)));
+    gone.push_back(std::move(op));
+  }
+  return all;
 }
 
 }  // namespace fluid

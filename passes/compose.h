@@ -14,10 +14,10 @@ namespace fluid {
 ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops,
                      const Values& results, const std::string& param);
 
-/// Replaces `ops` of the main graph, given in their order, by one `fused` op in the last one's
-/// place, and returns it. Its results are the values that outside or the graph's outputs read, in
-/// order; the rest is gone. No op between the first and the last but `ops` themselves may read
-/// their results.
-ir::Op* compose(ir::Program& program, const std::vector<ir::Op*>& ops);
+/// Replaces chains of ops of the main graph, each by one `fused` op in the place of its last, and
+/// returns these. A chain's ops are given in their order, the chains in that of their last ops; no
+/// op is in two. No op between a chain's first and last but its own may read their results. What
+/// outside or the graph's outputs read are the fused op's results, in order; the rest is gone.
+std::vector<ir::Op*> compose(ir::Program& program, const std::vector<std::vector<ir::Op*>>& chains);
 
 }  // namespace fluid

@@ -6,6 +6,7 @@
 #include "passes/passes.h"
 #include "passes/recompute.h"
 #include "passes/repeat_kernels.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 /// Gives every reader a constant of its own, to be computed where it is used.
 void clone_constants(ir::Graph& graph) {
   std::set<Value> taken;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
+  const size_t recorded = graph.ops.size();
+  std::vector<size_t> readers;  // of the clones, which come to lie before them
+  for (size_t i = 0; i < recorded; ++i) {
     ir::Op* reader = graph.ops[i].get();
     for (Value& v : reader->operands) {
       const ir::Op& op = *v.op();
@@ -21,24 +24,22 @@ void clone_constants(ir::Graph& graph) {
       if (!constant || taken.insert(v).second) continue;
       ir::RecordAs as(graph, {.role = reader->role, .loc = op.loc, .scope = op.scope, .param = ""});
       v = graph.append(op.name, {}, op.attrs, {v.type()})->result();
-      graph.move_tail(graph.ops.size() - 1, i++);
+      readers.push_back(i);
     }
   }
+  std::vector<std::unique_ptr<ir::Op>> ops;
+  size_t clone = 0;
+  for (size_t i = 0; i < recorded; ++i) {
+    for (; clone < readers.size() && readers[clone] == i; ++clone) {
+      ops.push_back(std::move(graph.ops[recorded + clone]));
+    }
+    ops.push_back(std::move(graph.ops[i]));
+  }
+  graph.ops = std::move(ops);
 }
 
 bool is_alias(const FusionGroup& group) {
   return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
-}
-
-/// Lets the ops that `uses` names, and the graph's outputs, read `to` in the place of `from`.
-void redirect(ir::Graph& graph, const std::map<Value, std::vector<ir::Op*>>& uses, Value from,
-              Value to) {
-  if (const auto users = uses.find(from); users != uses.end()) {
-    for (ir::Op* user : users->second) std::ranges::replace(user->operands, from, to);
-  }
-  for (ir::Output& o : graph.outputs) {
-    if (o.value == from) o.value = to;
-  }
 }
 
 bool run(ir::Program& program, const Options& options, const Target& target) {

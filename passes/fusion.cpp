@@ -150,7 +150,8 @@ const Fusion::Kernel& Fusion::kernel_of(const FusionGroup& group) const {
   const auto [it, added] = kernels_.try_emplace(std::move(key));
   if (added) {
     const std::optional<Group> analyzed = analyze_group(group.ops, group.outputs, {}, &lowered_);
-    if (analyzed) it->second = {true, analyzed->parts.size(), kernel_cost(*analyzed, options_.batch)};
+    if (analyzed)
+      it->second = {true, analyzed->parts.size(), kernel_cost(*analyzed, options_.batch)};
   }
   return it->second;
 }
@@ -219,7 +220,8 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
   if (a == b || !a->fusible || !b->fusible || !fits(*a, *b, side_by_side)) return false;
   if (makes_cycle(a, b)) return false;
-  const bool apart = side_by_side && are_independent(*a, *b);
+  const bool apart = are_independent(*a, *b);
+  if (apart && !side_by_side) return false;
   FusionGroup both;
   std::ranges::merge(
       a->ops, b->ops, std::back_inserter(both.ops), {},

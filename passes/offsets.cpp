@@ -50,12 +50,6 @@ int64_t place(std::vector<Buffer>& buffers, const std::vector<size_t>& order) {
   return end;
 }
 
-int64_t end_of(const std::vector<Buffer>& buffers) {
-  int64_t end = 0;
-  for (const Buffer& b : buffers) end = std::max(end, b.offset + b.bytes);
-  return end;
-}
-
 double lifetime(const Buffer& b) { return b.last - b.first + 1; }
 
 template <class Before>
@@ -93,29 +87,40 @@ class Xorshift {
   uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 
-/// Moves one of the first `large` of the order to another place among them, as long as that does
-/// not make the plan larger, until it is as small as can be or the tries are used up. A try
-/// compares each buffer with half of the others, on average.
-void improve(std::vector<Buffer>& buffers, std::vector<size_t> order, size_t large) {
+/// An order of placing, and what it comes to.
+struct Placement {
+  std::vector<size_t> order;
+  std::vector<Buffer> buffers;
+  int64_t end = 0;
+
+  Placement(const std::vector<Buffer>& unplaced, std::vector<size_t> by)
+      : order(std::move(by)), buffers(unplaced), end(place(buffers, order)) {}
+};
+
+/// Begins with the larger buffers in front. Moves one of them to another place among them, as long
+/// as that does not make the plan larger, until it is as small as can be or the tries are used up.
+/// A try compares each buffer with half of the others, on average.
+Placement improved(const Placement& start, int64_t bound) {
   constexpr double kTries = 400, kComparisons = 50e6;
-  const auto n = static_cast<double>(buffers.size());
-  const double tries = std::min(kTries, kComparisons / (n * n / 2 + 1));
-  const int64_t bound = most_in_use(buffers);
-  int64_t lowest = place(buffers, order);
+  const int64_t small = bound / 64;
+  std::vector<size_t> order = start.order;
+  const auto rest = std::ranges::stable_partition(
+      order, [&](size_t i) { return start.buffers[i].bytes > small; });
+  const size_t large = order.size() - rest.size();
+  const auto n = static_cast<double>(order.size());
+  const double tries = std::min(kTries, kComparisons / (n * n / 2));
+  Placement best(start.buffers, std::move(order));
   Xorshift random;
-  for (int i = 0; i < tries && lowest > bound && large > 1; ++i) {
-    std::vector<size_t> moved = order;
+  for (int i = 0; i < tries && best.end > bound && large > 1; ++i) {
+    std::vector<size_t> moved = best.order;
     const size_t from = random.below(large), to = random.below(large);
     const size_t buffer = moved[from];
     moved.erase(moved.begin() + static_cast<ptrdiff_t>(from));
     moved.insert(moved.begin() + static_cast<ptrdiff_t>(to), buffer);
-    std::vector<Buffer> candidate = buffers;
-    const int64_t end = place(candidate, moved);
-    if (end > lowest) continue;
-    lowest = end;
-    buffers = std::move(candidate);
-    order = std::move(moved);
+    Placement candidate(start.buffers, std::move(moved));
+    if (candidate.end <= best.end) best = std::move(candidate);
   }
+  return best;
 }
 
 }  // namespace
@@ -130,20 +135,17 @@ int64_t assign_offsets(std::vector<Buffer>& buffers) {
               }),
       ordered(buffers, [](const Buffer& a, const Buffer& b) { return a.first < b.first; }),
   };
-  const std::vector<size_t>& best =
-      *std::ranges::min_element(orders, {}, [&](const std::vector<size_t>& order) {
-        std::vector<Buffer> candidate = buffers;
-        return place(candidate, order);
-      });
-  const int64_t small = most_in_use(buffers) / 64;
-  std::vector<size_t> order = best;
-  const auto rest =
-      std::ranges::stable_partition(order, [&](size_t i) { return buffers[i].bytes > small; });
-  std::vector<Buffer> improved = buffers;
-  improve(improved, order, order.size() - rest.size());
-  const int64_t end = place(buffers, best), improved_end = end_of(improved);
-  if (improved_end < end) buffers = std::move(improved);
-  return std::min(end, improved_end);
+  const int64_t bound = most_in_use(buffers);
+  Placement best(buffers, orders.front());
+  const auto take = [&](Placement other) {
+    if (other.end < best.end) best = std::move(other);
+  };
+  for (size_t i = 1; i < orders.size() && best.end > bound; ++i) {
+    take(Placement(buffers, orders[i]));
+  }
+  if (best.end > bound) take(improved(best, bound));
+  buffers = std::move(best.buffers);
+  return best.end;
 }
 
 }  // namespace fluid

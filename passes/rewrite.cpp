@@ -60,6 +60,16 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
   return !dead.empty();
 }
 
+void redirect(ir::Graph& graph, const std::map<Value, std::vector<ir::Op*>>& uses, Value from,
+              Value to) {
+  if (const auto users = uses.find(from); users != uses.end()) {
+    for (ir::Op* user : users->second) std::ranges::replace(user->operands, from, to);
+  }
+  for (ir::Output& o : graph.outputs) {
+    if (o.value == from) o.value = to;
+  }
+}
+
 std::set<const ir::Op*> ancestors(const Values& roots) {
   std::set<const ir::Op*> seen;
   std::vector<const ir::Op*> todo;

@@ -22,7 +22,7 @@ class Problem {
     for (int i = 0; i < size(); ++i) {
       for (Value v : op(i).operands) add_edge(position_.at(v.op()), i);
     }
-    collect_values();
+    number_roots();
     order_updates();
     order_exchanges();
     order_checks();
@@ -35,51 +35,47 @@ class Problem {
   const std::vector<int>& after(int i) const { return after_[static_cast<size_t>(i)]; }
   const std::vector<int>& exchanges() const { return exchanges_; }
 
-  /// Bytes that running `i` adds; and frees, when `left[root]` readers are left of each root.
+  /// A value with memory of its own.
+  struct Root {
+    int64_t bytes = 0;         ///< of the transient region
+    std::vector<int> readers;  ///< ops, each once
+  };
+  const Root& root(int number) const { return roots_[static_cast<size_t>(number)]; }
+  /// The numbers of the roots that an op reads, and of those that it makes.
+  const std::vector<int>& read(int i) const { return read_[static_cast<size_t>(i)]; }
+  const std::vector<int>& made(int i) const { return made_[static_cast<size_t>(i)]; }
+
+  /// By root, how many of its readers have not run.
+  using Left = std::vector<int>;
+  Left all_readers() const {
+    Left left;
+    for (const Root& r : roots_) left.push_back(static_cast<int>(r.readers.size()));
+    return left;
+  }
+  /// Bytes that running `i` adds; and frees.
   int64_t added(int i) const {
     int64_t bytes = 0;
-    for (size_t r = 0; r < op(i).results.size(); ++r) {
-      bytes += bytes_of(graph_.ops[static_cast<size_t>(i)]->result(static_cast<int>(r)));
-    }
+    for (const int r : made(i)) bytes += root(r).bytes;
     return bytes;
   }
-  int64_t freed(int i, const std::map<Value, int>& left) const {
+  int64_t freed(int i, const Left& left) const {
     int64_t bytes = 0;
-    for (Value root : roots_read(i)) {
-      if (left.at(root) == 1) bytes += bytes_of(root);
+    for (const int r : read(i)) {
+      if (left[static_cast<size_t>(r)] == 1) bytes += root(r).bytes;
     }
     return bytes;
-  }
-  std::set<Value> roots_read(int i) const {
-    std::set<Value> roots;
-    for (Value v : op(i).operands) roots.insert(root_of(v));
-    return roots;
-  }
-  /// The ops that read each root.
-  std::map<Value, std::vector<int>> readers() const {
-    std::map<Value, std::vector<int>> readers;
-    for (int i = 0; i < size(); ++i) {
-      for (Value root : roots_read(i)) readers[root].push_back(i);
-    }
-    return readers;
-  }
-  std::map<Value, int> reader_counts() const {
-    std::map<Value, int> counts;
-    for (const auto& [root, ops] : readers()) counts[root] = static_cast<int>(ops.size());
-    return counts;
   }
 
   int64_t peak(const Order& order) const {
-    std::map<Value, int> left = reader_counts();
+    Left left = all_readers();
     int64_t used = 0, peak = 0;
     for (int i : order) {
       used += added(i);
       peak = std::max(peak, used);
       used -= freed(i, left);
-      for (Value root : roots_read(i)) --left.at(root);
-      for (size_t r = 0; r < op(i).results.size(); ++r) {
-        const Value v = graph_.ops[static_cast<size_t>(i)]->result(static_cast<int>(r));
-        if (!left.contains(v)) used -= bytes_of(v);
+      for (const int r : read(i)) --left[static_cast<size_t>(r)];
+      for (const int r : made(i)) {
+        if (root(r).readers.empty()) used -= root(r).bytes;
       }
     }
     return peak;
@@ -92,15 +88,32 @@ class Problem {
   }
 
   /// Only what lies in the transient region counts: neither sources, outputs nor what is stored.
-  void collect_values() {
-    for (const ir::Output& o : graph_.outputs) permanent_.insert(root_of(o.value));
-    for (const auto& op : graph_.ops) {
-      if (is_store(*op)) permanent_.insert(root_of(op->operands[0]));
-      if (source_kind(*op) != SourceKind::none) permanent_.insert(op->result());
+  void number_roots() {
+    std::map<Value, int> numbers;
+    read_.resize(graph_.ops.size());
+    made_.resize(graph_.ops.size());
+    for (int i = 0; i < size(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      std::set<int> reads;
+      for (const Value v : op(i).operands) reads.insert(numbers.at(root_of(v)));
+      for (const int r : reads) roots_[static_cast<size_t>(r)].readers.push_back(i);
+      read_[at].assign(reads.begin(), reads.end());
+      const bool source = source_kind(op(i)) != SourceKind::none;
+      for (size_t r = 0; r < op(i).results.size(); ++r) {
+        const Value v = graph_.ops[at]->result(static_cast<int>(r));
+        if (root_of(v) != v) continue;
+        made_[at].push_back(static_cast<int>(roots_.size()));
+        numbers[v] = made_[at].back();
+        roots_.push_back({source ? 0 : v.type().bytes_at(batch_), {}});
+      }
     }
-  }
-  int64_t bytes_of(Value v) const {
-    return permanent_.contains(v) || root_of(v) != v ? 0 : v.type().bytes_at(batch_);
+    const auto is_permanent = [&](const Value v) {
+      roots_[static_cast<size_t>(numbers.at(root_of(v)))].bytes = 0;
+    };
+    for (const ir::Output& o : graph_.outputs) is_permanent(o.value);
+    for (const auto& op : graph_.ops) {
+      if (is_store(*op)) is_permanent(op->operands[0]);
+    }
   }
 
   /// An update comes after the other readers of its variable, so that it can be in place.
@@ -177,7 +190,8 @@ class Problem {
   std::map<const ir::Op*, int> position_;
   std::vector<int> exchanges_;  ///< in their order
   std::vector<std::vector<int>> before_, after_;
-  std::set<Value> permanent_;
+  std::vector<Root> roots_;
+  std::vector<std::vector<int>> read_, made_;  ///< roots, by op
 };
 
 /// Repeatedly takes the ready op of the lowest score, of equal ones the first; stores wait until
@@ -185,8 +199,7 @@ class Problem {
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;
-  const std::map<Value, std::vector<int>> readers = p.readers();
-  std::map<Value, int> left = p.reader_counts();
+  Problem::Left left = p.all_readers();
   std::vector<Rank> ranks(static_cast<size_t>(p.size()), Rank{false, 0, -1});
   std::set<Rank> ready;
   auto add = [&](int i) {
@@ -204,9 +217,9 @@ Order list_schedule(const Problem& p, const Score& score) {
     const int best = std::get<int>(*ready.begin());
     ready.erase(ready.begin());
     order.push_back(best);
-    for (Value root : p.roots_read(best)) {
-      if (--left.at(root) != 1) continue;
-      for (int reader : readers.at(root)) {
+    for (const int root : p.read(best)) {
+      if (--left[static_cast<size_t>(root)] != 1) continue;
+      for (int reader : p.root(root).readers) {
         if (ready.erase(ranks[static_cast<size_t>(reader)]) > 0) add(reader);
       }
     }

@@ -79,12 +79,19 @@ void CpuExecutable::add_library(Step step) {
 void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   const ScratchLayout scratch = scratch_layout(kernel, batch_);
   const int64_t begin = workspace_of(plan_, *step.op, scratch.bytes);
-  for (const int64_t offset : scratch.offsets) step.refs.push_back({.offset = begin + offset});
-  if (!kernel.buffers.empty() && kernel.buffers.back().role == kir::Buffer::Role::error) {
-    step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
-    for (size_t i = 0; i < step.op->operands.size(); ++i) {
-      error_words_.push_back({});
-      error_operands_.push_back({step.op, static_cast<int>(i)});
+  auto offset = scratch.offsets.begin();
+  for (const kir::Buffer& buffer : kernel.buffers) {
+    if (buffer.role == kir::Buffer::Role::scratch) {
+      step.refs.push_back({.offset = begin + *offset++});
+    } else if (buffer.role == kir::Buffer::Role::constants) {
+      step.constants = kernel.constants;
+      step.refs.push_back({.constants = true});
+    } else if (buffer.role == kir::Buffer::Role::error) {
+      step.refs.push_back({.error_word = static_cast<int>(error_words_.size())});
+      for (size_t i = 0; i < step.op->operands.size(); ++i) {
+        error_words_.push_back({});
+        error_operands_.push_back({step.op, static_cast<int>(i)});
+      }
     }
   }
   check(step.refs.size() == kernel.buffers.size(), "a kernel has buffers beyond its op's");
@@ -112,7 +119,7 @@ void CpuExecutable::show_sums() {
 }
 
 void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
-  std::vector<kir::Kernel> kernels;
+  std::vector<const kir::Kernel*> kernels;
   std::vector<size_t> generated;
   for (size_t i = 0; i < main.ops.size(); ++i) {
     ir::Op& op = *main.ops[i];
@@ -127,9 +134,9 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compile
       add_library(std::move(step));
       continue;
     }
-    kernels.push_back(memo.kernel_of(op));
+    kernels.push_back(&memo.kernel_of(op));
     generated.push_back(steps_.size());
-    add_generated(std::move(step), kernels.back());
+    add_generated(std::move(step), *kernels.back());
   }
   const std::vector<CompiledKernel> compiled = compiler.compile(kernels);
   for (size_t i = 0; i < generated.size(); ++i) steps_[generated[i]].kernel = compiled[i];
@@ -150,7 +157,8 @@ void CpuExecutable::add_store(const ir::Op& op, int position) {
 void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
   memory_ = memory;
   reported_ = reported(variables);
-  const auto address = [&](const BufferRef& ref, Slots slots) -> void* {
+  const auto address = [&](Step& step, const BufferRef& ref, Slots slots) -> void* {
+    if (ref.constants) return step.constants.data();
     if (ref.error_word >= 0) return error_words_[static_cast<size_t>(ref.error_word)].data();
     return address_of(ref, memory, variables, slots);
   };
@@ -158,7 +166,7 @@ void CpuExecutable::bind(const Memory& memory, const Variables& variables) {
     for (const Slots slots : all_slots(memory)) {
       auto& buffers = step.buffers[index_of(slots)];
       buffers.clear();
-      for (const BufferRef& ref : step.refs) buffers.push_back(address(ref, slots));
+      for (const BufferRef& ref : step.refs) buffers.push_back(address(step, ref, slots));
       if (!step.library) continue;
       const bool has_workspace = buffers.size() > step.op->operands.size() + 1;
       step.calls[index_of(slots)] =

@@ -25,6 +25,7 @@ struct Step {
   int64_t copy_bytes = 0;
   ExchangeRole exchange;
   std::vector<BufferRef> refs;
+  std::vector<int64_t> constants;             ///< of a generated kernel
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
   std::array<LibraryCall, 4> calls;           ///< likewise
   int64_t blocks = 0;

@@ -6,6 +6,7 @@
 
 #include "codegen/compiler.h"
 #include "codegen/object_cache.h"
+#include "tests/support/kernel_buffers.h"
 #include "tests/support/kir_builder.h"
 #include "tests/support/temp_dir.h"
 
@@ -36,7 +37,7 @@ void expect_right(const std::vector<CompiledKernel>& code) {
 CompileStats compile_in(const std::string& directory, int threads = 1) {
   Compiler compiler({.cache_dir = directory, .threads = threads});
   const auto kernels = several();
-  expect_right(compiler.compile(kernels));
+  expect_right(compiler.compile(addresses(kernels)));
   return compiler.stats();
 }
 
@@ -68,9 +69,9 @@ TEST(Cache, EqualKernelsAreCompiledOnce) {
   std::vector<kir::Kernel> kernels = {scaled(2), scaled(2)};
   kernels[1].name = "other";
   Compiler compiler({});
-  const auto code = compiler.compile(kernels);
+  const auto code = compiler.compile(addresses(kernels));
   EXPECT_EQ(code[0].body, code[1].body);
-  compiler.compile(kernels);
+  compiler.compile(addresses(kernels));
   EXPECT_EQ(compiler.stats().compiled, 1);
 }
 

@@ -117,7 +117,7 @@ TEST(Emission, RefusesWhatIsNotKernelIr) {
   const Expr i = Expr::var(0);
   auto refuse = [](kir::Block body) {
     const kir::Kernel kernel = one_block({output("y", f32, 64)}, std::move(body));
-    EXPECT_THROW(Compiler({}).compile({&kernel, 1}), InternalError);
+    EXPECT_THROW(Compiler({}).compile(kernel), InternalError);
   };
   auto vector = [](kir::Block body, int64_t var = 0) {
     return loop(Kind::vector, var, Expr::index(0), Expr::index(64), std::move(body));

@@ -15,6 +15,7 @@
 #include "passes/pass.h"
 #include "tests/support/gpu_emulator.h"
 #include "tests/support/h200.h"
+#include "tests/support/kernel_buffers.h"
 #include "tests/support/plain_target.h"
 #include "tests/support/ptx.h"
 
@@ -156,17 +157,19 @@ TEST(GpuExamples, SweepsOverManyBuffersAssemble) {
   expect_assembles(assembler, kernels, gpu_architectures(), {.registers = 80});
 }
 
-/// Memory for a kernel's buffers: operands at random, the rest zero.
+/// Memory for a kernel's buffers: operands at random, results zero.
 std::vector<Tensor> memory_for(const kir::Kernel& kernel, int64_t batch, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> real(0.1, 2);
   std::vector<Tensor> memory;
   for (const kir::Buffer& b : kernel.buffers) {
+    if (b.role != kir::Buffer::Role::in) {
+      memory.push_back(memory_of(kernel, b, batch));
+      continue;
+    }
     Tensor t(f64, {b.elements.at(batch)});
-    if (b.role == kir::Buffer::Role::in) {
-      for (double& x : t.as<double>()) {
-        x = is_float(b.dtype) ? real(random) : static_cast<double>(random() % 2);
-      }
+    for (double& x : t.as<double>()) {
+      x = is_float(b.dtype) ? real(random) : static_cast<double>(random() % 2);
     }
     memory.push_back(t.cast(b.dtype));
   }
@@ -214,7 +217,7 @@ void expect_places_agree(const std::string& example, const Options& options,
     const kir::Kernel kernel = schedule(body, "k");
     std::vector<Tensor> cpu = memory_for(kernel, batch, ++seed);
     const std::vector<void*> cpu_memory = pointers_to(cpu);
-    const CompiledKernel code = compiler.compile({&kernel, 1}).at(0);
+    const CompiledKernel code = compiler.compile(kernel);
     code.body(cpu_memory.data(), batch, 0, kir::evaluate(kernel.blocks, batch));
     if (code.finish != nullptr) code.finish(cpu_memory.data(), batch, 0, 1);
 

@@ -96,7 +96,7 @@ void run(DType dtype, const Expr& value, std::vector<const T*> in, T* out, size_
       {loop(kir::For::Kind::vector, 0, Expr::index(0), Expr::index(static_cast<int64_t>(n)),
             {store(static_cast<int64_t>(in.size()), Expr::var(0), value)})});
   Compiler compiler({});
-  compiler.compile({&kernel, 1}).at(0).body(pointers.data(), 1, 0, 1);
+  compiler.compile(kernel).body(pointers.data(), 1, 0, 1);
 }
 
 template <class T>

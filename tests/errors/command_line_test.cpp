@@ -96,6 +96,14 @@ TEST_F(CommandLine, IsRefused) {
   for (const Case& c : cases) refuse(c.arguments, c.message);
 }
 
+TEST_F(CommandLine, TimesPasses) {
+  const Result timed = run("opt line.fir --pipeline train --time-passes -o step.fir");
+  EXPECT_EQ(timed.code, 0);
+  for (const char* row : {"pass ", "append_backward ", "fuse ", "total "}) {
+    EXPECT_NE(("\n" + timed.output).find(std::string("\n") + row), std::string::npos) << row;
+  }
+}
+
 TEST_F(CommandLine, IsRefusedForALossScaleThatCannotMove) {
   const std::string train = "train line.fir --data synthetic-linear --amp o1 --amp-dtype f16 ";
   const Case cases[] = {

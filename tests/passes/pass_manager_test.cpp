@@ -64,6 +64,24 @@ TEST(PassManager, CatchesAPassThatBreaksTheProgram) {
   EXPECT_THROW(run_passes(*program, {broken}, {}, PlainTarget()), InternalError);
 }
 
+/// An executor's passes: what one breaks and the next mends is not seen, what is left broken is.
+TEST(PassManager, VerifiesAfterTheLastPassWhereNotAfterEach) {
+  static const auto retype = [](ir::Program& p, DType dtype) {
+    p.main().ops.back()->results[0].type.dtype = dtype;
+    return true;
+  };
+  Pass breaks = {.name = "breaks", .doc = "", .needs = {}, .gives = {}, .run = nullptr};
+  Pass mends = breaks;
+  breaks.run = [](ir::Program& p, const Options&, const Target&) { return retype(p, f64); };
+  mends.run = [](ir::Program& p, const Options&, const Target&) { return retype(p, f32); };
+  const auto run = [&](const std::vector<Pass>& passes, bool each) {
+    run_passes(*ir::parse(kProgram, "p.fir"), passes, {.verify_each = each}, PlainTarget());
+  };
+  EXPECT_THROW(run({breaks, mends}, true), InternalError);
+  EXPECT_NO_THROW(run({breaks, mends}, false));
+  EXPECT_THROW(run({mends, breaks}, false), InternalError);
+}
+
 TEST(PassManager, EveryPassOfThePipelineIsListedByName) {
   for (const Mode mode : {Mode::train, Mode::eval, Mode::predict, Mode::init}) {
     for (const Pass& pass : pipeline({.mode = mode})) {

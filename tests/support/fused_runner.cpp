@@ -13,6 +13,7 @@
 #include "ops/group.h"
 #include "passes/passes.h"
 #include "tests/support/gpu_emulator.h"
+#include "tests/support/kernel_buffers.h"
 #include "tests/support/plain_target.h"
 
 namespace fluid::testing {
@@ -74,8 +75,7 @@ class Runner {
     if (options_.in_place) share(body, buffers, operands.size(), shared);
     std::vector<Tensor> others;
     for (size_t i = buffers.size(); i < kernel.buffers.size(); ++i) {
-      const kir::Buffer& b = kernel.buffers[i];
-      others.emplace_back(b.dtype, std::vector<int64_t>{b.elements.at(options_.batch)});
+      others.push_back(memory_of(kernel, kernel.buffers[i], options_.batch));
       buffers.push_back(others.back().data());
     }
     if (options_.gpu) {
@@ -106,7 +106,7 @@ class Runner {
   }
 
   void call(const kir::Kernel& kernel, const std::vector<void*>& buffers) {
-    const CompiledKernel code = compiler_.compile(std::span(&kernel, 1)).at(0);
+    const CompiledKernel code = compiler_.compile(kernel);
     const int64_t blocks = kir::evaluate(kernel.blocks, options_.batch);
     if (!options_.block_by_block) {
       code.body(buffers.data(), options_.batch, 0, blocks);

@@ -7,6 +7,7 @@
 #include "codegen/schedule.h"
 #include "tests/support/gpu_emulator.h"
 #include "tests/support/gpu_runner.h"
+#include "tests/support/kernel_buffers.h"
 
 namespace fluid::testing {
 namespace {
@@ -32,13 +33,13 @@ std::vector<int64_t> extents_of(const Shape& shape, int64_t batch) {
   return extents;
 }
 
-/// Runs the kernels of an op, whose list of buffers is `buffers`.
-void run_op(const std::vector<kir::Buffer>& buffers, const ir::Op& op, int64_t batch,
+/// Runs the kernels of an op, whose buffers are those of `kernel`.
+void run_op(const kir::Kernel& kernel, const ir::Op& op, int64_t batch,
             std::map<Value, Tensor>& values,
             const std::function<void(std::span<void* const>)>& run) {
   std::vector<Tensor> memory;
   size_t in = 0, out = 0;
-  for (const kir::Buffer& b : buffers) {
+  for (const kir::Buffer& b : kernel.buffers) {
     const Value result(const_cast<ir::Op*>(&op), static_cast<int>(out));
     switch (b.role) {
       case kir::Buffer::Role::in:
@@ -49,7 +50,7 @@ void run_op(const std::vector<kir::Buffer>& buffers, const ir::Op& op, int64_t b
         memory.push_back(values.at(result));
         break;
       default:
-        memory.emplace_back(b.dtype, std::vector<int64_t>{b.elements.at(batch)});
+        memory.push_back(memory_of(kernel, b, batch));
     }
   }
   std::vector<void*> pointers;
@@ -105,7 +106,7 @@ template <class Gpu>
 NamedTensors run_passes_by(Gpu& gpu, ir::Graph& graph, const NamedTensors& sources, int64_t batch) {
   const std::vector<std::vector<kir::Kernel>> passes = gpu_kernels_of(graph);
   return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
-    run_op(passes[n].front().buffers, op, batch, values,
+    run_op(passes[n].front(), op, batch, values,
            [&](std::span<void* const> buffers) { gpu.run(passes[n], buffers, batch); });
   });
 }
@@ -139,9 +140,9 @@ NamedTensors run_kernels(ir::Graph& graph, const NamedTensors& sources, int64_t 
   }
   const std::vector<kir::Kernel> kernels = kernels_of(graph);
   Compiler compiler{CompilerOptions{}};
-  const std::vector<CompiledKernel> code = compiler.compile(kernels);
+  const std::vector<CompiledKernel> code = compiler.compile(addresses(kernels));
   return evaluate(graph, sources, batch, [&](size_t n, const ir::Op& op, auto& values) {
-    run_op(kernels[n].buffers, op, batch, values, [&](std::span<void* const> buffers) {
+    run_op(kernels[n], op, batch, values, [&](std::span<void* const> buffers) {
       run_on_cpu(kernels[n], code[n], batch, buffers);
     });
   });

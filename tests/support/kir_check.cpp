@@ -70,7 +70,7 @@ void expect_as_interpreted(const kir::Kernel& kernel, const std::vector<Tensor>&
 
   interpret(kernel, want_pointers, batch);
   Compiler compiler({});
-  const CompiledKernel code = compiler.compile({&kernel, 1}).at(0);
+  const CompiledKernel code = compiler.compile(kernel);
   const int64_t blocks = kir::evaluate(kernel.blocks, batch);
   for (int64_t i = blocks - 1; i >= 0; --i) code.body(got_pointers.data(), batch, i, i + 1);
   if (code.finish) code.finish(got_pointers.data(), batch, 0, 1);
