@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "ir/bf16.h"
+
 namespace fluid {
 namespace {
 
@@ -199,14 +201,11 @@ float half_to_float(uint16_t bits, DType dtype) {
 }
 
 uint16_t float_to_half(float value, DType dtype) {
+  if (dtype == DType::bf16) return float_to_bf16(value);
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   uint32_t magnitude = bits & 0x7fffffffu;
   const bool nan = magnitude > 0x7f800000u;
-  if (dtype == DType::bf16) {
-    if (nan) return static_cast<uint16_t>((bits >> 16) | 0x40u);
-    return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-  }
   if (nan) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // from 65520 on
   if (magnitude < 0x38800000u) {

@@ -61,7 +61,7 @@ struct Reordered {
   int64_t widened_bytes = 0;  ///< of f16 tensors as f32
 
   Reordered(OnednnPlan p, bool widens) : plan(std::move(p)), widens(widens) {
-    scratch_bytes = aligned(plan.workspace.get_size());
+    scratch_bytes = plan.workspace_bytes();
     for (const OnednnPlan::Arg& arg : plan.args) {
       reorders.emplace_back();
       scratches.emplace_back();
@@ -115,7 +115,7 @@ double predicted_seconds(const OnednnTask& task, const Kind& kind, const OnednnR
 
 /// The claim of layouts as the primitive wants them; empty when one cannot be said.
 std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan, Claim claim) {
-  claim.workspace = aligned(plan.workspace.get_size());
+  claim.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
     if (task.widened) claim.workspace += aligned(arg.wanted.get_size());
   }
@@ -162,20 +162,23 @@ class Call {
 
   void run() const {
     for (const Part& part : parts_) {
-      if (part.primitive == nullptr) {
+      if (part.primitive != nullptr) {
+        run_onednn(part.primitive, stream_, part.args);
+      } else if (part.slices) {
+        part.slices();
+      } else {
         part.copy.run();
-        continue;
       }
-      run_onednn(part.primitive, stream_, part.args);
     }
   }
 
  private:
-  /// One primitive with its arguments, or a copy.
+  /// One primitive with its arguments, its slices, or a copy.
   struct Part {
     const_dnnl_primitive_t primitive = nullptr;
-    std::vector<dnnl_exec_arg_t> args;
+    std::vector<dnnl_exec_arg_t> args = {};
     HalfCopy copy = {};
+    std::function<void()> slices = {};
   };
 
   dnnl_exec_arg_t at(int id, const dnnl::memory::desc& desc, void* data) {
@@ -205,6 +208,7 @@ Call::Call(const Reordered& r, void* const* buffers, void* workspace) {
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t given_result = nullptr;
   void* wide = nullptr;  // in the end, the result before it is narrowed
+  std::vector<void*> wanted;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];
     wide = buffers[i];
@@ -215,6 +219,7 @@ Call::Call(const Reordered& r, void* const* buffers, void* workspace) {
     }
     const dnnl_exec_arg_t given = at(arg.id, arg.given, wide);
     main.args.push_back(r.reorders[i] ? at(arg.id, arg.wanted, moved) : given);
+    wanted.push_back(r.reorders[i] ? moved : wide);
     if (!r.reorders[i]) continue;
     moved += aligned(arg.wanted.get_size());
     if (i == last) {
@@ -224,8 +229,12 @@ Call::Call(const Reordered& r, void* const* buffers, void* workspace) {
     }
   }
   const dnnl_memory_t wanted_result = main.args[last].memory;
-  main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
-  parts_.push_back(std::move(main));
+  if (r.plan.slices) {
+    parts_.push_back({.slices = r.plan.slices->bind(wanted[0], wanted[1], wanted[2], workspace)});
+  } else {
+    main.args.push_back(at(DNNL_ARG_SCRATCHPAD, r.plan.workspace, workspace));
+    parts_.push_back(std::move(main));
+  }
   if (given_result != nullptr) {
     add_reorder(*r.reorders[last], wanted_result, given_result, r.scratches[last], workspace);
   }
@@ -236,8 +245,11 @@ Call::Call(const Reordered& r, void* const* buffers, void* workspace) {
 
 void run_onednn(const_dnnl_primitive_t primitive, const dnnl::stream& stream,
                 const std::vector<dnnl_exec_arg_t>& args) {
-  const dnnl_status_t status =
-      dnnl_primitive_execute(primitive, stream.get(), static_cast<int>(args.size()), args.data());
+  check_onednn(
+      dnnl_primitive_execute(primitive, stream.get(), static_cast<int>(args.size()), args.data()));
+}
+
+void check_onednn(dnnl_status_t status) {
   if (status == dnnl_success) return;
   throw DeviceError("oneDNN: " + (status == dnnl_out_of_memory
                                       ? "out of memory"

@@ -112,12 +112,18 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
       {kDirect, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
+  const auto slice = [&](const Desc& x, const Desc& dw, const Desc& dy) {
+    return OnednnSlices::PrimitiveDesc(
+        {kDirect, x, dw, dy, p.strides, p.dilations, p.before, p.after}, onednn_attributes({}),
+        onednn_engine(), hint, true);
+  };
   return OnednnPlan{dnnl::convolution_backward_weights(pd),
                     {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
                      {DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
                      {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
                     pd.scratchpad_desc(),
-                    pd.impl_info_str()};
+                    pd.impl_info_str(),
+                    OnednnSlices::of(pd, slice)};
 }
 
 }  // namespace fluid

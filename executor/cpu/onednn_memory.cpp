@@ -90,6 +90,23 @@ Desc onednn_any(const Type& type) {
   return Desc(dims_of(type), *onednn_dtype(type.dtype), dnnl::memory::format_tag::any);
 }
 
+Desc onednn_images(const Desc& desc, int64_t count) {
+  Dims dims = desc.dims();
+  dims[0] = count;
+  return desc.submemory_desc(dims, Dims(dims.size()));
+}
+
+int64_t onednn_image_bytes(const Desc& desc) {
+  return desc.data.format_desc.blocking.strides[0] *
+         static_cast<int64_t>(dnnl::memory::data_type_size(desc.data_type()));
+}
+
+Desc onednn_as(const Desc& desc, dnnl::memory::data_type dtype) {
+  Desc other = desc;
+  other.data.data_type = dnnl::memory::convert_to_c(dtype);
+  return other;
+}
+
 std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   const dnnl_memory_desc_t& d = desc.data;
   if (d.format_kind != dnnl_blocked || d.extra.flags != dnnl_memory_extra_flag_none) return {};

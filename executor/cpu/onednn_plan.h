@@ -4,7 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "executor/cpu/onednn_slices.h"
 #include "executor/library_task.h"
+#include "passes/memory_plan.h"
 
 namespace fluid {
 
@@ -25,6 +27,11 @@ struct OnednnPlan {
   std::vector<Arg> args;  ///< operands, then the bias, then the result
   dnnl::memory::desc workspace;
   std::string implementation;
+  std::shared_ptr<const OnednnSlices> slices = {};  ///< what runs in the primitive's place, if any
+
+  int64_t workspace_bytes() const {
+    return slices ? slices->workspace() : aligned(workspace.get_size());
+  }
 };
 
 /// Of a prediction: entering the library and a parallel region.
@@ -34,6 +41,8 @@ dnnl::engine& onednn_engine();
 /// The attributes that every primitive has: memory of ours for its scratch, and the relu.
 dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue);
 
+/// Throws DeviceError for a failure.
+void check_onednn(dnnl_status_t status);
 /// Throws DeviceError when it fails.
 void run_onednn(const_dnnl_primitive_t primitive, const dnnl::stream& stream,
                 const std::vector<dnnl_exec_arg_t>& args);

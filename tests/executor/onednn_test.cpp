@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "executor/cpu/parallel.h"
 #include "ops/operators.h"
 #include "tests/support/library_program.h"
 
@@ -123,6 +124,32 @@ TEST(Onednn, Conv2dOfAllKinds) {
 TEST(Onednn, Conv2dOfAllKindsInBf16) {
   const std::array<size_t, 3> claims = run_cases(bf16);
   if (claims[0] == 0) GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
+}
+
+/// One thread; slices of unequal length; a batch whose slices would have too few images.
+TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
+  struct Case {
+    int threads;
+    int64_t images, groups;
+    bool slices;
+  };
+  for (const Case& c : {Case{1, 17, 1, false}, Case{3, 17, 1, true}, Case{2, 9, 2, true},
+                        Case{3, 11, 1, false}}) {
+    SCOPED_TRACE(std::to_string(c.images) + " images, " + std::to_string(c.threads) + " threads");
+    const LibraryThreads some(c.threads);
+    LibraryProgram p{.dtype = bf16};
+    const Type filter = {bf16, {32, 32 / c.groups, 3, 3}, {}};
+    const Value x = p.feed({c.images, 32, 5, 6}), dy = p.feed({c.images, 32, 3, 3});
+    p.then(conv2d_grad_filter(
+        x, dy, {.stride = 2, .padding = 1, .groups = c.groups, .filter = filter}));
+    if (run_claims(p) == 0) {
+      GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
+    }
+    const int64_t sums = c.threads * filter.shape.numel().size * size_of(f32);
+    for (const Claim& claim : onednn_claims(*p.chain[0], {}, kRates)) {
+      EXPECT_TRUE(!c.slices || claim.workspace >= sums) << claim.workspace;
+    }
+  }
 }
 
 TEST(Onednn, Conv2dOfAllKindsInF16) {

@@ -1,0 +1,143 @@
+#include "executor/cpu/onednn_slices.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "executor/cpu/onednn_memory.h"
+#include "executor/cpu/onednn_plan.h"
+#include "executor/cpu/parallel.h"
+#include "ir/bf16.h"
+#include "ir/error.h"
+#include "passes/memory_plan.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kFewestImages = 4;              // of a slice
+constexpr int64_t kMostSums = int64_t{64} << 20;  // bytes of all slices
+constexpr int64_t kSumChunk = 1024;               // elements, which stay in the first cache
+
+bool is_reference(const OnednnSlices::PrimitiveDesc& desc) {
+  return std::string_view(desc.impl_info_str()).find("ref") != std::string_view::npos;
+}
+
+/// Slices bound to memory.
+class Call {
+ public:
+  using Desc = OnednnSlices::Desc;
+
+  Call(int64_t elements, void* result)
+      : elements_(elements), result_(static_cast<uint16_t*>(result)) {}
+
+  void add(const_dnnl_primitive_t primitive, const std::vector<std::pair<int, Desc>>& descs,
+           const std::vector<void*>& data, const float* sum) {
+    Slice slice{primitive, {}, dnnl::stream(onednn_engine())};
+    for (size_t i = 0; i < descs.size(); ++i) {
+      memory_.emplace_back(descs[i].second, onednn_engine(), data[i]);
+      slice.args.push_back({descs[i].first, memory_.back().get()});
+    }
+    slices_.push_back(std::move(slice));
+    sums_.push_back(sum);
+  }
+
+  void run() {
+    const auto threads = static_cast<int>(slices_.size());
+    parallel_for(
+        threads, threads,
+        [](void* call, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            Slice& s = static_cast<Call*>(call)->slices_[static_cast<size_t>(i)];
+            s.status = dnnl_primitive_execute(s.primitive, s.stream.get(),
+                                              static_cast<int>(s.args.size()), s.args.data());
+          }
+        },
+        this);
+    for (const Slice& s : slices_) check_onednn(s.status);
+    parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
+                 [](void* call, int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i)
+                     static_cast<Call*>(call)->add_up(i * kSumChunk);
+                 },
+                 this);
+  }
+
+ private:
+  struct Slice {
+    const_dnnl_primitive_t primitive;
+    std::vector<dnnl_exec_arg_t> args;
+    dnnl::stream stream;
+    dnnl_status_t status = dnnl_success;
+  };
+
+  /// One chunk of the result, of the slices in their order whatever the threads.
+  void add_up(int64_t first) const {
+    const int64_t n = std::min(kSumChunk, elements_ - first);
+    std::array<float, kSumChunk> total;
+    std::copy_n(sums_.front() + first, n, total.data());
+    for (size_t s = 1; s < sums_.size(); ++s) {
+      const float* sum = sums_[s] + first;
+      for (int64_t i = 0; i < n; ++i) total[static_cast<size_t>(i)] += sum[i];
+    }
+    uint16_t* result = result_ + first;
+    for (int64_t i = 0; i < n; ++i) result[i] = float_to_bf16(total[static_cast<size_t>(i)]);
+  }
+
+  std::vector<dnnl::memory> memory_;
+  std::vector<Slice> slices_;
+  std::vector<const float*> sums_;
+  int64_t elements_;
+  uint16_t* result_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OnednnSlices> OnednnSlices::of(const PrimitiveDesc& whole, const Make& make) {
+  const Desc x = whole.src_desc(), dy = whole.diff_dst_desc();
+  const Desc sum = onednn_as(whole.diff_weights_desc(), dnnl::memory::data_type::f32);
+  const int64_t images = x.dims()[0], count = thread_count(0);
+  const bool bf16 = whole.diff_weights_desc().data_type() == dnnl::memory::data_type::bf16;
+  if (!bf16 || count < 2 || images < count * kFewestImages) return nullptr;
+  if (count * static_cast<int64_t>(sum.get_size()) > kMostSums) return nullptr;
+  const LibraryThreads alone(1);
+  auto all = std::make_shared<OnednnSlices>();
+  all->x_bytes_ = onednn_image_bytes(x);
+  all->dy_bytes_ = onednn_image_bytes(dy);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t first = images * i / count, n = images * (i + 1) / count - first;
+    const PrimitiveDesc desc = make(onednn_images(x, n), sum, onednn_images(dy, n));
+    if (!desc || is_reference(desc)) return nullptr;
+    all->slices_.push_back({dnnl::convolution_backward_weights(desc), desc.src_desc(),
+                            desc.diff_weights_desc(), desc.diff_dst_desc(), desc.scratchpad_desc(),
+                            first});
+  }
+  return all;
+}
+
+int64_t OnednnSlices::workspace() const {
+  int64_t bytes = 0;
+  for (const Slice& s : slices_) bytes += aligned(s.dw.get_size()) + aligned(s.scratch.get_size());
+  return bytes;
+}
+
+std::function<void()> OnednnSlices::bind(void* x, void* dy, void* dw, void* workspace) const {
+  const auto elements = static_cast<int64_t>(slices_.front().dw.get_size() / sizeof(float));
+  auto call = std::make_shared<Call>(elements, dw);
+  auto* free = static_cast<std::byte*>(workspace);
+  for (const Slice& s : slices_) {
+    std::byte* sum = free;
+    std::byte* scratch = sum + aligned(s.dw.get_size());
+    free = scratch + aligned(s.scratch.get_size());
+    call->add(s.primitive.get(),
+              {{DNNL_ARG_SRC, s.x},
+               {DNNL_ARG_DIFF_DST, s.dy},
+               {DNNL_ARG_DIFF_WEIGHTS, s.dw},
+               {DNNL_ARG_SCRATCHPAD, s.scratch}},
+              {static_cast<std::byte*>(x) + s.first * x_bytes_,
+               static_cast<std::byte*>(dy) + s.first * dy_bytes_, sum, scratch},
+              reinterpret_cast<const float*>(sum));
+  }
+  return [call] { call->run(); };
+}
+
+}  // namespace fluid
