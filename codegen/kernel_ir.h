@@ -97,10 +97,10 @@ struct Kernel {
   /// What the buffer of constants holds: numbers of this kernel that its code does not depend on,
   /// so kernels that differ in them alone share code.
   std::vector<int64_t> constants;
-  Expr blocks;                  ///< how many; may read Scalar::batch
-  int64_t block_var = 0;        ///< the loop variable that holds the block's number in `body`
-  int64_t vector_width = 0;     ///< lanes of vector loops; 0: chosen, see lanes_of
-  int64_t team = 1;             ///< threads that run a block together: a power of two; 1 on a CPU
+  Expr blocks;               ///< how many; may read Scalar::batch
+  int64_t block_var = 0;     ///< the loop variable that holds the block's number in `body`
+  int64_t vector_width = 0;  ///< lanes of vector loops; 0: chosen, see lanes_of
+  int64_t team = 1;          ///< threads that run a block together: a power of two; 1 on a CPU
   Block body;
   Block finish;                ///< empty: none
   double flops_per_block = 0;  ///< for the choice of serial or parallel execution

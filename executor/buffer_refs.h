@@ -11,9 +11,9 @@ namespace fluid {
 /// A buffer of a step before it is bound to memory.
 struct BufferRef {
   Region region = Region::transient;
-  int64_t offset = 0;    ///< in its region; unused for state
-  std::string variable;  ///< of a buffer in the state region
-  int error_word = -1;   ///< when >= 0: the buffer is the error words from here on, in no region
+  int64_t offset = 0;      ///< in its region; unused for state
+  std::string variable;    ///< of a buffer in the state region
+  int error_word = -1;     ///< when >= 0: the buffer is the error words from here on, in no region
   bool constants = false;  ///< the buffer is the kernel's constants, in no region
 };
 

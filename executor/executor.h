@@ -79,9 +79,10 @@ struct ExecutorOptions {
   /// `cache_dir`. Else, and where there is no such directory, its first choices are taken.
   bool tune = true;
   std::map<std::string, std::string> decisions = {};  ///< Snapshot's, of a run that goes on
-  /// Guards between memory ranges; dead ranges filled with NaN; the program verified after each pass.
+  /// Guards between memory ranges; dead ranges filled with NaN; the program verified after each
+  /// pass.
   bool verify_plan = false;
-  std::string cache_dir = {};  ///< of compiled kernels; empty: none
+  std::string cache_dir = {};                  ///< of compiled kernels; empty: none
   std::optional<ProfileOptions> profile = {};  ///< the steps whose times profile() gives
   /// Names the sample of a value that a step rejects, as Dataset::place_of() does; without it the
   /// message gives the sample's index in the batch.

@@ -19,8 +19,15 @@ using GraphNames = std::unordered_map<std::string_view, const Graph*>;
 [[noreturn]] void fail(const Graph& graph, const std::string& what) {
   throw UserError("graph " + graph_text(graph.name) + ": " + what);
 }
-void require(bool holds, const Op& op, const std::string& what) {
-  if (!holds) fail(op, what);
+/// `what`: a text, or a function that makes it.
+template <class What>
+void require(bool holds, const Op& op, const What& what) {
+  if (holds) return;
+  if constexpr (std::invocable<What>) {
+    fail(op, what());
+  } else {
+    fail(op, what);
+  }
 }
 
 /// What is wrong with a type, or "".
@@ -51,38 +58,45 @@ std::string fault_of(const Type& type) {
 }
 
 /// With dims of 0 taken as 1, so that no part of the product overflows either.
-bool overflows(Type type) {
-  for (Dim& d : type.shape) d.size = std::max<int64_t>(d.size, 1);
-  return !type.checked_bytes_at(1);
+bool overflows(const Type& type) {
+  if (std::ranges::none_of(type.shape, [](const Dim& d) { return d.size == 0; })) {
+    return !type.checked_bytes_at(1);
+  }
+  Type larger = type;
+  for (Dim& d : larger.shape) d.size = std::max<int64_t>(d.size, 1);
+  return !larger.checked_bytes_at(1);
 }
 
 void verify_type(const Op& op, const Type& type) {
   const std::string fault = fault_of(type);
   require(fault.empty(), op, fault);
-  require(!overflows(type), op, "the bytes of " + type.str() + " overflow a 64-bit integer");
+  require(!overflows(type), op,
+          [&] { return "the bytes of " + type.str() + " overflow a 64-bit integer"; });
 }
 
-void verify_value(const Graph& graph, const OpSet& before, Value v, const std::string& what,
-                  const std::function<void(const std::string&)>& complain) {
-  if (!v) return complain(what + " is no value");
+/// What is wrong with a value that is read after the ops `before`, or "".
+std::string fault_of(const Graph& graph, const OpSet& before, Value v) {
+  if (!v) return " is no value";
   if (!before.contains(v.op())) {
-    return complain(what + " is not a result of an earlier op of graph " + graph_text(graph.name));
+    return " is not a result of an earlier op of graph " + graph_text(graph.name);
   }
-  if (v.index() < 0 || v.index() >= static_cast<int>(v.op()->results.size())) {
-    complain(what + " is result " + std::to_string(v.index()) + " of " + describe(*v.op()) +
-             ", which has " + std::to_string(v.op()->results.size()));
-  }
+  const size_t results = v.op()->results.size();
+  if (v.index() >= 0 && v.index() < static_cast<int>(results)) return "";
+  return " is result " + std::to_string(v.index()) + " of " + describe(*v.op()) + ", which has " +
+         std::to_string(results);
 }
 
 void verify_attrs(const GraphNames& graphs, const Op& op) {
   require(op.attrs.size() <= kMaxAttrs, op, "too many attributes");
   std::set<std::string_view> names;
   for (const auto& [name, attr] : op.attrs) {
-    require(is_identifier(name), op, quoted(name) + " cannot name an attribute");
-    require(names.insert(name).second, op, "attribute " + quoted(name) + " is given twice");
+    require(is_identifier(name), op, [&] { return quoted(name) + " cannot name an attribute"; });
+    require(names.insert(name).second, op,
+            [&] { return "attribute " + quoted(name) + " is given twice"; });
     if (const auto* type = std::get_if<Type>(&attr)) verify_type(op, *type);
     if (const auto* graph = std::get_if<GraphRef>(&attr)) {
-      require(graphs.contains(graph->name), op, "there is no graph " + graph_text(graph->name));
+      require(graphs.contains(graph->name), op,
+              [&] { return "there is no graph " + graph_text(graph->name); });
     }
   }
 }
@@ -100,21 +114,21 @@ class GraphVerifier {
     for (const Output& o : graph_.outputs) {
       if (o.name.empty()) fail(graph_, "an output has no name");
       if (!names.insert(o.name).second) fail(graph_, "two outputs are named " + quoted(o.name));
-      verify_value(graph_, before_, o.value, "output " + quoted(o.name),
-                   [&](const std::string& what) { fail(graph_, what); });
+      const std::string fault = fault_of(graph_, before_, o.value);
+      if (!fault.empty()) fail(graph_, "output " + quoted(o.name) + fault);
     }
   }
 
  private:
   void verify_op(const Op& op) {
-    require(is_op_name(op.name), op, quoted(op.name) + " cannot name an op");
+    require(is_op_name(op.name), op, [&] { return quoted(op.name) + " cannot name an op"; });
     require(op.graph() == &graph_, op, "belongs to another graph");
     require(op.id >= 0 && op.id <= kMaxId, op, "its id is out of range");
     require(ids_.insert(op.id).second, op,
-            "another op of the graph has its id " + std::to_string(op.id));
+            [&] { return "another op of the graph has its id " + std::to_string(op.id); });
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      verify_value(graph_, before_, op.operands[i], "operand " + std::to_string(i),
-                   [&](const std::string& what) { fail(op, what); });
+      const std::string fault = fault_of(graph_, before_, op.operands[i]);
+      require(fault.empty(), op, [&] { return "operand " + std::to_string(i) + fault; });
     }
     for (const Result& r : op.results) verify_type(op, r.type);
     verify_attrs(graphs_, op);
@@ -124,16 +138,17 @@ class GraphVerifier {
   void verify_symbol(const Op& op) {
     if (op.symbol.empty()) return;
     const bool writes = op.results.empty();
-    require((writes ? written_ : declared_).insert(op.symbol).second, op,
-            quoted(op.symbol) + " is " + (writes ? "written" : "declared") + " twice");
+    require((writes ? written_ : declared_).insert(op.symbol).second, op, [&] {
+      return quoted(op.symbol) + " is " + (writes ? "written" : "declared") + " twice";
+    });
   }
 
   const Graph& graph_;
   const GraphNames& graphs_;
   OpSet before_;
-  std::set<int64_t> ids_;
-  std::set<std::string_view> declared_;
-  std::set<std::string_view> written_;
+  std::unordered_set<int64_t> ids_;
+  std::unordered_set<std::string_view> declared_;
+  std::unordered_set<std::string_view> written_;
 };
 
 /// The graphs that the ops of `graph` refer to.

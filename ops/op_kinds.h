@@ -10,8 +10,9 @@
 namespace fluid {
 
 /// Numbers ops by what they compute of their operands, whatever these are: ops of one kind have one
-/// name and equal attributes, operand types and result types, so they lower to the same expressions.
-/// Layers that repeat have few kinds. The ops must live, unchanged, as long as this does.
+/// name and equal attributes, operand types and result types, so they lower to the same
+/// expressions. Layers that repeat have few kinds. The ops must live, unchanged, as long as this
+/// does.
 class OpKinds {
  public:
   int of(const ir::Op& op);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ops/functions.h"
+#include "ops/op_kinds.h"
 #include "ops/table.h"
 #include "passes/compose.h"
 #include "passes/passes.h"
@@ -70,21 +71,29 @@ class Chooser {
  private:
   /// The longest chain from `head` that a library runs faster than generated code runs `head`
   /// alone, which takes the epilogue and other neighbours along.
-  std::optional<Taken> choose(ir::Op* head) const {
-    const auto alone = concrete_copy({head}, options_.batch);
-    const double generated = target_.generated_seconds(*alone->main().ops.back());
+  std::optional<Taken> choose(ir::Op* head) {
+    const double generated = generated_seconds(*head);
     std::optional<Taken> best;
     std::vector<ir::Op*> chain;
     for (ir::Op* op = head;
          op != nullptr && !taken_.contains(op) && chain.size() <= kLongestEpilogue;
          op = only_reader(*op, uses_, outputs_)) {
       chain.push_back(op);
-      const std::optional<Claim> claim = fastest(chain);
+      const std::optional<Claim>& claim = fastest(chain);
       if (!claim) continue;
       const double library = claim->seconds + prevented_seconds(chain);
       if (library < generated) best = Taken{chain, *claim, library, generated};
     }
     return best;
+  }
+
+  double generated_seconds(const ir::Op& op) {
+    const auto [known, added] = generated_.try_emplace(kinds_.of(op));
+    if (added) {
+      const auto alone = concrete_copy({&op}, options_.batch);
+      known->second = target_.generated_seconds(*alone->main().ops.back());
+    }
+    return known->second;
   }
 
   /// What moving values to and from memory costs that fusion with neighbours would have saved.
@@ -126,8 +135,16 @@ class Chooser {
     return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  std::optional<Claim> fastest(const std::vector<ir::Op*>& chain) const {
-    const auto copy = concrete_copy({chain.begin(), chain.end()}, options_.batch);
+  /// Of chains that compute the same, one is asked about.
+  const std::optional<Claim>& fastest(const std::vector<ir::Op*>& chain) {
+    const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
+    const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));
+    if (added) known->second = fastest_of(ops);
+    return known->second;
+  }
+
+  std::optional<Claim> fastest_of(const std::vector<const ir::Op*>& chain) const {
+    const auto copy = concrete_copy(chain, options_.batch);
     const auto& ops = copy->main().ops;
     const ir::Op& head = *ops[ops.size() - chain.size()];
     Chain epilogue;
@@ -191,6 +208,9 @@ class Chooser {
   std::map<Value, std::vector<ir::Op*>> uses_;
   std::set<Value> outputs_;
   std::set<const ir::Op*> taken_;  ///< each op is part of one kernel
+  OpKinds kinds_;
+  std::unordered_map<int, double> generated_;  ///< seconds, by kind
+  std::unordered_map<GroupKey, std::optional<Claim>, GroupKeyHash> fastest_;
 };
 
 bool run(ir::Program& program, const Options& options, const Target& target) {

@@ -30,7 +30,7 @@ struct PassReport {
   bool changed = false;
   double ms = 0;         ///< of the pass
   double verify_ms = 0;  ///< of what checked the program after it
-  std::string dump;  ///< the changed part, when asked for
+  std::string dump;      ///< the changed part, when asked for
 };
 
 /// Why `passes` cannot run in this order, and which pass is lacking; "" when they can.

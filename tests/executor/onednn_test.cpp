@@ -133,15 +133,15 @@ TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
     int64_t images, groups;
     bool slices;
   };
-  for (const Case& c : {Case{1, 17, 1, false}, Case{3, 17, 1, true}, Case{2, 9, 2, true},
-                        Case{3, 11, 1, false}}) {
+  for (const Case& c :
+       {Case{1, 17, 1, false}, Case{3, 17, 1, true}, Case{2, 9, 2, true}, Case{3, 11, 1, false}}) {
     SCOPED_TRACE(std::to_string(c.images) + " images, " + std::to_string(c.threads) + " threads");
     const LibraryThreads some(c.threads);
     LibraryProgram p{.dtype = bf16};
     const Type filter = {bf16, {32, 32 / c.groups, 3, 3}, {}};
     const Value x = p.feed({c.images, 32, 5, 6}), dy = p.feed({c.images, 32, 3, 3});
-    p.then(conv2d_grad_filter(
-        x, dy, {.stride = 2, .padding = 1, .groups = c.groups, .filter = filter}));
+    p.then(conv2d_grad_filter(x, dy,
+                              {.stride = 2, .padding = 1, .groups = c.groups, .filter = filter}));
     if (run_claims(p) == 0) {
       GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
     }
