@@ -25,7 +25,10 @@ constexpr size_t kFirstState =
 class Expansion {
  public:
   Expansion(ir::Graph& graph, const Recipe& recipe)
-      : graph_(graph), recipe_(recipe), train_(recipe.directive()) {}
+      : graph_(graph),
+        recipe_(recipe),
+        train_(recipe.directive()),
+        settings_(optimizer_settings(train_.attrs)) {}
 
   void run() {
     ir::RecordAs as(graph_, recipe_.recording());
@@ -89,8 +92,7 @@ class Expansion {
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
       operands.push_back(moment(index, optimizer.inputs->at(i).name, param.type()));
     }
-    const Values results =
-        record(graph_, *optimizer.name, operands, optimizer_settings(train_.attrs), train_.loc);
+    const Values results = record(graph_, *optimizer.name, operands, settings_, train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
@@ -183,6 +185,7 @@ class Expansion {
   ir::Graph& graph_;
   const Recipe& recipe_;
   const ir::Op& train_;
+  Attrs settings_;   ///< of the optimizer
   Value scheduled_;  ///< f64; null: the rate is the recipe's
   std::map<DType, Value> rates_;
   std::vector<std::pair<std::string, Value>> stores_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "executor/fluidrun/saved.h"
 #include "ops/source_kind.h"
 
 namespace fluid {
@@ -180,8 +179,7 @@ void lower_feeds(Diagram& diagram) {
 
 }  // namespace
 
-Diagram diagram_of(const Program& program) {
-  const std::set<int64_t> saved = saved_ops(program);
+Diagram diagram_of(const Program& program, const std::set<int64_t>& saved) {
   Diagram diagram;
   std::map<std::string, size_t> layers;
   std::map<const ir::Op*, size_t> box_of;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,8 @@ struct Diagram {
   std::vector<Arrow> arrows;
 };
 
-Diagram diagram_of(const Program& program);
+/// `saved_ops`: see TrainingNeeds.
+Diagram diagram_of(const Program& program, const std::set<int64_t>& saved_ops);
 std::string to_dot(const Diagram& diagram, const std::string& name);
 std::string to_svg(const Diagram& diagram);
 

@@ -11,6 +11,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
+#include "executor/fluidrun/training_needs.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -90,14 +91,18 @@ std::string format_of(const ShowFlags& flags) {
       ": the ending must be .svg, .dot, .json, .txt or .fir, or --format must say the format");
 }
 
+Diagram drawn(const Program& program) {
+  return diagram_of(program, training_needs(program).saved_ops);
+}
+
 int run(const ShowFlags& flags) {
   const std::string format = format_of(flags);
   const Program program = open_program(flags.program);
   std::string text;
   if (format == "text") text = program.text();
   if (format == "json") text = to_json(program.ir());
-  if (format == "dot") text = to_dot(diagram_of(program), program.ir().name);
-  if (format == "svg") text = to_svg(diagram_of(program));
+  if (format == "dot") text = to_dot(drawn(program), program.ir().name);
+  if (format == "svg") text = to_svg(drawn(program));
   if (flags.output.empty()) {
     fmt::print("{}", text);
   } else {

@@ -12,7 +12,7 @@
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
-#include "executor/fluidrun/saved.h"
+#include "executor/fluidrun/training_needs.h"
 #include "executor/op_cost.h"
 #include "ops/source_kind.h"
 #include "passes/passes.h"
@@ -65,11 +65,10 @@ Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
 }
 
 /// Rows of layers and lone ops; equal names are numbered.
-std::vector<Row> rows_of(const Program& program, int64_t batch) {
-  const std::set<int64_t> saved = saved_ops(program);
+std::vector<Row> rows_of(const Program& program, const std::set<int64_t>& saved, int64_t batch) {
   std::vector<Row> rows;
   std::map<std::string, int> times, numbers;
-  for (const Box& box : diagram_of(program).boxes) {
+  for (const Box& box : diagram_of(program, saved).boxes) {
     Row row = row_of(box, saved, batch);
     if (row.shape.empty()) continue;
     ++times[row.name];
@@ -110,8 +109,7 @@ void print_inputs(const Program& program, int64_t batch) {
 
 /// Parameters, and states that are no optimizer's: what a trained model consists of. Returns the
 /// bytes of those that are trained.
-int64_t print_variables(const Program& program) {
-  const std::set<std::string> trained = trained_parameters(program);
+int64_t print_variables(const Program& program, const std::set<std::string>& trained) {
   Count all, updated;
   for (const auto& op : program.ir().main().ops) {
     if (!is_variable(*op) || op->symbol == kRandomState) continue;
@@ -141,7 +139,8 @@ int run(const SummaryFlags& flags) {
   const Program program = open_program(flags.program);
   const Options options{.batch = flags.batch, .amp = amp_of(flags.place.amp)};
   check_options(program, options);
-  const std::vector<Row> rows = rows_of(program, flags.batch);
+  const TrainingNeeds training = training_needs(program);
+  const std::vector<Row> rows = rows_of(program, training.saved_ops, flags.batch);
   const std::string line(80, '-');
   fmt::print("{}, batch {}\n", program.ir().name, flags.batch);
   print_inputs(program, flags.batch);
@@ -155,11 +154,11 @@ int run(const SummaryFlags& flags) {
     saved += row.saved_bytes;
   }
   fmt::print("{}\n", line);
-  const int64_t gradients = print_variables(program);
+  const int64_t gradients = print_variables(program, training.updated);
   fmt::print("forward FLOPs          {:>10} {:>12} a sample\n", count_text(flops),
              count_text(flops / static_cast<double>(flags.batch)));
   fmt::print("training: gradients {}, optimizer {}, saved for backward {}\n", size_text(gradients),
-             size_text(optimizer_bytes(program)), size_text(saved));
+             size_text(training.optimizer_bytes), size_text(saved));
   if (options.amp) {
     fmt::print("\nmixed precision\n");
     print_amp_report(program.ir(), options);
