@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "executor/executor.h"
 
 namespace fluid {
@@ -11,6 +13,9 @@ void check_options(const ExecutorOptions& options);
 
 /// The same of mixed precision alone.
 void check_amp(const ExecutorOptions& options);
+
+/// The first finite element of `value` that a `dtype` would hold as inf.
+std::optional<int64_t> first_beyond(const Tensor& value, DType dtype);
 
 /// Throws UserError for a finite element of `value` that a `dtype` would hold as inf; `what` names
 /// the tensor.

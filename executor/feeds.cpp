@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "executor/cpu/parallel.h"
+#include "executor/executor_checks.h"
 
 namespace fluid {
 namespace {
@@ -38,7 +41,20 @@ bool fits(const Feed& feed, const Tensor& column, int64_t samples) {
 void note_rounding(const std::string& feed) {
   static std::atomic_flag said;
   if (said.test_and_set()) return;
-  fmt::print(stderr, "feed '{}' is given as f64 and rounded to f32; others may be, too\n", feed);
+  const std::string note =
+      fmt::format("feed '{}' is given as f64 and rounded to f32; others may be, too\n", feed);
+  std::fwrite(note.data(), 1, note.size(), stderr);  // a stream that is closed loses it
+}
+
+/// Throws UserError for a number that rounding would make infinite.
+void check_rounding(const Feed& feed, const Tensor& column, int64_t samples) {
+  const std::optional<int64_t> at = first_beyond(column, DType::f32);
+  if (!at) return;
+  throw UserError(
+      feed.loc,
+      fmt::format("feed '{}': sample {} of the batch holds {}, beyond the "
+                  "range of f32; --dtype f64 takes it",
+                  feed.name, *at / std::max<int64_t>(column.numel() / samples, 1), column.at(*at)));
 }
 
 struct Copy {
@@ -136,6 +152,7 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
     if (fits(feed, *column, batch.size)) {
       if (is_double_for_float(feed, *column) && feed.type.dtype != DType::f64) {
         note_rounding(feed.name);
+        check_rounding(feed, *column, batch.size);
       }
       continue;
     }

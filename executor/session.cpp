@@ -150,8 +150,12 @@ std::optional<Options> Session::startup(const Variables& variables, bool trains)
   options.mode = Mode::init;
   options.batch = 1;
   options.optimizer_states = trains;
+  // Of several processes one alone may have been given values, and all must have equal variables.
+  const auto is_given = [&](const std::string& name) {
+    return given_.contains(name) && !options_.passes.exchanges();
+  };
   const auto is_filled = [&](const std::string& name) {
-    return filled_.contains(name) || given_.contains(name) || copied_parameter(name) ||
+    return filled_.contains(name) || is_given(name) || copied_parameter(name) ||
            std::ranges::any_of(
                steps_, [&](const auto& step) { return step->options().fill.contains(name); });
   };

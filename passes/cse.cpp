@@ -1,3 +1,4 @@
+#include "ops/op_kinds.h"
 #include "ops/table.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
@@ -18,7 +19,8 @@ bool is_mergeable(const ir::Op& op) {
 bool same_computation(const ir::Op& a, const ir::Op& b) {
   auto type_of = &ir::Result::type;
   return a.name == b.name && a.symbol == b.symbol && a.operands == b.operands &&
-         a.attrs == b.attrs && std::ranges::equal(a.results, b.results, {}, type_of, type_of);
+         identical(a.attrs, b.attrs) &&
+         std::ranges::equal(a.results, b.results, {}, type_of, type_of);
 }
 
 Values results_of(ir::Op& op) {

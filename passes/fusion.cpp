@@ -18,6 +18,7 @@ constexpr double kFunction = 12;          // exp and the like
 constexpr int64_t kTiny = 8;              // multiply-adds an element that are no contraction
 constexpr double kSmall = 1 << 20;        // bytes of a value that is computed along with others
 constexpr size_t kMostOps = 256;          // of one kernel
+constexpr size_t kMostInLoops = 64;       // of those that share loops: each may hold all before it
 constexpr size_t kMostSideBySide =
     64;  // results side by side in one kernel; more only cost compile time
 
@@ -181,7 +182,7 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
 
 /// Whether the kernel of both would stay within bounds, and do one kind of work.
 bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const {
-  return a.ops.size() + b.ops.size() <= kMostOps &&
+  return a.ops.size() + b.ops.size() <= (side_by_side ? kMostOps : kMostInLoops) &&
          (!side_by_side || a.outputs.size() + b.outputs.size() <= kMostSideBySide) &&
          !mixes_contractions(a, b);
 }
@@ -217,9 +218,9 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
+/// Asks about cycles last: where many groups read one, that takes longest.
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
   if (a == b || !a->fusible || !b->fusible || !fits(*a, *b, side_by_side)) return false;
-  if (makes_cycle(a, b)) return false;
   const bool apart = are_independent(*a, *b);
   if (apart && !side_by_side) return false;
   FusionGroup both;
@@ -227,18 +228,19 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
       a->ops, b->ops, std::back_inserter(both.ops), {},
       [&](const ir::Op* op) { return positions_.at(op); },
       [&](const ir::Op* op) { return positions_.at(op); });
-  if (!apart) {
+  std::optional<double> cost;
+  if (apart) {
+    cost = a->cost + b->cost - kLaunch;
+  } else {
     for (const ir::Op* op : both.ops) groups_of_[op] = &both;
     both.outputs = outputs(both);
+    cost = cost_of(both, side_by_side);
+    for (FusionGroup* group : {a, b}) {
+      for (const ir::Op* op : group->ops) groups_of_[op] = group;
+    }
   }
-  const std::optional<double> cost =
-      apart ? a->cost + b->cost - kLaunch : cost_of(both, side_by_side);
-  const bool pays = cost && *cost < a->cost + b->cost;
-  for (const ir::Op* op : b->ops) groups_of_[op] = pays ? a : b;
-  if (!apart) {
-    for (const ir::Op* op : a->ops) groups_of_[op] = a;
-  }
-  if (!pays) return false;
+  if (!cost || *cost >= a->cost + b->cost || makes_cycle(a, b)) return false;
+  for (const ir::Op* op : b->ops) groups_of_[op] = a;
   a->ops = std::move(both.ops);
   if (apart) {
     append_outputs(*a, *b);

@@ -223,25 +223,27 @@ const std::vector<InPlace>& InPlacePairs::of(const ir::Op& op) {
   if (!std::holds_alternative<Composite>(*def_of(op).lower) && !is_exchange(op)) {
     return *def_of(op).in_place;
   }
+  const auto [known, added] = of_op_.try_emplace(&op);
+  if (!added) return *known->second;
   const ir::Graph* body = op.attrs.has("in_place") ? nullptr : generated_body(op);
-  if (body != nullptr) return of_body(*body);
-  const auto [it, added] = of_op_.try_emplace(&op);
-  if (added && op.attrs.has("in_place")) {
-    it->second = {{.out = 0, .in = static_cast<int>(op.attrs.get<int64_t>("in_place"))}};
-  } else if (added && is_exchange(op)) {
-    for (int i = 0; i < static_cast<int>(op.results.size()); ++i) it->second.push_back({i, i});
+  if (body != nullptr) return *(known->second = of_body(*body));
+  std::vector<InPlace>& own = own_[&op];
+  if (op.attrs.has("in_place")) {
+    own = {{.out = 0, .in = static_cast<int>(op.attrs.get<int64_t>("in_place"))}};
+  } else if (is_exchange(op)) {
+    for (int i = 0; i < static_cast<int>(op.results.size()); ++i) own.push_back({i, i});
   }
-  return it->second;
+  return *(known->second = &own);
 }
 
-const std::vector<InPlace>& InPlacePairs::of_body(const ir::Graph& body) {
+const std::vector<InPlace>* InPlacePairs::of_body(const ir::Graph& body) {
   std::vector<const ir::Op*> ops;
   for (const auto& op : body.ops) ops.push_back(op.get());
   Values outputs;
   for (const ir::Output& o : body.outputs) outputs.push_back(o.value);
   const auto [it, added] = of_body_.try_emplace(key_of_group(ops, outputs, kinds_));
   if (added) it->second = in_place_pairs(body);
-  return it->second;
+  return &it->second;
 }
 
 bool may_refuse(const ir::Op& op) {

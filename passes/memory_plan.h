@@ -90,9 +90,10 @@ class InPlacePairs {
   const std::vector<InPlace>& of(const ir::Op& op);
 
  private:
-  const std::vector<InPlace>& of_body(const ir::Graph& body);
+  const std::vector<InPlace>* of_body(const ir::Graph& body);
 
-  std::unordered_map<const ir::Op*, std::vector<InPlace>> of_op_;
+  std::unordered_map<const ir::Op*, const std::vector<InPlace>*> of_op_;  ///< of fused ops
+  std::unordered_map<const ir::Op*, std::vector<InPlace>> own_;  ///< of ops that say it themselves
   OpKinds kinds_;
   std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> of_body_;
 };

@@ -97,18 +97,22 @@ struct Placement {
       : order(std::move(by)), buffers(unplaced), end(place(buffers, order)) {}
 };
 
+/// How many placements to try: each compares a buffer with half of the others, on average.
+double tries_for(size_t buffers) {
+  constexpr double kTries = 400, kComparisons = 50e6;
+  const auto n = static_cast<double>(buffers);
+  return std::min(kTries, kComparisons / (n * n / 2));
+}
+
 /// Begins with the larger buffers in front. Moves one of them to another place among them, as long
 /// as that does not make the plan larger, until it is as small as can be or the tries are used up.
-/// A try compares each buffer with half of the others, on average.
 Placement improved(const Placement& start, int64_t bound) {
-  constexpr double kTries = 400, kComparisons = 50e6;
   const int64_t small = bound / 64;
   std::vector<size_t> order = start.order;
   const auto rest = std::ranges::stable_partition(
       order, [&](size_t i) { return start.buffers[i].bytes > small; });
   const size_t large = order.size() - rest.size();
-  const auto n = static_cast<double>(order.size());
-  const double tries = std::min(kTries, kComparisons / (n * n / 2));
+  const double tries = tries_for(order.size());
   Placement best(start.buffers, std::move(order));
   Xorshift random;
   for (int i = 0; i < tries && best.end > bound && large > 1; ++i) {
@@ -143,7 +147,7 @@ int64_t assign_offsets(std::vector<Buffer>& buffers) {
   for (size_t i = 1; i < orders.size() && best.end > bound; ++i) {
     take(Placement(buffers, orders[i]));
   }
-  if (best.end > bound) take(improved(best, bound));
+  if (best.end > bound && tries_for(buffers.size()) >= 1) take(improved(best, bound));
   buffers = std::move(best.buffers);
   return best.end;
 }

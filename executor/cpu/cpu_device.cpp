@@ -1,21 +1,14 @@
 #include "executor/cpu/cpu_device.h"
 
-#include "executor/arena.h"
 #include "executor/cpu/cpu_executable.h"
 #include "executor/cpu/cpu_limits.h"
 #include "executor/cpu/cpu_target.h"
+#include "executor/cpu/library.h"
 #include "executor/cpu/parallel.h"
 #include "executor/host_memory.h"
 
 namespace fluid {
 namespace {
-
-/// Throws OutOfMemory where the system gives less than a step may take outside the arena: oneDNN
-/// dies where it gets none for its code.
-void check_spare_memory() {
-  constexpr int64_t kSpare = int64_t{64} << 20;
-  const Arena given_back(kSpare);
-}
 
 class CpuDevice : public Device {
  public:

@@ -1,5 +1,7 @@
 #include "executor/cpu/library.h"
 
+#include "executor/arena.h"
+
 #ifdef FLUID_ONEDNN
 #include "executor/cpu/onednn.h"
 #include "executor/cpu/onednn_winograd.h"
@@ -8,10 +10,16 @@
 
 namespace fluid {
 
+void check_spare_memory() {
+  constexpr int64_t kSpare = int64_t{64} << 20;
+  const Arena given_back(kSpare);
+}
+
 #ifdef FLUID_ONEDNN
 
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second) {
+  check_spare_memory();
   const OnednnRates rates = {.flops = cpu.gflops_f32 * 1e9 * cpu.threads,
                              .bytes = bytes_per_second,
                              .vector_lanes = cpu.vector_bits / 32};
@@ -24,6 +32,7 @@ std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
 std::string library_version() { return onednn_version(); }
 
 LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
+  check_spare_memory();
   const LibraryBody body(fused);
   const auto name = fused.attrs.get<std::string>("kernel");
   auto routine = winograd_kernel(name, *body.head, body.epilogue, batch);

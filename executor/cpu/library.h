@@ -9,6 +9,10 @@
 
 namespace fluid {
 
+/// Throws OutOfMemory where the system gives less than a step may take outside the arena: oneDNN
+/// dies where it gets none for its code.
+void check_spare_memory();
+
 /// What the libraries offer for `op` and `epilogue` on `cpu`; nothing where the build has none.
 std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
                                   const TargetDescription& cpu, double bytes_per_second);

@@ -31,9 +31,10 @@ void start_pool(int threads) {
   if (threads <= started) return;
   // A region of fewer threads ends the others, and the next may start as many before they are gone.
   check_threads(2 * (static_cast<size_t>(threads) - 1));
-  before_threads(threads);
+  forbid_forks();
 #pragma omp parallel num_threads(threads)
   {}
+  limit_spinning(threads);
   started = threads;
 }
 

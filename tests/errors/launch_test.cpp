@@ -158,6 +158,14 @@ TEST_F(Launch, RunsItsOwnSubcommands) {
   expect_has(result.output, "program @line {");
 }
 
+/// Rank 0 alone reads the file; all have the same variables all the same.
+TEST_F(Launch, StartsFromAFileOfParameters) {
+  const std::string train = "train mnist_fluid --data digits?n=60 --batch 20 ";
+  ASSERT_EQ(run(train + "--save m.st").code, 0);
+  const Result result = run("launch --nproc 2 -- " + train + "--params m.st --save n.st");
+  EXPECT_EQ(result.code, 0) << result.output;
+}
+
 TEST_F(Launch, LosesNoOutput) {
   const Result result = launch("--nproc 2 --log-dir logs",
                                "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done\n");

@@ -36,6 +36,13 @@ TEST(Feeds, MessagesNameTheFeedAndWhatItIs) {
   Batch wrong_size = batch_of("image", Tensor(f32, {2, 3}));
   wrong_size.size = 3;
   expect_user_error(checking(wrong_size), "feed 'image' is f32[2, 3] in a batch of 3");
+  Tensor doubles(f64, {2, 3});
+  doubles.as<double>()[4] = -1e300;
+  expect_user_error(checking(batch_of("image", doubles)),
+                    "feed 'image': sample 1 of the batch holds -1e+300, beyond the range of f32; "
+                    "--dtype f64 takes it");
+  doubles.as<double>()[4] = -HUGE_VAL;
+  EXPECT_NO_THROW(check_feeds(batch_of("image", doubles), feeds, known)) << "as it was given";
   Batch extra = batch_of("image", Tensor(f32, {2, 3}));
   extra.columns.emplace_back("labels", Tensor(i64, {2}));
   expect_user_error(checking(extra), "the program has no feed 'labels' (did you mean 'label'?)");

@@ -39,6 +39,7 @@ TEST_F(OpKindsTest, AreOfNameAttributesAndTypes) {
   EXPECT_FALSE(same(sum(a, {.axes = 1}), sum(a, {.axes = 0})));
   EXPECT_FALSE(same(sum(a, {.axes = 1}), sum(a, {.axes = 1, .keep_dims = true})));
   EXPECT_FALSE(same(scalar_like(a, 2), scalar_like(a, 3)));
+  EXPECT_FALSE(same(scalar_like(a, 0.0), scalar_like(a, -0.0)));
   EXPECT_FALSE(same(greater(a, b), a + b)) << "by their results";
 }
 
