@@ -61,6 +61,12 @@ void check_layout(const std::string& path, const TensorFile& file, const std::st
         "PyTorch holds transposed: {}",
         path, name, given.str(), kSay));
   }
+  if (given.shape() == shape && shape[0] != shape[1] && layout == ParamsLayout::pytorch) {
+    throw UserError(fmt::format(
+        "{}: the linear weight '{}' is given as {}, as the program has it, and not transposed, as "
+        "PyTorch would: say --params-layout fluid (in C++ load(path, ParamsLayout::fluid))",
+        path, name, given.str()));
+  }
   const bool turned = given.shape() == std::vector<int64_t>{shape[1], shape[0]};
   if (turned && !square && layout != ParamsLayout::pytorch) {
     throw UserError(fmt::format(

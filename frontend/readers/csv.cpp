@@ -131,7 +131,8 @@ class TableReader {
 
   double number(size_t column) const {
     const std::string_view field = csv_.fields()[column];
-    const std::optional<double> value = number_in<double>(field);
+    const bool signed_plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
+    const std::optional<double> value = number_in<double>(field.substr(signed_plus ? 1 : 0));
     if (!value || !std::isfinite(*value)) reject(field, "column '" + shown(names_[column]) + "'");
     return *value;
   }

@@ -60,7 +60,9 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
               "1], as PyTorch holds it: say --params-layout pytorch (in C++ load(path, "
               "ParamsLayout::pytorch))");
   refuse_late(run_two_ + "fluid.safetensors --params-layout pytorch",
-              "'v.w' is given as f32[1, 2], but the parameter is f32[2, 1]");
+              "the linear weight 'v.w' is given as f32[2, 1], as the program has it, and not "
+              "transposed, as PyTorch would: say --params-layout fluid (in C++ load(path, "
+              "ParamsLayout::fluid))");
 }
 
 TEST_F(Parameters, WhatFluidWroteIsNotAskedAbout) {

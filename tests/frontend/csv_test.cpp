@@ -75,7 +75,7 @@ class Csv : public ::testing::Test {
 };
 
 TEST_F(Csv, SplitsFeaturesFromTheLabel) {
-  const std::string text = "a,\"b\",c\r\n1,2,3\r\n\r\n4, 5.5,-6e1\n";
+  const std::string text = "a,\"b\",c\r\n1,2,+3\r\n\r\n4, 5.5,-6e1\n";
   const Dataset data = read(text, "?label=b");
   EXPECT_EQ(data.find("x")->str(), "f32[2, 2]");
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 3, 4, -60}));
@@ -121,6 +121,7 @@ TEST_F(Csv, MistakesAreNamed) {
   }
   refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
   refuse("a,b\n1,x\n", "?label=a", "t.csv:2: column 'b': 'x' is not a finite number");
+  refuse("a,b\n1,+-2\n", "?label=a", "t.csv:2: column 'b': '+-2' is not a finite number");
   refuse("a,b\n1,-inf\n", "?label=a", "t.csv:2: column 'b': '-inf' is not a finite number");
   refuse("a,b\n1,2\n\n1e39,2\n", "", "t.csv:4: column 'a': 1e39 is beyond the range of f32");
   refuse("a,b\n1.5,2\n", "?label=a&classes=1", "t.csv:2: column 'a': 1.5 is not a class number");
