@@ -105,8 +105,9 @@ ir::Op* append_fused(ir::Program& program, const std::vector<const ir::Op*>& ops
 std::vector<ir::Op*> compose(ir::Program& program,
                              const std::vector<std::vector<ir::Op*>>& chains) {
   ir::Graph& graph = program.main();
+  const size_t before = graph.ops.size();
   Uses uses = graph.uses();
-  std::map<const ir::Op*, ir::Op*> composed;  // what is gone; by last ops what comes to their place
+  std::set<const ir::Op*> gone;
   std::vector<ir::Op*> all;
   for (const std::vector<ir::Op*>& chain : chains) {
     const Values results = results_read_outside(graph, uses, chain);
@@ -118,26 +119,20 @@ std::vector<ir::Op*> compose(ir::Program& program,
       redirect(graph, uses, results[i], result);
       uses[result] = std::move(uses[results[i]]);
     }
-    for (const ir::Op* op : chain) composed[op] = nullptr;
-    composed[chain.back()] = fused;
+    gone.insert(chain.begin(), chain.end());
     all.push_back(fused);
   }
-  std::vector<std::unique_ptr<ir::Op>> ops = std::move(graph.ops);
-  std::map<const ir::Op*, std::unique_ptr<ir::Op>> fused;
-  for (size_t i = ops.size() - all.size(); i < ops.size(); ++i)
-    fused[ops[i].get()] = std::move(ops[i]);
-  ops.resize(ops.size() - all.size());
-  graph.ops.clear();
-  std::vector<std::unique_ptr<ir::Op>> gone;
-  for (std::unique_ptr<ir::Op>& op : ops) {
-    const auto found = composed.find(op.get());
-    if (found == composed.end()) {
-      graph.ops.push_back(std::move(op));
-      continue;
+  std::vector<std::unique_ptr<ir::Op>> ops;
+  size_t next = 0;  // the fused ops lie at the end, in the order of their chains' last ops
+  for (size_t i = 0; i < before; ++i) {
+    const ir::Op* op = graph.ops[i].get();
+    if (next < chains.size() && op == chains[next].back()) {
+      ops.push_back(std::move(graph.ops[before + next++]));
+    } else if (!gone.contains(op)) {
+      ops.push_back(std::move(graph.ops[i]));
     }
-    if (found->second != nullptr) graph.ops.push_back(std::move(fused.at(found->second)));
-    gone.push_back(std::move(op));
   }
+  graph.ops = std::move(ops);
   return all;
 }
 
