@@ -94,8 +94,8 @@ struct Stmt : std::variant<For, Let, Acc, Accumulate, StoreTo, If> {
 struct Kernel {
   std::string name;             ///< a C identifier, unique in its module
   std::vector<Buffer> buffers;  ///< in argument order: operands, results, others, error words
-  /// What the buffer of constants holds: numbers of this kernel that its code does not depend on,
-  /// so kernels that differ in them alone share code.
+  /// The content of the buffer of role `constants`. The code reads these numbers at run time, so
+  /// kernels that differ in them alone share code.
   std::vector<int64_t> constants;
   Expr blocks;               ///< how many; may read Scalar::batch
   int64_t block_var = 0;     ///< the loop variable that holds the block's number in `body`

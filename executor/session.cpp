@@ -150,7 +150,7 @@ std::optional<Options> Session::startup(const Variables& variables, bool trains)
   options.mode = Mode::init;
   options.batch = 1;
   options.optimizer_states = trains;
-  // Of several processes one alone may have been given values, and all must have equal variables.
+  // With several processes only rank 0 may have loaded values, and all ranks need equal variables.
   const auto is_given = [&](const std::string& name) {
     return given_.contains(name) && !options_.passes.exchanges();
   };

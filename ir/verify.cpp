@@ -74,7 +74,7 @@ void verify_type(const Op& op, const Type& type) {
           [&] { return "the bytes of " + type.str() + " overflow a 64-bit integer"; });
 }
 
-/// What is wrong with a value that is read after the ops `before`, or "".
+/// The fault of an operand or output that is read after the ops `before`, or "".
 std::string fault_of(const Graph& graph, const OpSet& before, Value v) {
   if (!v) return " is no value";
   if (!before.contains(v.op())) {

@@ -135,7 +135,7 @@ class Chooser {
     return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Of chains that compute the same, one is asked about.
+  /// Caches fastest_of() by the chain's GroupKey.
   const std::optional<Claim>& fastest(const std::vector<ir::Op*>& chain) {
     const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
     const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));

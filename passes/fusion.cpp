@@ -144,7 +144,7 @@ Values Fusion::outputs(const FusionGroup& group) const {
   return outputs;
 }
 
-/// Of layers that repeat, one is analysed.
+/// Caches the analysis by the group's key, so layers that repeat are analysed once.
 const Fusion::Kernel& Fusion::kernel_of(const FusionGroup& group) const {
   GroupKey key = key_of_group(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));

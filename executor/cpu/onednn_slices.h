@@ -27,7 +27,7 @@ class OnednnSlices {
 
   int64_t workspace() const;  ///< bytes
 
-  /// What computes the gradient in this memory; throws DeviceError when oneDNN fails.
+  /// A call that computes the gradient in this memory; it throws DeviceError when oneDNN fails.
   std::function<void()> bind(void* x, void* dy, void* dw, void* workspace) const;
 
  private:

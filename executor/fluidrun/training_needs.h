@@ -8,7 +8,8 @@
 
 namespace fluid {
 
-/// What training a program takes besides the program itself; nothing where it is not trained.
+/// The values, parameters and optimizer memory that a training step of a program uses; empty for a
+/// program without `train`.
 struct TrainingNeeds {
   /// Ids of the recorded ops whose results the step keeps for the backward pass: computed forward,
   /// read backward.
