@@ -75,12 +75,14 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
         return in_first_lane_ ? vector_->base : vector_->values;
       }
       auto found = vars_.find(n.ivalue);
-      check(found != vars_.end(), "kernel " + kernel_.name + ": variable is not in scope");
+      check(found != vars_.end(),
+            [&] { return "kernel " + kernel_.name + ": variable is not in scope"; });
       return found->second;
     }
     case Scalar::let: {
       auto found = lets_.find(n.ivalue);
-      check(found != lets_.end(), "kernel " + kernel_.name + ": name is not in scope");
+      check(found != lets_.end(),
+            [&] { return "kernel " + kernel_.name + ": name is not in scope"; });
       const LetBinding& let = found->second;
       return in_first_lane_ && let.value->getType()->isVectorTy() ? expr(let.expr) : let.value;
     }
@@ -88,7 +90,8 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
       return load(e);
     case Scalar::acc: {
       const AccBinding& acc = acc_named(n.ivalue);
-      check(!acc.varying || vector_, "kernel " + kernel_.name + ": lanes are read outside a loop");
+      check(!acc.varying || vector_,
+            [&] { return "kernel " + kernel_.name + ": lanes are read outside a loop"; });
       const bool position = reads_position(acc, n.dtype);
       llvm::Type* type =
           position ? acc.position->getAllocatedType()->getArrayElementType() : acc.type;
@@ -126,7 +129,8 @@ llvm::Value* KernelEmitter::binary(const Expr& e) {
   if (auto known = decided(e)) return b_.getInt1(*known);
   llvm::Value *a = expr(n.args[0]), *b = expr(n.args[1]);
   const DType dtype = n.args[0].dtype();
-  check(dtype == n.args[1].dtype(), "kernel " + kernel_.name + ": operands of two dtypes");
+  check(dtype == n.args[1].dtype(),
+        [&] { return "kernel " + kernel_.name + ": operands of two dtypes"; });
   unify(a, b);
   const bool floats = is_float(dtype);
   switch (n.op) {
@@ -201,7 +205,8 @@ llvm::Value* KernelEmitter::minimum_maximum(bool maximum, DType dtype, llvm::Val
 /// Division of integers, rounding down, or its remainder. By zero: 0 for both, without a trap.
 llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b) {
   const bool modulo = e.op() == Scalar::mod;
-  check(!is_float(e.dtype()), "kernel " + kernel_.name + ": floordiv and mod are for integers");
+  check(!is_float(e.dtype()),
+        [&] { return "kernel " + kernel_.name + ": floordiv and mod are for integers"; });
   auto bounds = range(e.args()[0]);
   auto divisor = range(e.args()[1]);
   if (divisor && divisor->low > 0 && bounds && bounds->low >= 0) {

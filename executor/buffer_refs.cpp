@@ -8,7 +8,8 @@ namespace fluid {
 
 BufferRef buffer_of(const MemoryPlan& plan, const Value& value) {
   const auto found = plan.values.find(root_of(value));
-  check(found != plan.values.end(), "'" + value.op()->name + "' has a result without memory");
+  check(found != plan.values.end(),
+        [&] { return "'" + value.op()->name + "' has a result without memory"; });
   const Range& range = found->second;
   return {.region = range.region,
           .offset = range.offset,
@@ -33,9 +34,10 @@ bool updates_variables(const ir::Op& op, const std::vector<BufferRef>& buffers) 
 int64_t workspace_of(const MemoryPlan& plan, const ir::Op& op, int64_t bytes) {
   const auto planned = plan.workspaces.find(&op);
   const int64_t given = planned != plan.workspaces.end() ? planned->second.bytes : 0;
-  check(bytes <= given, "a kernel of '" + op.name + "' needs a workspace of " +
-                            std::to_string(bytes) + " bytes, but " + std::to_string(given) +
-                            " are planned");
+  check(bytes <= given, [&] {
+    return "a kernel of '" + op.name + "' needs a workspace of " + std::to_string(bytes) +
+           " bytes, but " + std::to_string(given) + " are planned";
+  });
   return bytes > 0 ? planned->second.offset : 0;
 }
 

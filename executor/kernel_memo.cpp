@@ -36,7 +36,7 @@ KernelMemo::KernelMemo()
 const KernelMemo::Passes& KernelMemo::passes_of(const ir::Op& fused) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   const ir::Graph* body = fused.graph()->program().find(name);
-  check(body != nullptr, "fused op without its body '" + name + "'");
+  check(body != nullptr, [&] { return "fused op without its body '" + name + "'"; });
   const std::string content = content_of(*body);
   const std::scoped_lock lock(mutex_);
   std::unique_ptr<const Passes>& passes = passes_[content];

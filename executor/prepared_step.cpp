@@ -52,7 +52,7 @@ void PreparedStep::plan_gathering() {
     Gathered g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
     for (const Run& run : runs_) {
       const ir::Output* part = find_output(*run.part->program, o.name);
-      check(part != nullptr, "output '" + o.name + "' is missing in a slice");
+      check(part != nullptr, [&] { return "output '" + o.name + "' is missing in a slice"; });
       g.from.push_back(run.part->plan.values.at(part->value).offset);
       g.to.push_back(g.offset + type.bytes_at(run.slice.first));
       g.bytes.push_back(type.bytes_at(run.slice.samples));
@@ -64,7 +64,8 @@ void PreparedStep::plan_gathering() {
 
 PreparedStep::Place PreparedStep::place_of(const ir::Output& output) const {
   const Range& range = runs_.back().part->plan.values.at(output.value);
-  check(range.region == Region::outputs, "output '" + output.name + "' has no slot");
+  check(range.region == Region::outputs,
+        [&] { return "output '" + output.name + "' has no slot"; });
   const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
   if (gathered != gathered_.end()) return {.offset = gathered->offset, .here = true};
   return {.offset = range.offset, .bytes = output.value.type().bytes_at(options_.batch)};
@@ -85,7 +86,7 @@ void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
     metrics_[slot].clear();
     const auto part_of = [&](const std::string& name, std::string_view part) {
       const ir::Output* found = find_output(program, name + std::string(part));
-      check(found != nullptr, "metric '" + name + "' lacks its parts");
+      check(found != nullptr, [&] { return "metric '" + name + "' lacks its parts"; });
       return view(*found, memory->at().host_slots.outputs[slot], memory);
     };
     for (const ir::Output& declared : recorded_.main().outputs) {

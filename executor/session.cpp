@@ -24,7 +24,7 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   for (const auto& op : final_program.main().ops) {
     if (source_kind(*op) != SourceKind::feed) continue;
     const ir::Op* declared = recorded.main().find(op->name, op->symbol);
-    check(declared != nullptr, "feed '" + op->symbol + "' was not recorded");
+    check(declared != nullptr, [&] { return "feed '" + op->symbol + "' was not recorded"; });
     feeds.push_back({.name = op->symbol,
                      .recorded = declared->results[0].type.dtype,
                      .type = op->results[0].type,
@@ -102,13 +102,16 @@ void Session::check_memory(const Regions& regions, int64_t batch) const {
   throw OutOfMemory(why);
 }
 
-std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch) {
+std::unique_ptr<Part> Session::compile(const Options& options, int64_t batch,
+                                       const ir::Program& program) {
   auto part = std::make_unique<Part>();
   part->options = options;
+  const std::vector<Pass> passes =
+      options.mode == Mode::init ? startup_pipeline(options) : pipeline(options);
   while (part->executable == nullptr) {
     const Stopwatch watch;
-    part->program = recorded_->clone();
-    run_passes(*part->program, pipeline(options), options, device_->target());
+    part->program = program.clone();
+    run_passes(*part->program, passes, options, device_->target());
     part->plan = memory_plan(*part->program, options);
     if (options.guard_plan) verify_plan(part->plan, *part->program, options);
     passes_ms_ += watch.ms();
@@ -145,33 +148,32 @@ PreparedStep& Session::prepare(const Options& options) {
 }
 
 /// The step that fills the variables which nothing else does or did; none where there are none.
-std::optional<Options> Session::startup(const Variables& variables, bool trains) const {
+std::optional<Options> Session::startup(const Variables& variables) const {
   Options options = options_.passes;
   options.mode = Mode::init;
   options.batch = 1;
-  options.optimizer_states = trains;
   // With several processes only rank 0 may have loaded values, and all ranks need equal variables.
   const auto is_given = [&](const std::string& name) {
     return given_.contains(name) && !options_.passes.exchanges();
   };
   const auto is_filled = [&](const std::string& name) {
-    return filled_.contains(name) || is_given(name) || copied_parameter(name) ||
+    return filled_.contains(name) || is_given(name) ||
            std::ranges::any_of(
                steps_, [&](const auto& step) { return step->options().fill.contains(name); });
   };
   for (const Variable& v : variables.all()) {
-    if (v.name == kRandomState || is_filled(v.name)) continue;
-    options.fill.insert(v.name);
+    if (begins_filled(v) && !is_filled(v.name)) options.fill.insert(v.name);
   }
   return options.fill.empty() ? std::nullopt : std::optional(options);
 }
 
 std::unique_ptr<PreparedStep> Session::compile_step(const Options& options,
+                                                    const ir::Program& program,
                                                     std::vector<std::unique_ptr<Part>>& compiled) {
   std::vector<PreparedStep::Run> runs;
   const int64_t slices = options.mode == Mode::train ? options_.micro_batches : 1;
   for (const SliceOfBatch& slice : slices_of(options.batch, slices)) {
-    runs.push_back({slice, part_of(slice, options, compiled)});
+    runs.push_back({slice, part_of(slice, options, program, compiled)});
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
   if (options_.profile && options.mode != Mode::init) step->record(*options_.profile);
@@ -211,7 +213,7 @@ void Session::add(std::span<const Options> wanted) {
   settle();
   // Whatever can fail for want of memory comes first: a session never keeps half a step.
   for (const Options& options : wanted) {
-    if (!is_there(options)) steps.push_back(compile_step(options, compiled));
+    if (!is_there(options)) steps.push_back(compile_step(options, *recorded_, compiled));
   }
   Variables variables = variables_;
   const auto add_from = [&](size_t first) {
@@ -221,12 +223,13 @@ void Session::add(std::span<const Options> wanted) {
   };
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
-  const bool trains =
-      has_step_for(Mode::train) ||
-      std::ranges::any_of(wanted, [](const Options& o) { return o.mode == Mode::train; });
-  if (const std::optional<Options> fill = startup(variables, trains)) {
+  if (const std::optional<Options> fill = startup(variables)) {
+    std::vector<const ir::Program*> programs = {recorded_.get()};
+    for (const auto& part : parts_) programs.push_back(part->program.get());
+    for (const auto& part : compiled) programs.push_back(part->program.get());
     const size_t known = compiled.size();
-    steps.push_back(compile_step(*fill, compiled));
+    const auto program = startup_of(fill->fill, variables, programs);
+    steps.push_back(compile_step(*fill, *program, compiled));
     add_from(known);
   }
   Regions regions = memory_->regions();
@@ -317,7 +320,7 @@ bool Session::binds_again() {
 }
 
 /// The part that runs a slice, of those known or just compiled, to which it may be added.
-Part* Session::part_of(const SliceOfBatch& slice, const Options& step,
+Part* Session::part_of(const SliceOfBatch& slice, const Options& step, const ir::Program& program,
                        std::vector<std::unique_ptr<Part>>& compiled) {
   const Options options = slice.options(step);
   for (const auto* parts : {&parts_, &compiled}) {
@@ -329,7 +332,7 @@ Part* Session::part_of(const SliceOfBatch& slice, const Options& step,
       }
     }
   }
-  compiled.push_back(compile(options, step.batch));
+  compiled.push_back(compile(options, step.batch, program));
   return compiled.back().get();
 }
 
@@ -405,14 +408,7 @@ std::vector<Variable> Session::initialised() const {
 }
 
 std::vector<Variable> Session::recorded_variables() const {
-  std::vector<Variable> variables;
-  for (const auto& op : recorded_->main().ops) {
-    if (!is_variable(*op) || op->symbol == kRandomState) continue;
-    Type type = op->results[0].type;
-    if (options_.passes.dtype && is_float(type.dtype)) type.dtype = *options_.passes.dtype;
-    variables.push_back({.name = op->symbol, .type = type, .kind = VariableKind::recorded});
-  }
-  return variables;
+  return fluid::recorded_variables(*recorded_, options_.passes);
 }
 
 Profile Session::profile() const {

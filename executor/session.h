@@ -148,13 +148,13 @@ class Session {
     std::optional<double> weight;
   };
   void add(std::span<const Options> wanted);
-  std::unique_ptr<Part> compile(const Options& options, int64_t batch);
-  Part* part_of(const SliceOfBatch& slice, const Options& step,
+  std::unique_ptr<Part> compile(const Options& options, int64_t batch, const ir::Program& program);
+  Part* part_of(const SliceOfBatch& slice, const Options& step, const ir::Program& program,
                 std::vector<std::unique_ptr<Part>>& compiled);
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions regions_with(const MemoryPlan& plan) const;
-  std::optional<Options> startup(const Variables& variables, bool trains) const;
-  std::unique_ptr<PreparedStep> compile_step(const Options& options,
+  std::optional<Options> startup(const Variables& variables) const;
+  std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              std::vector<std::unique_ptr<Part>>& compiled);
   void adopt(std::vector<std::unique_ptr<Part>> parts,
              std::vector<std::unique_ptr<PreparedStep>> steps, Variables variables, bool moved);

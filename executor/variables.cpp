@@ -6,8 +6,10 @@
 #include "ir/error.h"
 #include "ops/random/initializer.h"
 #include "ops/source_kind.h"
+#include "passes/half_copies.h"
 #include "passes/memory_plan.h"
 #include "passes/rewrite.h"
+#include "passes/startup.h"
 
 namespace fluid {
 
@@ -42,8 +44,10 @@ void Variables::add(const std::string& name, const Type& type, std::optional<Var
                     std::optional<PartOfTensor> part) {
   if (const auto at = position_.find(name); at != position_.end()) {
     Variable* known = &variables_[at->second];
-    check(known->type == type, "variable '" + name + "' is " + known->type.str() + " and " +
-                                   type.str() + " in two programs of a session");
+    check(known->type == type, [&] {
+      return "variable '" + name + "' is " + known->type.str() + " and " + type.str() +
+             " in two programs of a session";
+    });
     if (kind) known->kind = *kind;
     if (part) known->part = std::move(part);
     return;
@@ -63,6 +67,16 @@ const Variable& Variables::named(std::string_view name) const {
   std::vector<std::string> names;
   for (const Variable& v : variables_) names.push_back(v.name);
   throw UserError("no variable '" + std::string(name) + "'" + did_you_mean(name, names));
+}
+
+std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options) {
+  std::vector<Variable> variables;
+  for (const NewVariable& v : new_variables(recorded.main())) {
+    Type type = v.type;
+    if (options.dtype && is_float(type.dtype)) type.dtype = *options.dtype;
+    variables.push_back({.name = v.name, .type = type, .kind = VariableKind::recorded});
+  }
+  return variables;
 }
 
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
@@ -88,6 +102,27 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     }
     if (is_store(*op) && !is_carry(*op)) to.add(op->symbol, op->operands.at(0).type(), kind);
   }
+}
+
+bool begins_filled(const Variable& variable) {
+  return variable.name != kRandomState && variable.kind != VariableKind::scratch &&
+         !copied_parameter(variable.name);
+}
+
+std::unique_ptr<ir::Program> startup_of(const std::set<std::string>& wanted, const Variables& table,
+                                        const std::vector<const ir::Program*>& programs) {
+  std::vector<NewVariable> variables;
+  std::set<std::string_view> found;
+  for (const ir::Program* program : programs) {
+    for (NewVariable& v : new_variables(program->main())) {
+      const auto name = wanted.find(v.name);
+      if (name == wanted.end() || !found.insert(*name).second) continue;
+      v.type = table.named(v.name).type;
+      variables.push_back(std::move(v));
+    }
+  }
+  check(variables.size() == wanted.size(), "a variable to fill is declared by no program");
+  return startup_program(programs.front()->name, variables);
 }
 
 }  // namespace fluid

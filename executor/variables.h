@@ -3,13 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "passes/options.h"
 
 namespace fluid {
 
@@ -64,9 +67,22 @@ class Variables {
   int64_t bytes_ = 0;
 };
 
+/// The variables that the user's program declares, in order, as all steps with these options have
+/// them; without their places.
+std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options);
+
 /// Adds what the main graph of a compiled program reads or writes; what `recorded` declares is
 /// saved. `rank`: of this process.
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to);
+
+/// Whether the startup program fills the variable: not the random state, nor copies of parameters,
+/// nor what means nothing before a step has written it.
+bool begins_filled(const Variable& variable);
+
+/// The startup program of the variables `wanted`, each of which one of `programs` declares: the
+/// first that does says how it begins, `table` which type it has.
+std::unique_ptr<ir::Program> startup_of(const std::set<std::string>& wanted, const Variables& table,
+                                        const std::vector<const ir::Program*>& programs);
 
 }  // namespace fluid

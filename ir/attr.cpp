@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace fluid {
 
@@ -37,6 +38,20 @@ void Attrs::set(std::string_view name, Attr value) {
 
 void Attrs::erase(std::string_view name) {
   std::erase_if(entries_, [&](const Entry& e) { return e.first == name; });
+}
+
+bool Attrs::operator==(const Attrs& other) const {
+  const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
+  return std::ranges::equal(entries_, other.entries_, [&](const Entry& a, const Entry& b) {
+    if (a.first != b.first || a.second.index() != b.second.index()) return false;
+    if (const auto* number = std::get_if<double>(&a.second)) {
+      return bits(*number) == bits(std::get<double>(b.second));
+    }
+    if (const auto* list = std::get_if<std::vector<double>>(&a.second)) {
+      return std::ranges::equal(*list, std::get<std::vector<double>>(b.second), {}, bits, bits);
+    }
+    return a.second == b.second;
+  });
 }
 
 }  // namespace fluid

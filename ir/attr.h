@@ -54,7 +54,8 @@ class Attrs {
   auto end() const { return entries_.end(); }
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  bool operator==(const Attrs&) const = default;
+  /// To the bit: 0.0 is not -0.0, and a NaN is itself.
+  bool operator==(const Attrs& other) const;
 
  private:
   [[noreturn]] static void fail(std::string_view name, const Attr* attr);

@@ -9,8 +9,7 @@
 
 namespace fluid {
 
-void check(bool condition, std::string_view what, std::source_location where) {
-  if (condition) return;
+void fail_check(std::string_view what, std::source_location where) {
   throw InternalError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
                       std::string(what));
 }

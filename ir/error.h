@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "ir/loc.h"
 
@@ -32,9 +33,25 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws InternalError naming the caller's line when `condition` is false.
-void check(bool condition, std::string_view what,
-           std::source_location where = std::source_location::current());
+/// `what`, a text or a function that makes it: for messages that are made where they are needed.
+template <class What>
+std::string message_text(const What& what) {
+  if constexpr (std::is_invocable_v<const What&>) {
+    return what();
+  } else {
+    return std::string(what);
+  }
+}
+
+[[noreturn]] void fail_check(std::string_view what, std::source_location where);
+
+/// Throws InternalError naming the caller's line when `condition` is false. `what`: as
+/// message_text().
+template <class What>
+void check(bool condition, const What& what,
+           std::source_location where = std::source_location::current()) {
+  if (!condition) fail_check(message_text(what), where);
+}
 
 /// " (did you mean 'relu'?)" when one of `candidates` is a near miss of `name` or begins with it,
 /// else "".

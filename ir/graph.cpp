@@ -93,8 +93,8 @@ void Graph::erase_if(const std::function<bool(const Op&)>& dead) {
   std::erase_if(ops, [&](const std::unique_ptr<Op>& op) { return dead(*op); });
 }
 
-std::map<Value, std::vector<Op*>> Graph::uses() const {
-  std::map<Value, std::vector<Op*>> uses;
+Uses Graph::uses() const {
+  Uses uses;
   for (const auto& op : ops) {
     for (const Value& v : op->operands) uses[v].push_back(op.get());
   }
@@ -109,7 +109,7 @@ Graph* Program::find(std::string_view graph_name) const {
 }
 
 Graph& Program::add_graph(std::string graph_name) {
-  check(find(graph_name) == nullptr, "graph '" + graph_name + "' exists already");
+  check(find(graph_name) == nullptr, [&] { return "graph '" + graph_name + "' exists already"; });
   graphs.push_back(std::make_unique<Graph>(this, std::move(graph_name)));
   by_name_[graphs.back()->name] = graphs.back().get();
   return *graphs.back();

@@ -47,6 +47,20 @@ class Value {
 
 using Values = std::vector<Value>;
 
+}  // namespace fluid
+
+template <>
+struct std::hash<fluid::Value> {
+  size_t operator()(const fluid::Value& v) const {
+    return std::hash<const void*>()(v.op()) ^ static_cast<size_t>(v.index());
+  }
+};
+
+namespace fluid {
+
+/// The ops that read each value, one entry a use.
+using Uses = std::unordered_map<Value, std::vector<ir::Op*>>;
+
 namespace ir {
 
 /// What part of a training step an op belongs to.
@@ -118,8 +132,7 @@ class Graph {
   void replace_all_uses(Value from, Value to);  ///< in operands and outputs
   /// Removes the ops for which `dead` says true; no remaining op may use them.
   void erase_if(const std::function<bool(const Op&)>& dead);
-  /// For each value, the ops that read it, one entry a use.
-  std::map<Value, std::vector<Op*>> uses() const;
+  Uses uses() const;
 
   /// Copies all ops and outputs of `from` into this graph, which must be empty; ids are kept.
   void copy_from(const Graph& from);

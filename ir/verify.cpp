@@ -19,15 +19,9 @@ using GraphNames = std::unordered_map<std::string_view, const Graph*>;
 [[noreturn]] void fail(const Graph& graph, const std::string& what) {
   throw UserError("graph " + graph_text(graph.name) + ": " + what);
 }
-/// `what`: a text, or a function that makes it.
 template <class What>
 void require(bool holds, const Op& op, const What& what) {
-  if (holds) return;
-  if constexpr (std::invocable<What>) {
-    fail(op, what());
-  } else {
-    fail(op, what);
-  }
+  if (!holds) fail(op, message_text(what));
 }
 
 /// What is wrong with a type, or "".

@@ -1,8 +1,6 @@
 #include "ops/op_kinds.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -42,20 +40,6 @@ const Type& type_of_value(const Value& value) { return value.type(); }
 
 }  // namespace
 
-bool identical(const Attrs& a, const Attrs& b) {
-  const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
-  return std::ranges::equal(a, b, [&](const Attrs::Entry& x, const Attrs::Entry& y) {
-    if (x.first != y.first || x.second.index() != y.second.index()) return false;
-    if (const auto* number = std::get_if<double>(&x.second)) {
-      return bits(*number) == bits(std::get<double>(y.second));
-    }
-    if (const auto* list = std::get_if<std::vector<double>>(&x.second)) {
-      return std::ranges::equal(*list, std::get<std::vector<double>>(y.second), {}, bits, bits);
-    }
-    return x.second == y.second;
-  });
-}
-
 size_t OpKinds::Hash::operator()(const ir::Op* op) const {
   Hasher hasher;
   hasher.add(op->name);
@@ -65,7 +49,7 @@ size_t OpKinds::Hash::operator()(const ir::Op* op) const {
 }
 
 bool OpKinds::Equal::operator()(const ir::Op* a, const ir::Op* b) const {
-  return a->name == b->name && identical(a->attrs, b->attrs) &&
+  return a->name == b->name && a->attrs == b->attrs &&
          std::ranges::equal(a->results, b->results, {}, type_of_result, type_of_result) &&
          std::ranges::equal(a->operands, b->operands, {}, type_of_value, type_of_value);
 }

@@ -28,9 +28,6 @@ class OpKinds {
   std::unordered_map<const ir::Op*, int, Hash, Equal> kinds_;  ///< by the first op of each
 };
 
-/// Whether attributes are the same to the bit: 0.0 is not -0.0, and a NaN is itself.
-bool identical(const Attrs& a, const Attrs& b);
-
 /// Says how a group of ops reads and what it yields. Groups of equal keys become equal kernels of
 /// different values.
 using GroupKey = std::vector<int>;

@@ -109,11 +109,11 @@ Lowered lower_op(const ir::Op& op, const OpDef& def) {
   lowered.out = out.at(0).shape;
   if (const Map* map = std::get_if<Map>(&*def.lower)) {
     lowered.bodies = map->body(ctx);
-    check(lowered.bodies.size() == out.size(), op.name + ": one body a result");
+    check(lowered.bodies.size() == out.size(), [&] { return op.name + ": one body a result"; });
     return lowered;
   }
   const Reduce* reduce = std::get_if<Reduce>(&*def.lower);
-  check(reduce != nullptr, op.name + " lowers neither to a Map nor to a Reduce");
+  check(reduce != nullptr, [&] { return op.name + " lowers neither to a Map nor to a Reduce"; });
   ReduceBody body = reduce->body(ctx);
   lowered.reduce = std::move(body.extents);
   lowered.combine = reduce->combine;

@@ -5,15 +5,9 @@
 namespace fluid {
 namespace {
 
-/// `what`: a text, or a function that makes it.
 template <class What>
 void require(bool holds, const ir::Op& op, const What& what) {
-  if (holds) return;
-  if constexpr (std::invocable<What>) {
-    throw UserError(op.loc, op.name + ": " + what());
-  } else {
-    throw UserError(op.loc, op.name + ": " + what);
-  }
+  if (!holds) throw UserError(op.loc, op.name + ": " + message_text(what));
 }
 
 void check_symbol(const OpDef& def, const ir::Op& op) {

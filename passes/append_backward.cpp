@@ -78,7 +78,8 @@ class Backward {
     const size_t first = graph_.ops.size();
     const Values din = (*grad)(GradCtx(op, dout));
     take_place_of(op, graph_, first);
-    check(din.size() == op.operands.size(), op.name + ": the gradient has one value an operand");
+    check(din.size() == op.operands.size(),
+          [&] { return op.name + ": the gradient has one value an operand"; });
     for (size_t i = 0; i < din.size(); ++i) {
       if (din[i] && wanted_.contains(op.operands[i])) accumulate(op, i, din[i]);
     }
@@ -86,9 +87,10 @@ class Backward {
 
   void accumulate(const ir::Op& op, size_t operand, Value gradient) {
     const Value of = op.operands[operand];
-    check(gradient.type() == of.type(), op.name + ": the gradient of operand " +
-                                            std::to_string(operand) + " is " +
-                                            gradient.type().str() + ", not " + of.type().str());
+    check(gradient.type() == of.type(), [&] {
+      return op.name + ": the gradient of operand " + std::to_string(operand) + " is " +
+             gradient.type().str() + ", not " + of.type().str();
+    });
     auto [it, first] = gradients_.try_emplace(of, gradient);
     if (!first) it->second = add(it->second, gradient, op.loc);
   }

@@ -21,8 +21,7 @@ bool is_elementwise(const ir::Op& op) {
 
 /// Who reads the only result of `op`, when that is one op of the same shape and role, and no
 /// output.
-ir::Op* only_reader(const ir::Op& op, const std::map<Value, std::vector<ir::Op*>>& uses,
-                    const std::set<Value>& outputs) {
+ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);
   if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
@@ -205,7 +204,7 @@ class Chooser {
   ir::Program& program_;
   const Options& options_;
   const Target& target_;
-  std::map<Value, std::vector<ir::Op*>> uses_;
+  Uses uses_;
   std::set<Value> outputs_;
   std::set<const ir::Op*> taken_;  ///< each op is part of one kernel
   OpKinds kinds_;

@@ -51,8 +51,6 @@ class BodyBuilder {
   std::map<std::pair<const ir::Op*, int>, Value> copies_;
 };
 
-using Uses = std::map<Value, std::vector<ir::Op*>>;
-
 /// The results of `chain` that others read.
 Values results_read_outside(const ir::Graph& graph, const Uses& uses,
                             const std::vector<ir::Op*>& chain) {

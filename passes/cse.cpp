@@ -19,8 +19,7 @@ bool is_mergeable(const ir::Op& op) {
 bool same_computation(const ir::Op& a, const ir::Op& b) {
   auto type_of = &ir::Result::type;
   return a.name == b.name && a.symbol == b.symbol && a.operands == b.operands &&
-         identical(a.attrs, b.attrs) &&
-         std::ranges::equal(a.results, b.results, {}, type_of, type_of);
+         a.attrs == b.attrs && std::ranges::equal(a.results, b.results, {}, type_of, type_of);
 }
 
 Values results_of(ir::Op& op) {

@@ -12,13 +12,17 @@ bool is_root(const ir::Op& op) {
          std::holds_alternative<Exchange>(lower);
 }
 
+/// A variable that is written stays declared, whoever reads it: the op says how it begins.
 bool drop_ops(ir::Graph& graph) {
   Values roots = output_values(graph);
+  const auto variables = variables_by_name(graph);
   std::set<const ir::Op*> live;
   for (const auto& op : graph.ops) {
     if (!is_root(*op)) continue;
     live.insert(op.get());
     roots.insert(roots.end(), op->operands.begin(), op->operands.end());
+    const auto written = is_store(*op) ? variables.find(op->symbol) : variables.end();
+    if (written != variables.end()) live.insert(written->second);
   }
   live.merge(ancestors(roots));
   return keep_only(graph, live);

@@ -51,7 +51,7 @@ bool run(ir::Program& program, const Options& options, const Target& target) {
   std::vector<FusionGroup> groups = fusion.ordered();
   if (options.fuse) recompute(main, groups, options.batch);
   if (options.fuse && target.repeats_kernels()) repeat_kernels(main, groups, options.batch);
-  const std::map<Value, std::vector<ir::Op*>> uses = main.uses();
+  const Uses uses = main.uses();
   std::vector<const ir::Op*> order;
   bool changed = false;
   for (const FusionGroup& group : groups) {

@@ -106,7 +106,7 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
 
 /// A sum of products with enough terms and enough reuse to deserve its own loops.
 bool Fusion::is_contraction(const ir::Op* op) const {
-  if (is_alias(*op)) return false;
+  if (!std::holds_alternative<Reduce>(*def_of(*op).lower)) return false;
   const Lowered low = lower_op(*op);
   if (low.combine != Combine::sum) return false;
   int64_t terms = 1;

@@ -74,7 +74,7 @@ class Fusion {
   std::unordered_map<const ir::Op*, FusionGroup*> groups_of_;
   std::unordered_map<const ir::Op*, size_t> positions_;
   std::vector<const ir::Op*> landmarks_;  ///< at most 64
-  std::map<Value, std::vector<ir::Op*>> uses_;
+  Uses uses_;
   /// Ops that an op waits for, or that wait for it, without reading: see awaited_pairs().
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
   std::set<Value> graph_outputs_;

@@ -49,7 +49,7 @@ int64_t peak_of(const Lives& lives, int64_t batch) {
   return peak;
 }
 
-bool stays_as_it_is(Value v, const std::map<Value, std::vector<ir::Op*>>& uses) {
+bool stays_as_it_is(Value v, const Uses& uses) {
   if (is_exchange(*root_of(v).op())) return false;
   const auto readers = uses.find(root_of(v));
   return readers == uses.end() ||

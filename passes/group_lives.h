@@ -23,7 +23,7 @@ int64_t peak_of(const Lives& lives, int64_t batch);
 
 /// Whether groups that follow may read `v`, which is in none of them, at the end of the step too:
 /// what processes exchange is overwritten where it lies.
-bool stays_as_it_is(Value v, const std::map<Value, std::vector<ir::Op*>>& uses);
+bool stays_as_it_is(Value v, const Uses& uses);
 
 /// Whether the group becomes a generated kernel: it is more than an alias, which no code computes.
 bool is_generated(const FusionGroup& group);

@@ -12,7 +12,8 @@ bool run(ir::Program& program, const Options&, const Target&) {
     complete_op(*op);
     const std::vector<Type> types = infer_types(*op);
     if (types == result_types(*op)) continue;
-    check(types.size() == op->results.size(), op->name + ": another number of results");
+    check(types.size() == op->results.size(),
+          [&] { return op->name + ": another number of results"; });
     for (size_t i = 0; i < types.size(); ++i) op->results[i].type = types[i];
     changed = true;
   }

@@ -3,26 +3,10 @@
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/passes.h"
+#include "passes/startup.h"
 
 namespace fluid {
 namespace {
-
-struct Variable {
-  std::string name;
-  Type type;
-  Attrs attrs;
-  Loc loc;
-};
-
-std::vector<Variable> variables_of(const ir::Graph& graph, const std::set<std::string>& wanted) {
-  std::vector<Variable> variables;
-  for (const auto& op : graph.ops) {
-    if (!is_variable(*op) || op->symbol == kRandomState) continue;
-    if (!wanted.empty() && !wanted.contains(op->symbol)) continue;
-    variables.push_back({op->symbol, op->results.front().type, op->attrs, op->loc});
-  }
-  return variables;
-}
 
 Value seed_of(ir::Graph& graph) {
   const Value state =
@@ -30,23 +14,43 @@ Value seed_of(ir::Graph& graph) {
   return reshape(slice(state, {.starts = {0}, .stops = {1}}, {}), Shape{}, {});
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
-  ir::Graph& graph = program.main();
-  const std::vector<Variable> variables = variables_of(graph, options.fill);
-  graph.outputs.clear();
-  graph.ops.clear();
+void record_startup(ir::Graph& graph, const std::vector<NewVariable>& variables) {
   const Value seed = seed_of(graph);
   std::vector<Value> values;
-  for (const Variable& v : variables) {
+  for (const NewVariable& v : variables) {
     values.push_back(record_initializer(graph, seed, v.name, v.type, v.attrs, v.loc));
   }
   for (size_t i = 0; i < variables.size(); ++i) {
     record_store(graph, variables[i].name, values[i], variables[i].loc);
   }
+}
+
+bool run(ir::Program& program, const Options&, const Target&) {
+  ir::Graph& graph = program.main();
+  const std::vector<NewVariable> variables = new_variables(graph);
+  graph.outputs.clear();
+  graph.ops.clear();
+  record_startup(graph, variables);
   return true;
 }
 
 }  // namespace
+
+std::vector<NewVariable> new_variables(const ir::Graph& graph) {
+  std::vector<NewVariable> variables;
+  for (const auto& op : graph.ops) {
+    if (!is_variable(*op) || op->symbol == kRandomState) continue;
+    variables.push_back({op->symbol, op->results.front().type, op->attrs, op->loc});
+  }
+  return variables;
+}
+
+std::unique_ptr<ir::Program> startup_program(const std::string& name,
+                                             const std::vector<NewVariable>& variables) {
+  auto program = std::make_unique<ir::Program>(name);
+  record_startup(program->main(), variables);
+  return program;
+}
 
 Pass make_startup_pass() {
   return {.name = "make_startup",

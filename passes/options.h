@@ -84,12 +84,9 @@ struct Options {
   int64_t rank = 0;
   bool shard_optimizer = false;
   Buckets buckets = {};
-  bool sync_bn = false;         ///< batch_norm's statistics are those of all processes
-  std::set<std::string> feeds;  ///< predict: the feeds that will be given; empty: all
-  /// init: the variables to fill; empty: all. Without `optimizer_states` the program needs no
-  /// backward pass to know them: they were recorded.
-  std::set<std::string> fill = {};
-  bool optimizer_states = true;
+  bool sync_bn = false;             ///< batch_norm's statistics are those of all processes
+  std::set<std::string> feeds;      ///< predict: the feeds that will be given; empty: all
+  std::set<std::string> fill = {};  ///< init: the variables that are filled; empty: all
   bool fuse = true;
   bool libraries = true;      ///< let library kernels claim ops
   bool tf32 = false;          ///< let a GPU's libraries round the operands of f32 products to TF32

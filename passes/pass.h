@@ -25,6 +25,9 @@ const std::vector<Pass>& all_passes();
 /// The passes that make an executable of a recorded program, in order (pipeline.cpp).
 std::vector<Pass> pipeline(const Options& options);
 
+/// The same of a startup_program().
+std::vector<Pass> startup_pipeline(const Options& options);
+
 struct PassReport {
   std::string pass;
   bool changed = false;

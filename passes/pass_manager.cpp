@@ -27,8 +27,9 @@ void verify_stores(const ir::Graph& graph) {
     const auto variable = variables.find(op->symbol);
     if (variable == variables.end()) continue;
     const Type &given = op->operands.at(0).type(), &wanted = variable->second->results.at(0).type;
-    check(given == wanted,
-          "store: " + given.str() + " into '" + op->symbol + "', which is " + wanted.str());
+    check(given == wanted, [&] {
+      return "store: " + given.str() + " into '" + op->symbol + "', which is " + wanted.str();
+    });
   }
 }
 
@@ -50,7 +51,7 @@ std::string order_fault(const std::vector<Pass>& passes) {
       if (facts.contains(need)) continue;
       const auto giver = std::ranges::find_if(
           all_passes(), [&](const Pass& p) { return std::ranges::count(p.gives, need) > 0; });
-      check(giver != all_passes().end(), "no pass gives '" + need + "'");
+      check(giver != all_passes().end(), [&] { return "no pass gives '" + need + "'"; });
       return "pass " + pass.name + " needs '" + need + "': run " + giver->name + " before it";
     }
     facts.insert(pass.gives.begin(), pass.gives.end());

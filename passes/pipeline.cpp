@@ -68,20 +68,8 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
 }
 
-}  // namespace
-
-std::vector<Pass> pipeline(const Options& options) {
-  std::vector<Pass> p;
-  // 1. The program as the user meant it.
-  p.push_back(check_recorded_pass());
-  p.push_back(set_dtype_pass());  // next: types are inferred from the sources' dtypes
-  p.push_back(infer_types_pass());
-  if (options.mode == Mode::init && !options.optimizer_states) {
-    p.push_back(make_startup_pass());  // all variables are recorded ones
-  } else {
-    add_step_passes(options, p);
-  }
-
+/// From ops to kernels in memory.
+void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // 3. Ops that a kernel can compute, and nothing twice.
   p.push_back(expand_pass());  // before layouts: those of maps and reductions are free
   p.push_back(simplify_pass());
@@ -99,6 +87,24 @@ std::vector<Pass> pipeline(const Options& options) {
   p.push_back(fuse_pass());
   p.push_back(schedule_pass());     // after fuse: it orders kernels
   p.push_back(plan_memory_pass());  // after schedule: lifetimes are positions
+}
+
+}  // namespace
+
+std::vector<Pass> pipeline(const Options& options) {
+  std::vector<Pass> p;
+  // 1. The program as the user meant it.
+  p.push_back(check_recorded_pass());
+  p.push_back(set_dtype_pass());  // next: types are inferred from the sources' dtypes
+  p.push_back(infer_types_pass());
+  add_step_passes(options, p);
+  add_kernel_passes(options, p);
+  return p;
+}
+
+std::vector<Pass> startup_pipeline(const Options& options) {
+  std::vector<Pass> p = {infer_types_pass()};
+  add_kernel_passes(options, p);
   return p;
 }
 

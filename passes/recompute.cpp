@@ -316,7 +316,7 @@ class Recompute {
   ir::Graph& graph_;
   std::vector<FusionGroup>& groups_;
   int64_t batch_;
-  std::map<Value, std::vector<ir::Op*>> uses_;
+  Uses uses_;
   std::set<Value> leaving_;
   std::map<const ir::Op*, int> position_;
   Lives lives_;

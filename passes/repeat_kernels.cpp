@@ -155,7 +155,7 @@ class RepeatKernels {
   std::vector<FusionGroup>& groups_;
   int64_t batch_;
   std::map<const ir::Op*, int> position_;
-  std::map<Value, std::vector<ir::Op*>> uses_;
+  Uses uses_;
   Lives lives_;
   int64_t peak_ = 0;
 };

@@ -49,7 +49,8 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
       graph.ops.push_back(std::move(op));
       continue;
     }
-    check(with.size() == op->results.size(), op->name + " is replaced by another number of values");
+    check(with.size() == op->results.size(),
+          [&] { return op->name + " is replaced by another number of values"; });
     for (size_t i = 0; i < with.size(); ++i) {
       mapped[op->result(static_cast<int>(i))] = with[i];
       if (with[i]) pass_name_on(op->results[i].name, with[i]);
@@ -60,8 +61,7 @@ bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace
   return !dead.empty();
 }
 
-void redirect(ir::Graph& graph, const std::map<Value, std::vector<ir::Op*>>& uses, Value from,
-              Value to) {
+void redirect(ir::Graph& graph, const Uses& uses, Value from, Value to) {
   if (const auto users = uses.find(from); users != uses.end()) {
     for (ir::Op* user : users->second) std::ranges::replace(user->operands, from, to);
   }

@@ -26,8 +26,7 @@ void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first);
 bool rewrite_ops(ir::Graph& graph, const std::function<Values(ir::Op&)>& replace);
 
 /// Lets the ops that `uses` names, and the graph's outputs, read `to` in the place of `from`.
-void redirect(ir::Graph& graph, const std::map<Value, std::vector<ir::Op*>>& uses, Value from,
-              Value to);
+void redirect(ir::Graph& graph, const Uses& uses, Value from, Value to);
 
 /// The ops that `roots` depend on, the roots' own ops included.
 std::set<const ir::Op*> ancestors(const Values& roots);

@@ -128,7 +128,8 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compile
       add_exchange(step_of(op, static_cast<int>(i)));
       continue;
     }
-    check(lowers_to<Composite>(op), "op '" + op.name + "' reached the executor without a kernel");
+    check(lowers_to<Composite>(op),
+          [&] { return "op '" + op.name + "' reached the executor without a kernel"; });
     Step step = step_of(op, static_cast<int>(i));
     if (op.attrs.has("kernel")) {
       add_library(std::move(step));

@@ -8,7 +8,6 @@
 
 #include "executor/bytes_text.h"
 #include "executor/prepared_step.h"
-#include "passes/pass.h"
 
 namespace fluid {
 
@@ -26,20 +25,15 @@ PlannedStep StepPlanner::at(int64_t batch) const {
   std::set<std::pair<Slice, int64_t>> planned;
   for (const SliceOfBatch& slice : slices_of(batch, slices)) {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
-    step.parts.push_back(plan(slice.options(whole)));
+    const Options options = slice.options(whole);
+    step.parts.push_back(plan(program_.ir(), pipeline(options), options));
     const MemoryPlan& memory = step.parts.back().memory;
     regions.feeds = std::max(regions.feeds, aligned(memory.feeds));
     regions.outputs = std::max(regions.outputs, aligned(memory.outputs));
     regions.transient = std::max(regions.transient, aligned(memory.transient));
     add_variables(*step.parts.back().program, program_.ir(), whole.rank, step.variables);
   }
-  Options first = whole;
-  first.mode = Mode::init;
-  first.optimizer_states = whole.mode == Mode::train;
-  first.batch = 1;
-  const PlannedPart initial = plan(first);
-  regions.transient = std::max(regions.transient, aligned(initial.memory.transient));
-  add_variables(*initial.program, program_.ir(), whole.rank, step.variables);
+  add_startup(step);
   regions.state = step.variables.bytes();
   if (step.parts.size() > 1) regions.outputs += gathered_bytes(*step.parts.front().program, batch);
   return step;
@@ -51,9 +45,30 @@ StepPlanner StepPlanner::in_f32() const {
   return other;
 }
 
-PlannedPart StepPlanner::plan(const Options& options) const {
-  PlannedPart part{program_.ir().clone(), {}, options.batch};
-  run_passes(*part.program, pipeline(options), options, target_);
+/// Adds what fills the variables, and those that no part reads.
+void StepPlanner::add_startup(PlannedStep& step) const {
+  Options options = options_.passes;
+  options.mode = Mode::init;
+  options.batch = 1;
+  for (const Variable& v : recorded_variables(program_.ir(), options)) {
+    step.variables.add(v.name, v.type, v.kind);
+  }
+  std::vector<const ir::Program*> programs = {&program_.ir()};
+  for (const PlannedPart& part : step.parts) programs.push_back(part.program.get());
+  for (const Variable& v : step.variables.all()) {
+    if (begins_filled(v)) options.fill.insert(v.name);
+  }
+  if (options.fill.empty()) return;
+  const PlannedPart startup =
+      plan(*startup_of(options.fill, step.variables, programs), startup_pipeline(options), options);
+  step.regions.transient = std::max(step.regions.transient, aligned(startup.memory.transient));
+  add_variables(*startup.program, program_.ir(), options.rank, step.variables);
+}
+
+PlannedPart StepPlanner::plan(const ir::Program& program, const std::vector<Pass>& passes,
+                              const Options& options) const {
+  PlannedPart part{program.clone(), {}, options.batch};
+  run_passes(*part.program, passes, options, target_);
   part.memory = memory_plan(*part.program, options);
   return part;
 }

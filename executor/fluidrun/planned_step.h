@@ -10,6 +10,7 @@
 #include "frontend/program.h"
 #include "passes/memory_plan.h"
 #include "passes/options.h"
+#include "passes/pass.h"
 #include "passes/target.h"
 
 namespace fluid {
@@ -41,7 +42,9 @@ class StepPlanner {
   StepPlanner in_f32() const;
 
  private:
-  PlannedPart plan(const Options& options) const;
+  void add_startup(PlannedStep& step) const;
+  PlannedPart plan(const ir::Program& program, const std::vector<Pass>& passes,
+                   const Options& options) const;
 
   const Program& program_;
   const Target& target_;
