@@ -24,6 +24,14 @@ endif()
 # The standard headers that nearly every file includes, compiled once.
 set(FLUID_PCH <algorithm> <functional> <map> <memory> <optional> <span> <string> <variant> <vector>)
 
+# For targets that do little work of their own, such as tests, and instantiate large templates, such as
+# CLI11's: compiles them in two thirds of the time.
+function(fluid_compile_quickly)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endforeach()
+endfunction()
+
 # fluid_library(<folder> LINKS <targets>): every .cpp below the folder but examples and fluidrun.
 function(fluid_library folder)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
@@ -83,6 +91,7 @@ function(fluid_program name folder)
   target_precompile_headers(${name} PRIVATE ${FLUID_PCH})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   fluid_takes_libraries_along(${name})
+  fluid_compile_quickly(${name})
 endfunction()
 
 # Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and
@@ -155,6 +164,7 @@ function(fluid_tests part)
   endif()
   add_executable(test_${part} ${sources})
   target_link_libraries(test_${part} PRIVATE ${ARG_LINKS} GTest::gtest GTest::gtest_main)
+  fluid_compile_quickly(test_${part})
   target_precompile_headers(test_${part} PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
   target_compile_definitions(test_${part} PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              FLUID_BINARY_DIR="${CMAKE_BINARY_DIR}"
@@ -179,6 +189,7 @@ function(fluid_op_samples)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/ops/samples/*.cpp)
   add_library(fluid_op_samples OBJECT ${sources})
   target_link_libraries(fluid_op_samples PUBLIC fluid_test_support)
+  fluid_compile_quickly(fluid_op_samples)
 endfunction()
 
 # Tests of a GPU's functions that several programs run, each on GPUs of its own.
@@ -186,6 +197,7 @@ function(fluid_gpu_conformance)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/conformance/*.cpp)
   add_library(fluid_gpu_conformance OBJECT ${sources})
   target_link_libraries(fluid_gpu_conformance PUBLIC fluid_test_support)
+  fluid_compile_quickly(fluid_gpu_conformance)
 endfunction()
 
 # test_threads: the parts with threads of their own that need no more than ir, and their tests, for the

@@ -8,6 +8,7 @@
 
 #include "frontend/fluid.h"
 #include "frontend/readers/digits.h"
+#include "tests/support/full_run.h"
 #include "tests/support/training.h"
 
 namespace fluid {
@@ -100,10 +101,10 @@ TEST(Accuracy, DigitsAreTooHardForALinearSoftmax) {
 }
 
 /// What takes minutes.
-class LongAccuracy : public testing::Test {
+class LongAccuracy : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::getenv("FLUID_TEST_ALL") == nullptr) {
+    if (!testing::is_full_run()) {
       GTEST_SKIP() << "takes minutes; set FLUID_TEST_ALL=1";
     }
   }

@@ -4,6 +4,7 @@
 #include <random>
 #include <regex>
 
+#include "tests/support/full_run.h"
 #include "tests/support/parallel_test.h"
 
 namespace fluid {
@@ -115,7 +116,7 @@ TEST_F(RanksTest, AFailureNamesItsStepAndARestartGoesOn) {
 /// the launcher ends it.
 TEST_F(RanksTest, ADeathIsNoticedLongBeforeTheTimeOut) {
   std::mt19937 random(11);
-  const int count = std::getenv("FLUID_TEST_ALL") != nullptr ? 40 : 4;
+  const int count = testing::is_full_run() ? 40 : 4;
   std::ofstream(dir_.file("mortal"))
       << "if [ $RANK = $VICTIM ]; then\n"
          "  { while [ ! -s $LOG ]; do sleep 0.05; done; sleep $DELAY; kill -KILL $$; } &\n"

@@ -139,7 +139,6 @@ class LongPrecision : public testing::TestWithParam<Choice> {};
 TEST_P(LongPrecision, ReachesWhatF32Reaches) {
   const auto& [network, precision] = GetParam();
   const std::filesystem::path data = std::filesystem::path(data_folder()) / network.data;
-  if (std::getenv("FLUID_TEST_ALL") == nullptr) GTEST_SKIP() << "takes long; set FLUID_TEST_ALL=1";
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "no files in " << data << "; set FLUID_DATA";
   const Task task = network.task();
   std::vector<double> reached;
@@ -155,7 +154,7 @@ TEST_P(LongPrecision, ReachesWhatF32Reaches) {
   EXPECT_GE(mean(reached), mean_in_table(network, "f32") - network.points);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LongPrecision,
+INSTANTIATE_TEST_SUITE_P(Long, LongPrecision,
                          testing::Combine(testing::ValuesIn(kNetworks),
                                           testing::ValuesIn(kPrecisions)),
                          name_of);

@@ -9,6 +9,7 @@
 #include "executor/executor.h"
 #include "passes/pass.h"
 #include "passes/passes.h"
+#include "tests/support/full_run.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/plain_target.h"
 #include "tests/support/random_training.h"
@@ -72,7 +73,7 @@ void check(uint64_t seed, DType dtype, double tolerance) {
 /// 312 programs were as many as it took to find an index check that crashed on good labels and a
 /// gradient that two roundings of one value lost.
 TEST(RandomPrograms, TrainAsTheirOpsAreDefined) {
-  const bool all = std::getenv("FLUID_TEST_ALL") != nullptr;
+  const bool all = testing::is_full_run();
   for (uint64_t seed = 0; seed < (all ? 312 : 50) && !HasFailure(); ++seed) {
     if (all || seed % 2 == 0) check(seed, f64, 1e-9);
     if (all || seed % 2 == 1) check(seed, f32, 2e-3);

@@ -19,6 +19,7 @@
 #include "ir/tensor.h"
 #include "passes/bucket.h"
 #include "tests/support/errors.h"
+#include "tests/support/full_run.h"
 #include "tests/support/processes.h"
 
 namespace fluid {
@@ -475,7 +476,7 @@ TEST(Gloo, StaysBrokenAfterAFailure) {
 
 TEST(Gloo, FailsAtAnyMoment) {
   std::mt19937 random(7);
-  int rounds = getenv("FLUID_TEST_ALL") ? 50 : 5;
+  int rounds = testing::is_full_run() ? 50 : 5;
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);
     int size = 2 + static_cast<int>(random() % 3);

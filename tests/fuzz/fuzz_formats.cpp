@@ -23,6 +23,7 @@
 #include "ir/error.h"
 #include "ir/number.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/full_run.h"
 
 namespace fluid::fuzz {
 namespace {
@@ -76,7 +77,7 @@ Settings settings_of(const std::vector<std::string>& arguments) {
     if (arguments[i] == "--count") settings.count = number_of<int>(arguments[i + 1]);
     if (arguments[i] == "--brief") {
       const int brief = number_of<int>(arguments[i + 1]);
-      settings.count = std::getenv("FLUID_TEST_ALL") == nullptr ? brief : kFullCount;
+      settings.count = testing::is_full_run() ? kFullCount : brief;
     }
     if (arguments[i] == "--seed") settings.seed = number_of<uint64_t>(arguments[i + 1]);
     if (arguments[i] == "--show") settings.show = number_of<int>(arguments[i + 1]) != 0;

@@ -19,8 +19,9 @@ struct PtxLimits {
   int spilled = 0;  ///< bytes of registers that the assembler puts into memory
 };
 
-/// Expects that `assembler` takes the passes, each distinct one once, for every architecture, and
-/// that the code asks for no memory of a thread's own. What it says of a kernel names it by the
+/// Expects that `assembler` takes the passes, each distinct one once, and that the code asks for no
+/// memory of a thread's own: for every architecture in full runs and where they are few, else each
+/// for one of the architectures, in turns. What it says of a kernel names it by the
 /// kernel's name and a number. Prints how many registers they take.
 void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> passes,
                       const std::vector<std::string>& architectures, const PtxLimits& most_of = {});
