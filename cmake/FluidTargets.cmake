@@ -14,6 +14,7 @@ endif()
 if(FLUID_SANITIZE)
   target_compile_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer
+                         -fno-sanitize=vptr,object-size  # slow to compile; the address sanitizer's work
                          -Wno-maybe-uninitialized)  # GCC 12 sees it in <regex> then
   target_link_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE})
   if(FLUID_SANITIZE STREQUAL "thread")  # whose calls make GCC 12 inline as above
@@ -25,10 +26,14 @@ endif()
 set(FLUID_PCH <algorithm> <functional> <map> <memory> <optional> <span> <string> <variant> <vector>)
 
 # For targets that do little work of their own, such as tests, and instantiate large templates, such as
-# CLI11's: compiles them in two thirds of the time.
+# CLI11's: compiles them in two thirds of the time. Null pointers and what lies outside objects are seen
+# by the address sanitizer too, alignment in the libraries.
 function(fluid_compile_quickly)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    if(FLUID_SANITIZE MATCHES undefined)
+      target_compile_options(${target} PRIVATE -fno-sanitize=null,vptr,object-size,alignment)
+    endif()
   endforeach()
 endfunction()
 
@@ -308,5 +313,17 @@ function(fluid_made_up_gpus)
   endif()
   foreach(user ${ARGN})
     add_dependencies(${user} ${modules})
+  endforeach()
+endfunction()
+
+# Tests of scripts, with stand-ins for the programs that they run: e2e.<file>.
+function(fluid_python_tests)
+  find_program(FLUID_PYTHON python3)
+  if(NOT FLUID_PYTHON)
+    return()
+  endif()
+  foreach(file ${ARGN})
+    get_filename_component(name ${file} NAME)
+    add_test(NAME e2e.${name} COMMAND ${FLUID_PYTHON} ${CMAKE_SOURCE_DIR}/${file}.py)
   endforeach()
 endfunction()

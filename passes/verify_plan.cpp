@@ -42,7 +42,7 @@ class Checker {
         const bool feed = source_kind(op) == SourceKind::feed;
         place[v] = live_.size();
         const bool lasts = feed || is_exchange(op);  // nobody waits for sums that nobody reads
-        live_.push_back({v, plan_.values.at(v), first, lasts ? end_ : i});
+        live_.push_back({v, plan_.values.at(v), first, lasts ? end_ : first});
       }
       if (auto it = plan_.workspaces.find(&op); it != plan_.workspaces.end()) {
         live_.push_back({Value(), it->second, i, is_store(op) ? end_ : i});

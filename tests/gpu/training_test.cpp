@@ -28,6 +28,7 @@ Program minimized(Program net, Optimizer optimizer) {
   return net;
 }
 
+/// The last takes part in every run of the tests, the others in full ones.
 std::vector<Work> works() {
   const auto line = [](uint64_t, int64_t n) { return linear_batch(n); };
   return {{"linear_regression", [] { return linear_regression_program(); }, 10'000, 64, line},
@@ -146,8 +147,10 @@ TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInF16) {
       {.amp = AmpOptions{.dtype = f16, .level = AmpLevel::o2}, .cache_dir = cache.path()});
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::ValuesIn(works()),
-                         [](const auto& info) { return info.param.name; });
+std::string work_name(const ::testing::TestParamInfo<Work>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Examples, GpuTraining, ::testing::Values(works().back()), work_name);
+INSTANTIATE_TEST_SUITE_P(Long, GpuTraining, ::testing::Values(works()[0], works()[1]), work_name);
 
 using GpuMemoryUse = GpuTest;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/parse.h"
 #include "ops/source_kind.h"
 #include "passes/pass.h"
 #include "tests/support/plain_target.h"
@@ -60,6 +61,25 @@ TEST(MemoryPlan, EveryModeIsSafe) {
       }
     }
   }
+}
+
+/// The new value lies in the variable's memory at once, wherever the variable is declared.
+TEST(MemoryPlan, VariablesThatAreOnlyWrittenAreOverwrittenAtAnyTime) {
+  const Options options{.batch = 4};
+  const std::unique_ptr<ir::Program> program = ir::parse(R"(program @p {
+    %x = data "x" : f32[?, 4]
+    %m = mean(%x) {axes = [0]} : f32[4]
+    %e = exp(%m) : f32[4]
+    %v = sum(%e) : f32[]
+    %s = state "last" : f32[4]
+    store "last" (%e)
+    output "v" = %v
+  })",
+                                                         "p.fir");
+  run_passes(*program, pipeline(options), options, PlainTarget());
+  const MemoryPlan plan = memory_plan(*program, options);
+  EXPECT_EQ(plan.values.at(program->main().find("state", "last")->result()).region, Region::state);
+  EXPECT_NO_THROW(verify_plan(plan, *program, options));
 }
 
 TEST(MemoryPlan, TheCheckerFindsAnOverlap) {
