@@ -147,11 +147,9 @@ PreparedStep& Session::prepare(const Options& options) {
   return *find_among(steps_, options);
 }
 
-/// The step that fills the variables which nothing else does or did; none where there are none.
-std::optional<Options> Session::startup(const Variables& variables) const {
-  Options options = options_.passes;
-  options.mode = Mode::init;
-  options.batch = 1;
+/// What gives first values to the variables that have none yet, and get none from elsewhere.
+Startup Session::startup(const Variables& variables,
+                         const std::vector<std::unique_ptr<Part>>& compiled) const {
   // With several processes only rank 0 may have loaded values, and all ranks need equal variables.
   const auto is_given = [&](const std::string& name) {
     return given_.contains(name) && !options_.passes.exchanges();
@@ -161,10 +159,15 @@ std::optional<Options> Session::startup(const Variables& variables) const {
            std::ranges::any_of(
                steps_, [&](const auto& step) { return step->options().fill.contains(name); });
   };
+  std::set<std::string> wanted;
   for (const Variable& v : variables.all()) {
-    if (begins_filled(v) && !is_filled(v.name)) options.fill.insert(v.name);
+    if (is_initialised(v) && !is_filled(v.name)) wanted.insert(v.name);
   }
-  return options.fill.empty() ? std::nullopt : std::optional(options);
+  std::vector<const ir::Program*> programs = {recorded_.get()};
+  for (const auto* parts : {&parts_, &compiled}) {
+    for (const auto& part : *parts) programs.push_back(part->program.get());
+  }
+  return startup_of(wanted, variables, programs);
 }
 
 std::unique_ptr<PreparedStep> Session::compile_step(const Options& options,
@@ -223,13 +226,15 @@ void Session::add(std::span<const Options> wanted) {
   };
   add_from(0);
   for (const Variable& v : recorded_variables()) variables.add(v.name, v.type, v.kind);
-  if (const std::optional<Options> fill = startup(variables)) {
-    std::vector<const ir::Program*> programs = {recorded_.get()};
-    for (const auto& part : parts_) programs.push_back(part->program.get());
-    for (const auto& part : compiled) programs.push_back(part->program.get());
+  const Startup first_values = startup(variables, compiled);
+  if (!first_values.filled.empty()) {
+    Options fill = options_.passes;
+    fill.mode = Mode::init;
+    fill.batch = 1;
+    fill.fill = first_values.names_of_filled();
     const size_t known = compiled.size();
-    const auto program = startup_of(fill->fill, variables, programs);
-    steps.push_back(compile_step(*fill, *program, compiled));
+    const auto program = startup_program(recorded_->name, first_values.filled);
+    steps.push_back(compile_step(fill, *program, compiled));
     add_from(known);
   }
   Regions regions = memory_->regions();
@@ -248,6 +253,7 @@ void Session::add(std::span<const Options> wanted) {
   const bool grows = regions != memory_->regions();
   if (grows) grow(regions);
   adopt(std::move(compiled), std::move(steps), std::move(variables), grows);
+  filled_.insert(first_values.zeros.begin(), first_values.zeros.end());
 }
 
 /// Binds new steps to the memory, and where it has `moved` the others with them.

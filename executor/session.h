@@ -153,7 +153,8 @@ class Session {
                 std::vector<std::unique_ptr<Part>>& compiled);
   void check_memory(const Regions& regions, int64_t batch) const;
   Regions regions_with(const MemoryPlan& plan) const;
-  std::optional<Options> startup(const Variables& variables) const;
+  Startup startup(const Variables& variables,
+                  const std::vector<std::unique_ptr<Part>>& compiled) const;
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              std::vector<std::unique_ptr<Part>>& compiled);
   void adopt(std::vector<std::unique_ptr<Part>> parts,

@@ -9,7 +9,6 @@
 #include "passes/half_copies.h"
 #include "passes/memory_plan.h"
 #include "passes/rewrite.h"
-#include "passes/startup.h"
 
 namespace fluid {
 
@@ -104,25 +103,35 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
   }
 }
 
-bool begins_filled(const Variable& variable) {
+bool is_initialised(const Variable& variable) {
   return variable.name != kRandomState && variable.kind != VariableKind::scratch &&
          !copied_parameter(variable.name);
 }
 
-std::unique_ptr<ir::Program> startup_of(const std::set<std::string>& wanted, const Variables& table,
-                                        const std::vector<const ir::Program*>& programs) {
-  std::vector<NewVariable> variables;
+std::set<std::string> Startup::names_of_filled() const {
+  std::set<std::string> names;
+  for (const NewVariable& v : filled) names.insert(v.name);
+  return names;
+}
+
+Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
+                   const std::vector<const ir::Program*>& programs) {
+  Startup startup;
   std::set<std::string_view> found;
   for (const ir::Program* program : programs) {
     for (NewVariable& v : new_variables(program->main())) {
       const auto name = wanted.find(v.name);
       if (name == wanted.end() || !found.insert(*name).second) continue;
-      v.type = table.named(v.name).type;
-      variables.push_back(std::move(v));
+      if (begins_as_zeros(v.attrs, v.loc)) {
+        startup.zeros.insert(v.name);
+      } else {
+        v.type = table.named(v.name).type;
+        startup.filled.push_back(std::move(v));
+      }
     }
   }
-  check(variables.size() == wanted.size(), "a variable to fill is declared by no program");
-  return startup_program(programs.front()->name, variables);
+  check(found.size() == wanted.size(), "a variable to fill is declared by no program");
+  return startup;
 }
 
 }  // namespace fluid

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "ir/graph.h"
 #include "ir/tensor.h"
 #include "passes/options.h"
+#include "passes/startup.h"
 
 namespace fluid {
 
@@ -76,13 +76,19 @@ std::vector<Variable> recorded_variables(const ir::Program& recorded, const Opti
 void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
                    Variables& to);
 
-/// Whether the startup program fills the variable: not the random state, nor copies of parameters,
-/// nor what means nothing before a step has written it.
-bool begins_filled(const Variable& variable);
+/// Whether the variable has a first value of its own: not the random state, nor copies of
+/// parameters, nor what means nothing before a step has written it.
+bool is_initialised(const Variable& variable);
 
-/// The startup program of the variables `wanted`, each of which one of `programs` declares: the
-/// first that does says how it begins, `table` which type it has.
-std::unique_ptr<ir::Program> startup_of(const std::set<std::string>& wanted, const Variables& table,
-                                        const std::vector<const ir::Program*>& programs);
+/// What gives variables their first values.
+struct Startup {
+  std::set<std::string> zeros;      ///< those that memory, which comes zeroed, has already
+  std::vector<NewVariable> filled;  ///< those that the startup program fills
+  std::set<std::string> names_of_filled() const;
+};
+/// Of the variables `wanted`, each of which one of `programs` declares: the first that does says
+/// how it begins, `table` which type it has.
+Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
+                   const std::vector<const ir::Program*>& programs);
 
 }  // namespace fluid

@@ -55,12 +55,15 @@ void StepPlanner::add_startup(PlannedStep& step) const {
   }
   std::vector<const ir::Program*> programs = {&program_.ir()};
   for (const PlannedPart& part : step.parts) programs.push_back(part.program.get());
+  std::set<std::string> wanted;
   for (const Variable& v : step.variables.all()) {
-    if (begins_filled(v)) options.fill.insert(v.name);
+    if (is_initialised(v)) wanted.insert(v.name);
   }
-  if (options.fill.empty()) return;
-  const PlannedPart startup =
-      plan(*startup_of(options.fill, step.variables, programs), startup_pipeline(options), options);
+  const Startup first_values = startup_of(wanted, step.variables, programs);
+  if (first_values.filled.empty()) return;
+  options.fill = first_values.names_of_filled();
+  const auto program = startup_program(program_.ir().name, first_values.filled);
+  const PlannedPart startup = plan(*program, startup_pipeline(options), options);
   step.regions.transient = std::max(step.regions.transient, aligned(startup.memory.transient));
   add_variables(*startup.program, program_.ir(), options.rank, step.variables);
 }

@@ -84,8 +84,10 @@ struct Initializer {
   Value (*record)(const Request&);
 };
 
+constexpr const char* kZeros = "zeros";  ///< the default
+
 constexpr Initializer kInitializers[] = {
-    {"zeros", [](const Request& r) { return r.constant(0); }},
+    {kZeros, [](const Request& r) { return r.constant(0); }},
     {"ones", [](const Request& r) { return r.constant(1); }},
     {"constant", [](const Request& r) { return r.constant(r.number("value", 0)); }},
     {"uniform",
@@ -123,7 +125,7 @@ Fan fan_of(const Shape& shape, const Loc& loc) {
 
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc) {
-  const auto init = text(attrs, "init", "zeros", loc);
+  const std::string init = text(attrs, "init", kZeros, loc);
   std::vector<std::string> known, settings;
   for (const Initializer& i : kInitializers) {
     known.emplace_back(i.name);
@@ -135,6 +137,10 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
   }
   throw UserError(loc, "'" + name + "' asks for an unknown initialiser '" + init + "'" +
                            did_you_mean(init, known));
+}
+
+bool begins_as_zeros(const Attrs& attrs, const Loc& loc) {
+  return text(attrs, "init", kZeros, loc) == kZeros;
 }
 
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,

@@ -35,6 +35,9 @@ Fan fan_of(const Shape& shape, const Loc& loc);
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);
 
+/// Whether record_initializer() would record zeros.
+bool begins_as_zeros(const Attrs& attrs, const Loc& loc);
+
 /// Throws what record_initializer would.
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);

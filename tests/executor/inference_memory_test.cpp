@@ -5,6 +5,7 @@
 #include "executor/executor.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "ir/parse.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
@@ -67,6 +68,29 @@ TEST(InferenceMemory, CompilesNoInitialiserOfWhatAFileGives) {
     EXPECT_EQ(given["prob"].at(i), expected["prob"].at(i));
   }
   EXPECT_EQ(parameter_bytes(to), parameter_bytes(from));
+}
+
+Program scaled_program(const std::string& init) {
+  const std::string text = R"(program @p {
+    %x = data "x" : f32[?, 2]
+    %w = param "w" {init = ")" +
+                           init + R"("} : f32[2]
+    %y = mul(%x, %w) : f32[?, 2]
+    output "y" = %y
+  })";
+  return Program(ir::parse(text, "p.fir"));
+}
+
+/// The memory of a session comes zeroed.
+TEST(InferenceMemory, CompilesNoInitialiserOfZeros) {
+  const Program zeros = scaled_program("zeros"), ones = scaled_program("ones");
+  Executor from_zeros(zeros, cpu()), from_ones(ones, cpu());
+  for (Executor* exe : {&from_zeros, &from_ones}) exe->prepare({.predict = {4}});
+  EXPECT_EQ(from_zeros.compile_report().kernels, 1);
+  EXPECT_EQ(from_ones.compile_report().kernels, 2);
+  EXPECT_EQ(from_zeros.parameter("w").at(1), 0);
+  EXPECT_EQ(from_ones.parameter("w").at(1), 1);
+  EXPECT_EQ(from_zeros.snapshot().find("w")->value.at(1), 0) << "it has a value";
 }
 
 TEST(InferenceMemory, WhatWasLoadedFirstIsTrainedFurther) {
