@@ -5,20 +5,17 @@
 #include <algorithm>
 #include <set>
 
-#include "executor/cpu/cpu_device.h"
-#include "executor/cpu/parallel.h"
-#include "executor/executor_checks.h"
-#include "executor/forks.h"
-#include "executor/gpu/backend.h"
-#include "executor/gpu/gpu_device.h"
-#include "executor/nonfinite.h"
-#include "executor/parameter_file.h"
-#include "executor/process_group.h"
-#include "executor/result_options.h"
-#include "executor/session.h"
-#include "executor/session_options.h"
-#include "executor/shared_decisions.h"
-#include "executor/shared_variables.h"
+#include "executor/checkpoint/parameter_file.h"
+#include "executor/checkpoint/result_options.h"
+#include "executor/comm/process_group.h"
+#include "executor/debug/nonfinite.h"
+#include "executor/debug/nonfinite_search.h"
+#include "executor/options/option_checks.h"
+#include "executor/places/device_of.h"
+#include "executor/session/session.h"
+#include "executor/session/session_options.h"
+#include "executor/session/shared_decisions.h"
+#include "executor/session/shared_variables.h"
 #include "frontend/files/safetensors.h"
 #include "ir/print.h"
 #include "ops/optim/plateau.h"
@@ -30,26 +27,6 @@
 
 namespace fluid {
 namespace {
-
-std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
-                                  Communicator* communicator) {
-  if (place.kind == Place::Kind::cuda) {
-    const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
-    forbid_forks();
-    return gpu_device(table, {.device = place.index,
-                              .host_threads = thread_count(options.threads),
-                              .cache_dir = options.cache_dir,
-                              .libraries = {options.workspace, options.tf32},
-                              .tune = options.tune,
-                              .decisions = options.decisions,
-                              .peers = {.world = options.world,
-                                        .control = communicator,
-                                        .timeout = options.comm_timeout,
-                                        .first_timeout = options.first_timeout}});
-  }
-  return cpu_device(
-      {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
-}
 
 std::vector<std::string> feed_names(const ir::Program& program) {
   std::vector<std::string> names;
@@ -165,7 +142,8 @@ class Executor::Impl {
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // which may have failed when the step was prepared
     if (together && !group_.started()) start();
-    if (together) session_.settle_inference();
+    if (together) session_.in_flight().settle_inference();
+    if (options_.check_finite && step->options().mode == Mode::train) search_.before_step();
     return session_.run(*step, batch);
   }
 
@@ -182,7 +160,7 @@ class Executor::Impl {
                       batch.size));
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    return group_.first_said(session_.first_nonfinite(*step, batch));
+    return group_.first_said(search_.find(*step, batch));
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
@@ -218,7 +196,12 @@ class Executor::Impl {
     send(session_, written);
   }
 
-  void scatter(const Snapshot* from) { fluid::scatter(session(), group_, from); }
+  void scatter(const Snapshot* from) {
+    std::function<Tensor(const std::string&)> whole;
+    if (from != nullptr)
+      whole = [from](const std::string& name) { return from->find(name)->value; };
+    fluid::scatter(session(), group_, whole);
+  }
 
   Snapshot snapshot() {
     if (!group_.alone()) decisions_.hear(group_, session_);
@@ -232,19 +215,19 @@ class Executor::Impl {
     if (!scales_loss()) return;
     const LossScale& s = options_.amp->loss_scale;
     const Variables& variables = session_.variables();
-    Tensor scale = session_.value(variables.named(kLossScale)).copy();
-    Tensor good = session_.value(variables.named(kGoodSteps)).copy();
+    Tensor scale = session_.values().value(variables.named(kLossScale)).copy();
+    Tensor good = session_.values().value(variables.named(kGoodSteps)).copy();
     const double bound =
         s.dynamic ? std::clamp<double>(scale.item(), s.floor, s.ceiling) : s.initial;
     scale.as<float>()[0] = static_cast<float>(bound);
     good.as<int64_t>()[0] = std::min(good.as<int64_t>()[0], s.interval - 1);
-    session_.assign(variables.named(kLossScale), scale);
-    session_.assign(variables.named(kGoodSteps), good);
+    session_.values().assign(variables.named(kLossScale), scale);
+    session_.values().assign(variables.named(kGoodSteps), good);
   }
 
-  std::vector<Variable> recorded_variables() const { return session_.recorded_variables(); }
+  std::vector<Variable> recorded_variables() const { return session_.steps().recorded_variables(); }
   const ir::Program& recorded() const { return session_.recorded(); }
-  void give(const std::string& name, const Tensor& value) { session_.give(name, value); }
+  void give(const std::string& name, const Tensor& value) { session_.values().give(name, value); }
 
   bool has_schedule() const { return scheduled_; }
   const std::optional<PlateauRule>& plateau() const { return plateau_; }
@@ -260,7 +243,7 @@ class Executor::Impl {
   static std::set<std::string> no_feeds() { return {}; }
 
   void start() {
-    if (options_.zero > 0 && !session_.has_step_for(Mode::train)) {
+    if (options_.zero > 0 && !session_.steps().has_step_for(Mode::train)) {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
     group_.start();
@@ -272,7 +255,7 @@ class Executor::Impl {
 
   void send_initialised() {
     session_.initialise();
-    send(session_, session_.initialised());
+    send(session_, session_.values().initialised());
   }
 
   /// The options that all ranks must have alike.
@@ -338,7 +321,7 @@ class Executor::Impl {
     mode = actual(mode);
     if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
     if (options_.any_batch) return session_.find(mode, batch.size, given(batch));
-    return session_.find_predict(batch);
+    return session_.steps().find_predict(batch);
   }
 
   std::string unprepared(Mode mode, const Batch& batch) const {
@@ -359,6 +342,7 @@ class Executor::Impl {
   std::vector<std::string> known_feeds_;
   SharedDecisions decisions_;
   Session session_;
+  NonfiniteSearch search_{session_};
 };
 
 Executor::Executor(const Program& program, Place place, ExecutorOptions options)
@@ -397,7 +381,7 @@ void Executor::save(const std::string& path) {
   Session& session = impl_->session();
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const Variable& v : session.variables().all()) {
-    if (v.saved()) tensors.emplace_back(v.name, session.value(v));
+    if (v.saved()) tensors.emplace_back(v.name, session.values().value(v));
   }
   write_safetensors(path, tensors);
 }
@@ -408,7 +392,7 @@ std::vector<std::string> Executor::nonfinite_parameters() {
   std::vector<std::string> names;
   for (const Variable& v : session.variables().all()) {
     if (!v.saved() || !is_float(v.type.dtype)) continue;
-    const Tensor value = session.value(v);
+    const Tensor value = session.values().value(v);
     if (first_bad_element(value.data(), value.dtype(), value.numel())) names.push_back(v.name);
   }
   return names;
@@ -440,7 +424,7 @@ Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
 std::string Executor::restore(Snapshot from, const std::string& where) {
   const auto use = impl_.use();
-  const bool prepared = !impl_->trains() || impl_->session().has_step_for(Mode::train);
+  const bool prepared = !impl_->trains() || impl_->session().steps().has_step_for(Mode::train);
   if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
   restore_snapshot(impl_->session(), from, where);
   impl_->bound_loss_scale();
@@ -457,7 +441,7 @@ std::vector<std::string> Executor::parameters() const {
 Tensor Executor::parameter(std::string_view name) {
   const auto use = impl_.use();
   Session& session = impl_->session();
-  return session.value(session.variables().named(name)).copy();
+  return session.values().value(session.variables().named(name)).copy();
 }
 
 void Executor::set_parameter(std::string_view name, const Tensor& value) {
@@ -465,7 +449,7 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(name);
   check_value(variable.name, variable.type, value, "");
-  session.assign(variable, value);
+  session.values().assign(variable, value);
 }
 
 Place Executor::place() const { return impl_->place(); }
@@ -478,8 +462,8 @@ std::optional<LossScaling> Executor::loss_scaling() const {
   if (!impl_->scales_loss()) return std::nullopt;
   Session& session = impl_->session();
   const Variables& variables = session.variables();
-  const Tensor skipped = session.value(variables.named(kSkippedSteps));
-  return LossScaling{.scale = session.value(variables.named(kLossScale)).item(),
+  const Tensor skipped = session.values().value(variables.named(kSkippedSteps));
+  return LossScaling{.scale = session.values().value(variables.named(kLossScale)).item(),
                      .skipped = static_cast<int64_t>(skipped.item())};
 }
 
@@ -488,9 +472,9 @@ bool Executor::reduce_on_plateau(double loss) {
   if (!impl_->plateau()) return false;
   Session& session = impl_->session();
   const Variable& variable = session.variables().named(kPlateau);
-  Tensor state = session.value(variable).copy();
+  Tensor state = session.values().value(variable).copy();
   const bool reduced = impl_->plateau()->take(loss, state.as<double>());
-  session.assign(variable, state);
+  session.values().assign(variable, state);
   return reduced;
 }
 
@@ -500,7 +484,7 @@ std::optional<double> Executor::learning_rate() const {
   const auto use = impl_.use();
   if (!impl_->has_schedule()) return std::nullopt;
   Session& session = impl_->session();
-  return session.value(session.variables().named(kLearningRate)).item();
+  return session.values().value(session.variables().named(kLearningRate)).item();
 }
 
 Profile Executor::profile() const { return impl_->session().profile(); }
@@ -523,7 +507,7 @@ CompileReport Executor::compile_report() const {
   const auto use = impl_.use();
   Session& session = impl_->session();
   CompileReport report = session.device().report();
-  report.passes_ms = session.passes_ms();
+  report.passes_ms = session.steps().passes_ms();
   return report;
 }
 

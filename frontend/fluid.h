@@ -2,7 +2,7 @@
 
 // Everything a program that uses Fluid includes.
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/executor.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-#include "executor/changes.h"
+#include "executor/options/changes.h"
 #include "ir/error.h"
 
 namespace fluid {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
-#include "executor/profile/step_times.h"
+#include "executor/device/step_times.h"
 #include "ops/comm/exchange.h"
 
 namespace fluid {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "executor/world.h"
+#include "executor/options/world.h"
 #include "ir/type.h"
 
 namespace fluid {

@@ -9,7 +9,7 @@
 
 #include "executor/comm/store_server.h"
 #include "executor/comm/wire.h"
-#include "executor/world.h"
+#include "executor/options/world.h"
 
 namespace fluid::comm {
 

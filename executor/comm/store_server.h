@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/comm/wire.h"
-#include "executor/world.h"
+#include "executor/options/world.h"
 
 namespace fluid::comm {
 

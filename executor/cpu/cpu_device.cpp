@@ -3,9 +3,9 @@
 #include "executor/cpu/cpu_executable.h"
 #include "executor/cpu/cpu_limits.h"
 #include "executor/cpu/cpu_target.h"
+#include "executor/cpu/host_memory.h"
 #include "executor/cpu/library.h"
 #include "executor/cpu/parallel.h"
-#include "executor/host_memory.h"
 
 namespace fluid {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/cpu/cpu_target.h"
-#include "executor/device.h"
+#include "executor/device/device.h"
 
 namespace fluid {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "executor/cpu/parallel.h"
-#include "executor/forks.h"
+#include "executor/device/forks.h"
 #include "ops/table.h"
 
 namespace fluid {

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "codegen/compiler.h"
-#include "executor/buffer_refs.h"
 #include "executor/comm/collective_queue.h"
 #include "executor/cpu/library.h"
-#include "executor/exchange_calls.h"
-#include "executor/kernel_memo.h"
-#include "executor/plan_guard.h"
-#include "executor/step_report.h"
+#include "executor/cpu/plan_guard.h"
+#include "executor/device/buffer_refs.h"
+#include "executor/device/exchange_calls.h"
+#include "executor/device/kernel_memo.h"
+#include "executor/device/step_report.h"
 
 namespace fluid {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "executor/cpu/parallel.h"
-#include "executor/profile/step_times.h"
+#include "executor/device/step_times.h"
 
 namespace fluid {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "executor/cpu/cpu_target.h"
-#include "executor/profile/limits.h"
+#include "executor/device/limits.h"
 
 namespace fluid {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "executor/kernel_memo.h"
+#include "executor/device/kernel_memo.h"
 #include "passes/target.h"
 
 namespace fluid {

@@ -1,11 +1,11 @@
 #include "executor/cpu/library.h"
 
-#include "executor/arena.h"
+#include "executor/cpu/arena.h"
 
 #ifdef FLUID_ONEDNN
 #include "executor/cpu/onednn.h"
 #include "executor/cpu/onednn_winograd.h"
-#include "executor/library_task.h"
+#include "executor/device/library_task.h"
 #endif
 
 namespace fluid {

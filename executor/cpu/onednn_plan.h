@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "executor/cpu/onednn_slices.h"
-#include "executor/library_task.h"
+#include "executor/device/library_task.h"
 #include "passes/memory_plan.h"
 
 namespace fluid {

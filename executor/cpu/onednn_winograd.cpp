@@ -6,7 +6,7 @@
 #include "executor/cpu/onednn_plan.h"
 #include "executor/cpu/parallel.h"
 #include "executor/cpu/winograd_tiles.h"
-#include "executor/library_task.h"
+#include "executor/device/library_task.h"
 #include "ops/nn/window.h"
 #include "passes/layouts.h"
 #include "passes/memory_plan.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "executor/cpu/idle_threads.h"
-#include "executor/forks.h"
+#include "executor/device/forks.h"
 #include "ir/threads.h"
 
 namespace fluid {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "frontend/program.h"
 
 namespace CLI {

@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
-#include "executor/changes.h"
-#include "executor/checkpoint_file.h"
+#include "executor/checkpoint/checkpoint_file.h"
 #include "executor/executor.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/print_to.h"
+#include "executor/options/changes.h"
 #include "ir/error.h"
 #include "ir/number.h"
 

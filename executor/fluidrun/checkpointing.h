@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "frontend/readers/reader.h"
 
 namespace CLI {

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "executor/cpu/parallel.h"
-#include "executor/executor_checks.h"
 #include "executor/fluidrun/print_to.h"
-#include "executor/place_machine.h"
+#include "executor/options/option_checks.h"
+#include "executor/places/place_machine.h"
 #include "ir/error.h"
 #include "ir/number.h"
 #include "ops/source_kind.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "executor/sample_finder.h"
-#include "executor/world.h"
+#include "executor/options/sample_finder.h"
+#include "executor/options/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
 #include "executor/cpu/host_cpu.h"
+#include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/gpu/backend.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/executor.h"
-#include "executor/outputs.h"
+#include "executor/session/outputs.h"
 
 namespace fluid {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 #include "executor/fluidrun/print_to.h"
 
 namespace fluid {

@@ -4,7 +4,7 @@
 
 #include "executor/executor.h"
 #include "executor/fluidrun/resident.h"
-#include "executor/world.h"
+#include "executor/options/world.h"
 #include "frontend/files/byte_source.h"
 #include "frontend/readers/reader.h"
 

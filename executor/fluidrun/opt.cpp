@@ -6,16 +6,16 @@
 #include <memory>
 #include <optional>
 
-#include "executor/executor_checks.h"
 #include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/world_flags.h"
-#include "executor/place_machine.h"
-#include "executor/session_options.h"
-#include "executor/slices.h"
+#include "executor/options/option_checks.h"
+#include "executor/places/place_machine.h"
+#include "executor/session/session_options.h"
+#include "executor/session/slices.h"
 #include "ir/error.h"
 #include "passes/passes.h"
 

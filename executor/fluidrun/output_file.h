@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/outputs.h"
+#include "executor/session/outputs.h"
 #include "frontend/program.h"
 #include "frontend/readers/dataset.h"
 #include "ir/tensor.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
+#include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
@@ -15,9 +15,9 @@
 #include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_description.h"
 #include "executor/gpu/gpu_target.h"
-#include "executor/place_machine.h"
+#include "executor/places/place_machine.h"
 #include "executor/profile/call_info.h"
-#include "executor/session_options.h"
+#include "executor/session/session_options.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "passes/memory_plan.h"

@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/training.h"
-#include "executor/measured_step.h"
-#include "executor/session_options.h"
+#include "executor/session/session_options.h"
+#include "executor/tuning/measured_step.h"
 #include "ir/error.h"
 #include "ir/number.h"
 #include "passes/rewrite.h"

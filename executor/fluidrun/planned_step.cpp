@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <set>
 
-#include "executor/bytes_text.h"
-#include "executor/prepared_step.h"
+#include "executor/device/bytes_text.h"
+#include "executor/session/prepared_step.h"
 
 namespace fluid {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "executor/place_memory.h"
-#include "executor/session.h"
-#include "executor/variables.h"
+#include "executor/device/place_memory.h"
+#include "executor/device/variables.h"
+#include "executor/session/session.h"
 #include "frontend/program.h"
 #include "passes/memory_plan.h"
 #include "passes/options.h"

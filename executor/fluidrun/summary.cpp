@@ -6,14 +6,14 @@
 #include <memory>
 #include <set>
 
-#include "executor/bytes_text.h"
 #include "executor/cpu/cpu_target.h"
+#include "executor/device/bytes_text.h"
+#include "executor/device/op_cost.h"
 #include "executor/fluidrun/amp_report.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
 #include "executor/fluidrun/training_needs.h"
-#include "executor/op_cost.h"
 #include "ops/source_kind.h"
 #include "passes/passes.h"
 

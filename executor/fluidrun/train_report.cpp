@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/world_flags.h"
-#include "executor/place_machine.h"
-#include "executor/session_options.h"
+#include "executor/places/place_machine.h"
+#include "executor/session/session_options.h"
 
 namespace fluid {
 namespace {

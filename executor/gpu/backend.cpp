@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "executor/out_of_memory.h"
+#include "executor/device/out_of_memory.h"
 #include "ir/error.h"
 
 namespace fluid {

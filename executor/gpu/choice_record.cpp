@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "codegen/compiler.h"
-#include "executor/bytes_text.h"
-#include "executor/executor.h"
+#include "executor/device/bytes_text.h"
 #include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/options/executor_options.h"
 
 namespace fluid {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "codegen/object_cache.h"
 #include "executor/gpu/gpu_task.h"
-#include "executor/place.h"
+#include "executor/options/place.h"
 #include "ir/graph.h"
 
 namespace fluid {

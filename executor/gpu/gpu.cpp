@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
+#include "executor/device/out_of_memory.h"
 #include "executor/gpu/backend.h"
-#include "executor/out_of_memory.h"
 
 namespace fluid {
 namespace {

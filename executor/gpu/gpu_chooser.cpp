@@ -4,8 +4,8 @@
 
 #include <limits>
 
+#include "executor/device/out_of_memory.h"
 #include "executor/gpu/gpu_noise.h"
-#include "executor/out_of_memory.h"
 
 namespace fluid {
 

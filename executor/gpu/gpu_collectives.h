@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
-#include "executor/exchange_calls.h"
+#include "executor/device/exchange_calls.h"
 #include "executor/gpu/gpu_timeline.h"
 #include "executor/gpu/open_gpu.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/cpu/cpu_target.h"
-#include "executor/description_reader.h"
+#include "executor/device/description_reader.h"
 #include "executor/gpu/backend.h"
 #include "ir/error.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "executor/device.h"
+#include "executor/device/device.h"
 #include "executor/gpu/backend_table.h"
 #include "executor/gpu/gpu_collectives.h"
 #include "executor/gpu/gpu_workspace.h"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "executor/device/kernel_memo.h"
 #include "executor/gpu/gpu_chooser.h"
 #include "executor/gpu/gpu_collectives.h"
 #include "executor/gpu/gpu_feeds.h"
@@ -13,7 +14,6 @@
 #include "executor/gpu/gpu_timeline.h"
 #include "executor/gpu/gpu_trial_buffers.h"
 #include "executor/gpu/open_gpu.h"
-#include "executor/kernel_memo.h"
 
 namespace fluid {
 

@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "executor/device/library_task.h"
 #include "executor/gpu/gpu_executable.h"
-#include "executor/library_task.h"
 #include "executor/profile/call_info.h"
 
 namespace fluid {

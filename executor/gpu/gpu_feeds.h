@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "executor/device/place_memory.h"
 #include "executor/gpu/open_gpu.h"
-#include "executor/place_memory.h"
 
 namespace fluid {
 

@@ -8,7 +8,7 @@
 
 #include "codegen/gpu.h"
 #include "codegen/object_cache.h"
-#include "executor/compile_report.h"
+#include "executor/device/compile_report.h"
 #include "executor/gpu/open_gpu.h"
 
 namespace fluid {

@@ -1,8 +1,8 @@
 #include "executor/gpu/gpu_library_call.h"
 
+#include "executor/device/library_task.h"
 #include "executor/gpu/gpu_convolution.h"
 #include "executor/gpu/gpu_product.h"
-#include "executor/library_task.h"
 #include "ir/error.h"
 
 namespace fluid {

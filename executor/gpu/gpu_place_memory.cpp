@@ -6,9 +6,9 @@
 #include <cstring>
 #include <new>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
+#include "executor/device/step_report.h"
 #include "executor/gpu/gpu_results.h"
-#include "executor/step_report.h"
 #include "ir/error.h"
 
 namespace fluid {

@@ -3,8 +3,8 @@
 #include <array>
 #include <memory>
 
+#include "executor/device/place_memory.h"
 #include "executor/gpu/open_gpu.h"
-#include "executor/place_memory.h"
 
 namespace fluid {
 

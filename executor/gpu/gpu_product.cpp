@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "executor/device/library_task.h"
 #include "executor/gpu/gpu_number.h"
-#include "executor/library_task.h"
 
 namespace fluid {
 namespace {

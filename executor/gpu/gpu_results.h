@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
-#include "executor/device.h"
+#include "executor/device/device.h"
+#include "executor/device/step_report.h"
 #include "executor/gpu/gpu_feeds.h"
 #include "executor/gpu/open_gpu.h"
-#include "executor/step_report.h"
 
 namespace fluid {
 

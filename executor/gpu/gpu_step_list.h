@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "executor/buffer_refs.h"
-#include "executor/exchange_calls.h"
+#include "executor/device/buffer_refs.h"
+#include "executor/device/exchange_calls.h"
+#include "executor/device/kernel_memo.h"
 #include "executor/gpu/gpu.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu/gpu_library_call.h"
-#include "executor/kernel_memo.h"
 
 namespace fluid {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "codegen/gpu.h"
+#include "executor/device/op_cost.h"
 #include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_convolution.h"
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_product.h"
-#include "executor/op_cost.h"
 #include "ops/table.h"
 
 namespace fluid {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <set>
 
+#include "executor/device/kernel_memo.h"
 #include "executor/gpu/gpu_task.h"
 #include "executor/gpu/gpu_workspace.h"
-#include "executor/kernel_memo.h"
 #include "passes/target.h"
 
 namespace fluid {

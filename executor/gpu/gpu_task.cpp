@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 
 namespace fluid {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "executor/exchange_calls.h"
+#include "executor/device/exchange_calls.h"
+#include "executor/device/step_times.h"
 #include "executor/gpu/open_gpu.h"
-#include "executor/profile/step_times.h"
 
 namespace fluid {
 

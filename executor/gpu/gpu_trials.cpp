@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "executor/out_of_memory.h"
+#include "executor/device/out_of_memory.h"
 
 namespace fluid {
 namespace {

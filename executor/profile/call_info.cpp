@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "executor/op_cost.h"
+#include "executor/device/op_cost.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/exchange.h"

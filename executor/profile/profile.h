@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "executor/device/limits.h"
 #include "executor/profile/call_info.h"
-#include "executor/profile/limits.h"
 #include "executor/profile/step_recorder.h"
 #include "passes/options.h"
 

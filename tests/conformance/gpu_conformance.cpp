@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 #include "tests/support/errors.h"
 
 namespace fluid::testing {

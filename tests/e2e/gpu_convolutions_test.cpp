@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "executor/executor.h"
 #include "executor/gpu/gpu_device.h"
 #include "frontend/layers.h"

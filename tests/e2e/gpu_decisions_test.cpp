@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "executor/session_options.h"
+#include "executor/session/session_options.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/functions.h"
@@ -54,7 +54,7 @@ class Training {
     return session_.run(step_, {.size = kSamples, .columns = {{"x", x}}});
   }
   std::vector<float> weights() {
-    const Tensor w = session_.value(session_.variables().named("fc0.w"));
+    const Tensor w = session_.values().value(session_.variables().named("fc0.w"));
     return {w.as<float>().begin(), w.as<float>().end()};
   }
 

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <fstream>
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
+#include "executor/device/out_of_memory.h"
 #include "executor/executor.h"
 #include "executor/gpu/gpu_device.h"
 #include "executor/gpu/gpu_library_call.h"
 #include "executor/gpu/gpu_target.h"
-#include "executor/out_of_memory.h"
-#include "executor/session.h"
-#include "executor/session_options.h"
+#include "executor/session/session.h"
+#include "executor/session/session_options.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "passes/memory_plan.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid {

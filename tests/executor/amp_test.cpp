@@ -6,10 +6,10 @@
 #include <optional>
 #include <sstream>
 
-#include "executor/amp_choice.h"
 #include "executor/cpu/cpu_device.h"
 #include "executor/cpu/parallel.h"
-#include "executor/device.h"
+#include "executor/device/device.h"
+#include "executor/tuning/amp_choice.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/no_amp.h"

@@ -1,6 +1,6 @@
 // Training that is interrupted and goes on from a checkpoint.
 
-#include "executor/checkpoint.h"
+#include "executor/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <xxhash.h>

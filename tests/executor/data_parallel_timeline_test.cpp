@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "executor/cpu/cpu_device.h"
-#include "executor/measured_step.h"
-#include "executor/session_options.h"
-#include "executor/trial_steps.h"
+#include "executor/session/session_options.h"
+#include "executor/tuning/measured_step.h"
+#include "executor/tuning/trial_steps.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"

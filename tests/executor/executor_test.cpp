@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "executor/place_machine.h"
+#include "executor/places/place_machine.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"

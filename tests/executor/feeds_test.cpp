@@ -1,4 +1,4 @@
-#include "executor/feeds.h"
+#include "executor/session/feeds.h"
 
 #include <gtest/gtest.h>
 

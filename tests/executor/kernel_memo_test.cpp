@@ -1,4 +1,4 @@
-#include "executor/kernel_memo.h"
+#include "executor/device/kernel_memo.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "executor/arena.h"
-#include "executor/plan_guard.h"
-#include "executor/variables.h"
+#include "executor/cpu/arena.h"
+#include "executor/cpu/plan_guard.h"
+#include "executor/device/variables.h"
 #include "tests/support/errors.h"
 
 namespace fluid {

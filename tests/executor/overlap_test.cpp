@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "executor/cpu/cpu_device.h"
-#include "executor/session_options.h"
+#include "executor/session/session_options.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
@@ -119,7 +119,7 @@ class ParallelStep {
   std::vector<float> firsts() {
     std::vector<float> all;
     for (const Variable& v : session_.variables().all()) {
-      if (v.type.dtype == f32) all.push_back(session_.value(v).as<float>()[0]);
+      if (v.type.dtype == f32) all.push_back(session_.values().value(v).as<float>()[0]);
     }
     return all;
   }

@@ -1,4 +1,4 @@
-#include "executor/place_machine.h"
+#include "executor/places/place_machine.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "executor/bytes_text.h"
+#include "executor/device/bytes_text.h"
 
 namespace fluid {
 namespace {

@@ -1,4 +1,4 @@
-#include "executor/result_options.h"
+#include "executor/checkpoint/result_options.h"
 
 #include <gtest/gtest.h>
 

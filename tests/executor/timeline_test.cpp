@@ -1,6 +1,6 @@
 // Steps of calls and messages, worked out by hand.
 
-#include "executor/timeline.h"
+#include "executor/tuning/timeline.h"
 
 #include <gtest/gtest.h>
 

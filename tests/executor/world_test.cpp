@@ -1,4 +1,4 @@
-#include "executor/world.h"
+#include "executor/options/world.h"
 
 #include <gtest/gtest.h>
 

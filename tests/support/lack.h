@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "executor/out_of_memory.h"
+#include "executor/device/out_of_memory.h"
 
 namespace fluid {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/world.h"
+#include "executor/options/world.h"
 
 namespace fluid::testing {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "executor/comm/store.h"
-#include "executor/world.h"
+#include "executor/options/world.h"
 #include "ir/error.h"
 using namespace fluid;
 

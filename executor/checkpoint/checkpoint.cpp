@@ -1,0 +1,195 @@
+#include "executor/checkpoint/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+
+#include "executor/checkpoint/checkpoint_file.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+const std::string kTemporary = ".temporary";
+
+/// "step-0000001200", or "step-0000001200.1" for a later one of the same step.
+struct Name {
+  int64_t steps = 0;
+  int64_t again = 0;
+  auto operator<=>(const Name&) const = default;
+  std::string str() const {
+    return fmt::format("{}{:010}{}", kPrefix, steps, again > 0 ? fmt::format(".{}", again) : "");
+  }
+};
+
+std::optional<Name> name_in(std::string_view text) {
+  if (!text.starts_with(kPrefix)) return std::nullopt;
+  text.remove_prefix(kPrefix.size());
+  const size_t dot = text.find('.');
+  const bool again = dot != std::string_view::npos;
+  const std::optional<int64_t> steps = number_in<int64_t>(text.substr(0, dot));
+  const std::optional<int64_t> later = again ? number_in<int64_t>(text.substr(dot + 1)) : 0;
+  if (!steps || !later) return std::nullopt;
+  return Name{*steps, *later};
+}
+
+[[noreturn]] void fail(const std::string& path, const std::error_code& error) {
+  throw UserError(fmt::format("cannot write '{}': {}", path, error.message()));
+}
+
+/// The checkpoints of a directory, the newest first.
+std::vector<Name> names_in(const std::string& directory) {
+  std::vector<Name> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (const auto name = name_in(entry.path().filename().string())) names.push_back(*name);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw UserError(fmt::format("cannot read '{}': {}", directory, error.message()));
+  }
+  std::ranges::sort(names, std::greater<>());
+  return names;
+}
+
+void check_finite(const Snapshot& snapshot, const std::string& directory) {
+  for (const Kept& kept : snapshot.variables) {
+    if (kept.kind != VariableKind::recorded || !is_float(kept.value.dtype())) continue;
+    for (int64_t i = 0; i < kept.value.numel(); ++i) {
+      if (std::isfinite(kept.value.at(i))) continue;
+      throw UserError(fmt::format(
+          "'{}' holds {}: training diverged, and the checkpoints in '{}' stay as they are",
+          kept.name, kept.value.at(i), directory));
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Checkpoint> newest_checkpoint(const std::string& directory) {
+  std::vector<std::string> damaged;
+  for (const Name& name : names_in(directory)) {
+    try {
+      Checkpoint checkpoint = read_checkpoint(directory + "/" + name.str());
+      checkpoint.passed_over = std::move(damaged);
+      return checkpoint;
+    } catch (const UserError& e) {
+      damaged.emplace_back(e.what());
+    }
+  }
+  if (damaged.empty()) return std::nullopt;
+  throw UserError(
+      fmt::format("no checkpoint in '{}' is whole: {}", directory, fmt::join(damaged, "; ")));
+}
+
+Checkpoints::Checkpoints(std::string directory, CheckpointOptions options)
+    : directory_(std::move(directory)), options_(options) {
+  if (options_.keep < 1) throw UserError("at least one checkpoint must be kept");
+  std::error_code error;
+  made_ = fs::create_directories(directory_, error);
+  if (error) fail(directory_, error);
+  lock_ = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0) fail(directory_, {errno, std::generic_category()});
+  // A file system without locks refuses otherwise; then nobody holds one.
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(lock_);
+    throw UserError(fmt::format("another process writes checkpoints into '{}'", directory_));
+  }
+  remove(kTemporary);  // of a process that was ended in the middle
+  make_temporary();
+  remove(kTemporary);
+}
+
+Checkpoints::~Checkpoints() {
+  if (made_) rmdir(directory_.c_str());  // where nothing came into it
+  close(lock_);
+}
+
+bool Checkpoints::empty() const { return names_in(directory_).empty(); }
+
+std::string Checkpoints::save(const Snapshot& snapshot, const TrainingState& state, bool best) {
+  check_finite(snapshot, directory_);
+  try {
+    return write(snapshot, state, best);
+  } catch (const UserError& e) {
+    throw CheckpointNotWritten(e.what());
+  }
+}
+
+std::string Checkpoints::write(const Snapshot& snapshot, const TrainingState& state, bool best) {
+  const std::vector<Name> known = names_in(directory_);
+  Name name{state.steps};
+  while (std::ranges::find(known, name) != known.end()) ++name.again;
+  const std::string path = directory_ + "/" + name.str();
+  const std::string temporary = make_temporary();
+  try {
+    write_checkpoint(temporary, snapshot, state, best);
+  } catch (...) {
+    std::error_code ignored;  // the next one begins by removing it
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+  std::error_code error;
+  fs::rename(temporary, path, error);
+  if (error) fail(path, error);
+  flush_directory(directory_);
+  link("last", name.str());
+  if (best) link("best", name.str());
+  remove_old(name.str());
+  return path;
+}
+
+void Checkpoints::mark_best(const std::string& path) {
+  link("best", fs::path(path).filename().string());
+}
+
+std::string Checkpoints::make_temporary() {
+  remove(kTemporary);
+  const std::string path = directory_ + "/" + kTemporary;
+  std::error_code error;
+  fs::create_directory(path, error);
+  if (error) fail(path, error);
+  return path;
+}
+
+void Checkpoints::link(const std::string& link, const std::string& name) {
+  const std::string path = directory_ + "/" + link;
+  const std::string temporary = directory_ + "/" + kTemporary;
+  std::error_code error;
+  fs::create_directory_symlink(name, temporary, error);
+  if (!error) fs::rename(temporary, path, error);
+  if (error) fail(path, error);
+  flush_directory(directory_);
+}
+
+void Checkpoints::remove_old(const std::string& newest) {
+  std::error_code ignored;  // there may be no best one
+  const std::string best = fs::read_symlink(directory_ + "/best", ignored).string();
+  int64_t newer = 0;
+  for (const Name& name : names_in(directory_)) {
+    // Those after the newest are what it was resumed past, damaged.
+    if (name > *name_in(newest) || ++newer <= options_.keep || name.str() == best) continue;
+    remove(name.str());
+  }
+}
+
+void Checkpoints::remove(const std::string& name) {
+  const std::string temporary = directory_ + "/" + kTemporary;
+  const std::string path = directory_ + "/" + name;
+  std::error_code error;
+  if (path != temporary) fs::rename(path, temporary, error);  // never half of one under its name
+  if (!error) fs::remove_all(temporary, error);
+  if (error) fail(path, error);
+}
+
+}  // namespace fluid

@@ -1,0 +1,168 @@
+#include "executor/checkpoint/checkpoint_file.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "frontend/files/byte_source.h"
+#include "frontend/files/safetensors.h"
+#include "ir/atomic_file.h"
+#include "ir/error.h"
+#include "ir/number.h"
+#include "ir/text.h"
+
+namespace fluid {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kParameters = "parameters.safetensors";
+constexpr const char* kTraining = "training.safetensors";
+constexpr int64_t kVersion = 1;
+
+std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
+
+/// The manifest's own hash is that of its text without it.
+std::string sealed(Json manifest) {
+  manifest["hash"] = hash_of(MemoryBytes(manifest.dump(1)));
+  return manifest.dump(1) + "\n";
+}
+
+Json described(const std::string& directory, const char* file) {
+  const FileBytes bytes(directory + "/" + file);
+  return {{"bytes", bytes.size()}, {"hash", hash_of(bytes)}};
+}
+
+/// Floats are text: JSON has no nan, and keeps no bits.
+Json json_of(const TrainingState& state) {
+  Json json = {{"steps", state.steps},   {"position", state.position}, {"samples", state.samples},
+               {"epochs", state.epochs}, {"figures", Json::array()},   {"options", state.options}};
+  for (const TrainingState::Sum& s : state.figures) {
+    json["figures"].push_back(
+        {{"name", s.name}, {"sum", ir::float_text(s.sum)}, {"weight", ir::float_text(s.weight)}});
+  }
+  if (state.best) {
+    json["best"] = {{"figure", ir::float_text(state.best->figure)}, {"epoch", state.best->epoch}};
+  }
+  return json;
+}
+
+double float_in(const Json& json) {
+  const std::optional<double> value = number_in<double>(json.get<std::string>());
+  if (!value) throw UserError("its manifest holds no number where one should be");
+  return *value;
+}
+
+TrainingState state_of(const Json& json) {
+  TrainingState state;
+  state.steps = json.at("steps");
+  state.position = json.at("position");
+  state.samples = json.at("samples");
+  state.epochs = json.at("epochs");
+  state.options = json.at("options");
+  for (const Json& s : json.at("figures")) {
+    state.figures.push_back({s.at("name"), float_in(s.at("sum")), float_in(s.at("weight"))});
+  }
+  if (json.contains("best")) {
+    const Json& best = json.at("best");
+    state.best = {.figure = float_in(best.at("figure")), .epoch = best.at("epoch")};
+  }
+  return state;
+}
+
+VariableKind kind_named(const std::string& name) {
+  for (const VariableKind kind : {VariableKind::recorded, VariableKind::optimizer}) {
+    if (name == name_of(kind)) return kind;
+  }
+  return VariableKind::control;
+}
+
+/// The tensors of a file whose bytes are those that the manifest describes.
+TensorFile tensors_of(const std::string& directory, const char* file, const Json& manifest) {
+  const FileBytes bytes(directory + "/" + file);
+  const Json& expected = manifest.at("files").at(file);
+  if (expected.at("bytes") != bytes.size() || expected.at("hash") != hash_of(bytes)) {
+    throw UserError(fmt::format("{} is damaged: its bytes are not those of the manifest", file));
+  }
+  return parse_safetensors(bytes, file);
+}
+
+Json manifest_of(const std::string& directory) {
+  Json manifest = Json::parse(read_file(directory + "/" + kManifest));
+  const std::string hash = manifest.at("hash");
+  manifest.erase("hash");
+  if (hash != hash_of(MemoryBytes(manifest.dump(1)))) {
+    throw UserError("its manifest is damaged: the hash differs");
+  }
+  if (manifest.at("version") != kVersion) {
+    throw UserError(
+        fmt::format("its manifest is of version {}, which this build of Fluid does not read",
+                    manifest.at("version").dump()));
+  }
+  return manifest;
+}
+
+Checkpoint read_files(const std::string& directory) {
+  const Json manifest = manifest_of(directory);
+  const Json& program = manifest.at("program");
+  // Not as one aggregate: GCC 12 destroys its parts twice when one of them throws.
+  Checkpoint checkpoint;
+  checkpoint.path = directory;
+  checkpoint.snapshot.program = program.at("name");
+  checkpoint.snapshot.program_hash = program.at("hash");
+  checkpoint.snapshot.options = manifest.at("options");
+  checkpoint.snapshot.decisions = manifest.value("decisions", checkpoint.snapshot.decisions);
+  checkpoint.state = state_of(manifest.at("state"));
+  checkpoint.best = manifest.at("best");
+  const Json& kinds = manifest.at("variables");
+  for (const char* file : {kParameters, kTraining}) {
+    for (auto& [name, tensor] : tensors_of(directory, file, manifest).tensors) {
+      checkpoint.snapshot.variables.push_back(
+          {name, kind_named(kinds.at(name)), std::move(tensor)});
+    }
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+void write_checkpoint(const std::string& path, const Snapshot& snapshot, const TrainingState& state,
+                      bool best) {
+  std::vector<std::pair<std::string, Tensor>> parameters, training;
+  Json kinds = Json::object();
+  for (const Kept& kept : snapshot.variables) {
+    const bool recorded = kept.kind == VariableKind::recorded;
+    (recorded ? parameters : training).emplace_back(kept.name, kept.value);
+    kinds[kept.name] = name_of(kept.kind);
+  }
+  write_safetensors(path + "/" + kParameters, parameters);
+  write_safetensors(path + "/" + kTraining, training);
+  const Json manifest = {
+      {"version", kVersion},
+      {"program", {{"name", snapshot.program}, {"hash", snapshot.program_hash}}},
+      {"options", snapshot.options},
+      {"decisions", snapshot.decisions},
+      {"state", json_of(state)},
+      {"best", best},
+      {"variables", kinds},
+      {"files",
+       {{kParameters, described(path, kParameters)}, {kTraining, described(path, kTraining)}}}};
+  write_file_atomically(path + "/" + kManifest, sealed(manifest));
+}
+
+Checkpoint read_checkpoint(const std::string& path) {
+  try {
+    return read_files(path);
+  } catch (const nlohmann::json::exception&) {
+    throw UserError(path + ": its manifest is damaged");
+  } catch (const UserError& e) {
+    throw UserError(path + ": " + e.what());
+  }
+}
+
+std::string text_of(const TrainingState& state) { return json_of(state).dump(); }
+
+TrainingState training_state_in(const std::string& text) { return state_of(Json::parse(text)); }
+
+}  // namespace fluid

@@ -1,0 +1,125 @@
+#include "executor/checkpoint/snapshot.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "executor/session/session.h"
+#include "ir/print.h"
+#include "ops/source_kind.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// The place of the run counter in the random state.
+constexpr size_t kRuns = 1;
+
+std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {
+  const auto theirs = from.options.find("optimizer");
+  const ir::Op* train = find_directive(recorded.main());
+  if (theirs == from.options.end() || train == nullptr) return "";
+  return fmt::format(": its optimizer is {}, the program's is {}", theirs->second,
+                     ir::print(*train->attrs.find("optimizer")));
+}
+
+void check_program(const Session& session, const Snapshot& from, const std::string& where) {
+  if (from.program_hash == program_hash(session.recorded())) return;
+  const std::string& ours = session.recorded().name;
+  std::string how = from.program == ours ? fmt::format("'{}' has changed since", ours)
+                                         : fmt::format("'{}', not '{}'", from.program, ours);
+  for (const Kept& kept : from.variables) {
+    if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
+    how = fmt::format("its parameter '{}' is not in '{}'", kept.name, ours);
+  }
+  throw UserError(fmt::format("{}: of another program: {}", where, how));
+}
+
+void check_variables(Session& session, const Snapshot& from, const std::string& where) {
+  const std::string note = optimizer_note(from, session.recorded());
+  std::map<std::string_view, const Kept*> all;
+  for (const Kept& kept : from.variables) all[kept.name] = &kept;
+  for (const Variable& v : session.variables().all()) {
+    const auto found = all.find(v.name);
+    const Kept* kept = found == all.end() ? nullptr : found->second;
+    const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
+    if (kept == nullptr && needed) {
+      throw UserError(
+          fmt::format("{}: holds no '{}', which training goes on from{}", where, v.name, note));
+    }
+    if (kept == nullptr) continue;
+    const Tensor ours = session.values().value(v);
+    const bool fits = ours.dtype() == kept->value.dtype() ||
+                      (is_float(ours.dtype()) && is_float(kept->value.dtype()));
+    if (!fits || (v.part ? v.part->whole : ours.shape()) != kept->value.shape()) {
+      throw UserError(fmt::format("{}: '{}' is {}, but the program's is {}", where, v.name,
+                                  kept->value.str(), ours.str()));
+    }
+  }
+  for (const Kept& kept : from.variables) {
+    if (kept.kind == VariableKind::optimizer && session.variables().find(kept.name) == nullptr) {
+      throw UserError(fmt::format("{}: holds '{}', which training here has no use for{}", where,
+                                  kept.name, note));
+    }
+  }
+}
+
+}  // namespace
+
+const Kept* Snapshot::find(std::string_view name) const {
+  const auto kept = std::ranges::find(variables, name, &Kept::name);
+  return kept == variables.end() ? nullptr : &*kept;
+}
+
+std::unique_ptr<ir::Program> without_lines(const ir::Program& recorded) {
+  std::unique_ptr<ir::Program> copy = recorded.clone();
+  for (const auto& graph : copy->graphs) {
+    for (const auto& op : graph->ops) op->loc = {};
+  }
+  return copy;
+}
+
+uint64_t program_hash(const ir::Program& recorded) {
+  const std::unique_ptr<ir::Program> copy = without_lines(recorded);
+  const ir::Op* train = find_directive(copy->main());
+  copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
+  const std::string text = ir::print(*copy);
+  return XXH3_64bits(text.data(), text.size());
+}
+
+Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
+                       const std::function<std::optional<Tensor>(const Variable&)>& value) {
+  Snapshot snapshot;
+  snapshot.program = session.recorded().name;
+  snapshot.program_hash = program_hash(session.recorded());
+  snapshot.options = std::move(options);
+  snapshot.decisions = session.device().decisions();
+  std::vector<Variable> variables = session.variables().all();
+  std::ranges::sort(variables, {}, &Variable::name);
+  for (const Variable& v : variables) {
+    if (v.kind == VariableKind::scratch) continue;
+    if (auto known = value(v)) snapshot.variables.push_back({v.name, v.kind, std::move(*known)});
+  }
+  return snapshot;
+}
+
+void restore_snapshot(Session& session, Snapshot& from, const std::string& where) {
+  check_program(session, from, where);
+  check_variables(session, from, where);
+  for (Kept& kept : from.variables) {
+    const Tensor value = std::exchange(kept.value, Tensor());
+    const Variable* v = session.variables().find(kept.name);
+    if (v == nullptr || v->kind == VariableKind::scratch) continue;
+    if (v->name == kRandomState) {
+      Tensor ours = session.values().value(*v).copy();
+      ours.as<int64_t>()[kRuns] = value.as<int64_t>()[kRuns];
+      session.values().assign(*v, ours);
+    } else {
+      session.values().assign(*v, v->part ? v->part->own_of(value) : value);
+    }
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "executor/cpu/arena.h"
+#include "executor/device/place_memory.h"
+#include "executor/device/step_report.h"
+
+namespace fluid {
+
+/// A session's memory on the CPU.
+class HostMemory : public PlaceMemory {
+ public:
+  explicit HostMemory(const Regions& regions);
+  int64_t touched() const override { return arena_.touched(); }
+  bool is_host() const override { return true; }
+  void read(void* to, const std::byte* from, int64_t bytes) const override;
+  void write(std::byte* to, const void* from, int64_t bytes) override;
+  void fetch(int, int64_t, int64_t) const override {}
+  void allow_updates() override {}
+  std::shared_ptr<PlaceMemory> grown(const Regions& regions) override;
+
+ private:
+  Arena arena_;
+  std::array<StepReport, 2> reports_ = {};
+};
+
+}  // namespace fluid

@@ -1,0 +1,192 @@
+#include "executor/debug/nonfinite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "executor/cpu/arena.h"
+#include "executor/session/prepared_step.h"
+#include "ops/record.h"
+#include "ops/source_kind.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+void widen(Type& type) {
+  if (is_half(type.dtype)) type.dtype = DType::f32;
+}
+
+/// What a kernel's body computes, as a program of its own: feeds for its operands, an output for
+/// each float that an op computes. Halves are f32.
+class Body {
+ public:
+  Body(const ir::Op& fused, int64_t batch) {
+    const auto& name = fused.attrs.get<GraphRef>("body").name;
+    const ir::Graph& body = *fused.graph()->program().find(name);
+    for (const auto& op : body.ops) {
+      if (source_kind(*op) == SourceKind::none) ops_.push_back(op.get());
+    }
+    program_ = concrete_copy(ops_, batch);
+    name_operands();
+    for (const auto& op : program_->main().ops) complete(*op);
+    add_outputs();
+  }
+
+  ir::Program& program() { return *program_; }
+  /// The op and the result that an output stands for.
+  std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
+  /// The kernel's operand that a feed stands for.
+  size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
+
+ private:
+  /// In the order in which concrete_copy met them.
+  void name_operands() {
+    std::vector<const ir::Op*> arguments;
+    for (const ir::Op* op : ops_) {
+      for (const Value& v : op->operands) {
+        if (source_kind(*v.op()) != SourceKind::argument) continue;
+        if (std::ranges::find(arguments, v.op()) == arguments.end()) arguments.push_back(v.op());
+      }
+    }
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      ir::Op& feed = *program_->main().ops[i];
+      feed.name = "data";
+      feed.symbol = fmt::format("operand{}", i);
+      feed.attrs = {};
+      operands_[feed.symbol] = static_cast<size_t>(arguments[i]->attrs.get<int64_t>("index"));
+    }
+    count_ = arguments.size();
+  }
+
+  static void complete(ir::Op& op) {
+    for (ir::Result& r : op.results) widen(r.type);
+    for (const auto& [name, attr] : Attrs(op.attrs)) {
+      const Type* type = std::get_if<Type>(&attr);
+      if (type == nullptr) continue;
+      Type wide = *type;
+      widen(wide);
+      op.attrs.set(name, wide);
+    }
+    op.attrs.erase("part_of");
+    complete_op(op);
+  }
+
+  void add_outputs() {
+    for (size_t k = 0; k < ops_.size(); ++k) {
+      ir::Op& op = *program_->main().ops[count_ + k];
+      for (size_t r = 0; r < op.results.size(); ++r) {
+        if (!is_float(op.results[r].type.dtype)) continue;
+        program_->main().outputs.push_back(
+            {fmt::format("{}.{}", k, r), op.result(static_cast<int>(r))});
+        sources_.emplace_back(ops_[k], static_cast<int>(r));
+      }
+    }
+  }
+
+  std::unique_ptr<ir::Program> program_;
+  std::vector<const ir::Op*> ops_;
+  std::map<std::string, size_t> operands_;
+  std::vector<std::pair<const ir::Op*, int>> sources_;
+  size_t count_ = 0;  ///< of the operands
+};
+
+/// Whether the kernel stores that result of an op of its body, and in half.
+std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int result) {
+  const auto& name = fused.attrs.get<GraphRef>("body").name;
+  for (const ir::Output& o : fused.graph()->program().find(name)->outputs) {
+    if (o.value.op() == &op && o.value.index() == result && is_half(o.value.dtype())) {
+      return o.value.dtype();
+    }
+  }
+  return std::nullopt;
+}
+
+struct BadOp {
+  const ir::Op* op = nullptr;
+  int result = 0;
+  BadElement element;
+};
+
+std::optional<BadOp> first_bad_op(const BadKernel& bad, int64_t batch, Device& device) {
+  Body body(*bad.op, batch);
+  ir::Program& program = body.program();
+  Options options;
+  options.fuse = options.libraries = false;
+  run_passes(program, pipeline(options), options, device.target());
+  const MemoryPlan plan = memory_plan(program, options);
+  const Regions regions{.state = aligned(plan.state),
+                        .feeds = aligned(plan.feeds),
+                        .outputs = aligned(plan.outputs),
+                        .transient = aligned(plan.transient)};
+  const auto place = device.memory(regions);
+  const auto executable = device.build(program, plan, options);
+  const Memory& memory = place->at();
+  executable->bind(memory, Variables());
+  for (const auto& op : program.main().ops) {
+    if (source_kind(*op) != SourceKind::feed) continue;
+    const Tensor given =
+        bad.operands.at(body.operand_of(op->symbol)).cast(op->results[0].type.dtype);
+    std::memcpy(memory.host_slots.feeds[0] + plan.values.at(op->result()).offset, given.data(),
+                static_cast<size_t>(given.bytes()));
+  }
+  executable->run({}, nullptr);
+  for (size_t i = 0; i < program.main().outputs.size(); ++i) {
+    const Value v = program.main().outputs[i].value;
+    const auto [op, result] = body.source_of(i);
+    const int64_t offset = plan.values.at(v).offset;
+    place->fetch(0, offset, v.type().bytes_at(1));
+    Tensor value =
+        Tensor::view(v.dtype(), extents(v.shape(), 1), memory.host_slots.outputs[0] + offset);
+    if (const auto half = stored_half(*bad.op, *op, result)) value = value.cast(*half);
+    if (const auto element = first_bad_element(value.data(), value.dtype(), value.numel())) {
+      return BadOp{op, result, *element};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const BadOp& bad, int64_t batch) {
+  const ir::Result& result = bad.op->results.at(static_cast<size_t>(bad.result));
+  Type type = result.type;
+  type.shape = type.shape.at(batch);
+  std::string text = bad.op->loc.known() ? bad.op->loc.str() + ": " : "";
+  text += bad.op->name;
+  if (!bad.op->scope.empty()) text += " of layer '" + bad.op->scope + "'";
+  if (bad.op->role != ir::Role::forward) text += fmt::format(" ({})", name_of(bad.op->role));
+  return text + fmt::format(": element {} of its result {}{} is {}", bad.element.index,
+                            result.name.empty() ? "" : "%" + result.name + ", ", type.str(),
+                            bad.element.value);
+}
+
+}  // namespace
+
+std::optional<BadElement> first_bad_element(const void* data, DType dtype, int64_t numel) {
+  const Tensor t = Tensor::view(dtype, {numel}, static_cast<std::byte*>(const_cast<void*>(data)));
+  for (int64_t i = 0; i < numel; ++i) {
+    if (!std::isfinite(t.at(i))) return BadElement{i, t.at(i)};
+  }
+  return std::nullopt;
+}
+
+std::string describe_within(const BadKernel& kernel, int64_t batch, Device& device) {
+  if (kernel.operands.empty()) return "";
+  const auto op = first_bad_op(kernel, batch, device);
+  return op ? text_of(*op, batch) : "";
+}
+
+std::string describe(const BadKernel& bad, int64_t batch, Device& device) {
+  if (std::string text = describe_within(bad, batch, device); !text.empty()) return text;
+  // The kernel as a whole: of a library's, the op that it has claimed comes first.
+  const auto& name = bad.op->attrs.get<GraphRef>("body").name;
+  for (const auto& op : bad.op->graph()->program().find(name)->ops) {
+    if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, bad.element}, batch);
+  }
+  throw InternalError("a kernel without ops");
+}
+
+}  // namespace fluid

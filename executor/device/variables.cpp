@@ -1,0 +1,137 @@
+#include "executor/device/variables.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/error.h"
+#include "ops/random/initializer.h"
+#include "ops/source_kind.h"
+#include "passes/half_copies.h"
+#include "passes/memory_plan.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+
+std::string_view name_of(VariableKind kind) {
+  switch (kind) {
+    case VariableKind::recorded:
+      return "recorded";
+    case VariableKind::optimizer:
+      return "optimizer";
+    case VariableKind::control:
+      return "control";
+    case VariableKind::scratch:
+      return "scratch";
+  }
+  return "";
+}
+
+std::byte* PartOfTensor::in(Tensor& tensor, int of) const {
+  return static_cast<std::byte*>(tensor.data()) +
+         cuts[static_cast<size_t>(of)] * size_of(tensor.dtype());
+}
+
+Tensor PartOfTensor::own_of(const Tensor& tensor) const {
+  Tensor own(tensor.dtype(), {elements(rank)});
+  const int64_t begin = cuts[static_cast<size_t>(rank)] * size_of(tensor.dtype());
+  std::memcpy(own.data(), static_cast<const std::byte*>(tensor.data()) + begin,
+              static_cast<size_t>(own.bytes()));
+  return own;
+}
+
+void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
+                    std::optional<PartOfTensor> part) {
+  if (const auto at = position_.find(name); at != position_.end()) {
+    Variable* known = &variables_[at->second];
+    check(known->type == type, [&] {
+      return "variable '" + name + "' is " + known->type.str() + " and " + type.str() +
+             " in two programs of a session";
+    });
+    if (kind) known->kind = *kind;
+    if (part) known->part = std::move(part);
+    return;
+  }
+  position_[name] = variables_.size();
+  variables_.push_back({name, type, kind.value_or(VariableKind::control), bytes_, std::move(part)});
+  bytes_ += aligned(type.bytes_at(1));
+}
+
+const Variable* Variables::find(std::string_view name) const {
+  const auto at = position_.find(name);
+  return at == position_.end() ? nullptr : &variables_[at->second];
+}
+
+const Variable& Variables::named(std::string_view name) const {
+  if (const Variable* v = find(name)) return *v;
+  std::vector<std::string> names;
+  for (const Variable& v : variables_) names.push_back(v.name);
+  throw UserError("no variable '" + std::string(name) + "'" + did_you_mean(name, names));
+}
+
+std::vector<Variable> recorded_variables(const ir::Program& recorded, const Options& options) {
+  std::vector<Variable> variables;
+  for (const NewVariable& v : new_variables(recorded.main())) {
+    Type type = v.type;
+    if (options.dtype && is_float(type.dtype)) type.dtype = *options.dtype;
+    variables.push_back({.name = v.name, .type = type, .kind = VariableKind::recorded});
+  }
+  return variables;
+}
+
+void add_variables(const ir::Program& final_program, const ir::Program& recorded, int64_t rank,
+                   Variables& to) {
+  const auto variables = variables_by_name(recorded.main());
+  const auto kind_of_recorded = [&](const std::string& name) -> std::optional<VariableKind> {
+    const bool is = name != kRandomState && variables.contains(name);
+    return is ? std::optional(VariableKind::recorded) : std::nullopt;
+  };
+  const auto kind_of_added = [](const ir::Op& source) {
+    if (source.attrs.get_or(kScratch, false)) return VariableKind::scratch;
+    return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
+  };
+  const auto part_of = [&](const ir::Op& source) -> std::optional<PartOfTensor> {
+    if (!source.attrs.has(kWhole)) return std::nullopt;
+    return PartOfTensor{source.attrs.get<std::vector<int64_t>>(kWhole),
+                        source.attrs.get<std::vector<int64_t>>(kCuts), static_cast<int>(rank)};
+  };
+  for (const auto& op : final_program.main().ops) {
+    const std::optional<VariableKind> kind = kind_of_recorded(op->symbol);
+    if (is_variable(*op)) {
+      to.add(op->symbol, op->results[0].type, kind ? *kind : kind_of_added(*op), part_of(*op));
+    }
+    if (is_store(*op) && !is_carry(*op)) to.add(op->symbol, op->operands.at(0).type(), kind);
+  }
+}
+
+bool is_initialised(const Variable& variable) {
+  return variable.name != kRandomState && variable.kind != VariableKind::scratch &&
+         !copied_parameter(variable.name);
+}
+
+std::set<std::string> Startup::names_of_filled() const {
+  std::set<std::string> names;
+  for (const NewVariable& v : filled) names.insert(v.name);
+  return names;
+}
+
+Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
+                   const std::vector<const ir::Program*>& programs) {
+  Startup startup;
+  std::set<std::string_view> found;
+  for (const ir::Program* program : programs) {
+    for (NewVariable& v : new_variables(program->main())) {
+      const auto name = wanted.find(v.name);
+      if (name == wanted.end() || !found.insert(*name).second) continue;
+      if (begins_as_zeros(v.attrs, v.loc)) {
+        startup.zeros.insert(v.name);
+      } else {
+        v.type = table.named(v.name).type;
+        startup.filled.push_back(std::move(v));
+      }
+    }
+  }
+  check(found.size() == wanted.size(), "a variable to fill is declared by no program");
+  return startup;
+}
+
+}  // namespace fluid

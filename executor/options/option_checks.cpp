@@ -1,0 +1,81 @@
+#include "executor/options/option_checks.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "ir/error.h"
+
+namespace fluid {
+namespace {
+
+void check_profile(const ProfileOptions& o) {
+  if (o.warm_up >= 0 && 1 <= o.steps && o.steps <= ProfileOptions::kMost) return;
+  throw UserError(fmt::format("a profile of {} steps after {} others: it has 1 to {}", o.steps,
+                              o.warm_up, ProfileOptions::kMost));
+}
+
+void check_loss_scale(const LossScale& s) {
+  using Limits = std::numeric_limits<float>;  // in which it is kept
+  if (!s.dynamic) {
+    if (Limits::min() <= s.initial && s.initial <= Limits::max()) return;
+    throw UserError(fmt::format("a loss scale of {} is outside the range of f32", s.initial));
+  }
+  const bool ordered = s.floor <= s.initial && s.initial <= s.ceiling;
+  const bool in_range = Limits::min() <= s.floor && s.ceiling <= Limits::max();
+  const bool moves = s.growth >= 1 && 0 < s.backoff && s.backoff <= 1 && s.interval > 0;
+  if (ordered && in_range && moves) return;
+  throw UserError(fmt::format(
+      "a loss scale from {} in [{}, {}], x {} after {} good steps and x {} after a bad one, needs "
+      "0 < floor <= initial <= ceiling within the range of f32, growth >= 1, 0 < backoff <= 1 and "
+      "an interval above 0",
+      s.initial, s.floor, s.ceiling, s.growth, s.interval, s.backoff));
+}
+
+void check_shared_statistics(const ExecutorOptions& options) {
+  if (!options.sync_bn || (options.world.size == 1 && !options.exchange_alone)) return;
+  if (options.micro_batches > 1) {
+    throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
+  }
+  if (options.check_finite) {
+    throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
+  }
+}
+
+}  // namespace
+
+void check_amp(const ExecutorOptions& options) {
+  if (!options.amp) return;
+  const AmpOptions& amp = *options.amp;
+  if (amp.dtype != DType::bf16 && amp.dtype != DType::f16) {
+    throw UserError("mixed precision needs bf16 or f16, not " + std::string(name_of(amp.dtype)));
+  }
+  if (options.dtype) {
+    throw UserError("mixed precision and a whole program in " +
+                    std::string(name_of(*options.dtype)) + " exclude each other");
+  }
+  check_loss_scale(amp.loss_scale);
+}
+
+void check_options(const ExecutorOptions& options) {
+  check_amp(options);
+  check_shared_statistics(options);
+  if (options.profile) check_profile(*options.profile);
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    throw UserError(fmt::format("threads = {}: there are 1 to {}, and 0 is as many as OpenMP uses",
+                                options.threads, kMostThreads));
+  }
+  if (options.micro_batches < 1) {
+    throw UserError(fmt::format("a step of {} micro-batches", options.micro_batches));
+  }
+  if (options.zero != 0 && options.zero != 1) {
+    throw UserError(
+        fmt::format("zero = {}: 1 shards the optimizer's state, 0 nothing", options.zero));
+  }
+  if (options.batch < 0) throw UserError("a batch of " + std::to_string(options.batch));
+  if (options.workspace < 0) {
+    throw UserError(fmt::format("a workspace of {} bytes", options.workspace));
+  }
+}
+
+}  // namespace fluid

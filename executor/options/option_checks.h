@@ -1,0 +1,15 @@
+#pragma once
+
+#include "executor/options/executor_options.h"
+
+namespace fluid {
+
+inline constexpr int kMostThreads = 4096;
+
+/// Throws UserError for an option out of its range, or options that exclude each other.
+void check_options(const ExecutorOptions& options);
+
+/// The same of mixed precision alone.
+void check_amp(const ExecutorOptions& options);
+
+}  // namespace fluid

@@ -1,0 +1,31 @@
+#include "executor/places/device_of.h"
+
+#include "executor/cpu/cpu_device.h"
+#include "executor/cpu/parallel.h"
+#include "executor/device/forks.h"
+#include "executor/gpu/backend.h"
+#include "executor/gpu/gpu_device.h"
+
+namespace fluid {
+
+std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
+                                  Communicator* communicator) {
+  if (place.kind == Place::Kind::cuda) {
+    const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
+    forbid_forks();
+    return gpu_device(table, {.device = place.index,
+                              .host_threads = thread_count(options.threads),
+                              .cache_dir = options.cache_dir,
+                              .libraries = {options.workspace, options.tf32},
+                              .tune = options.tune,
+                              .decisions = options.decisions,
+                              .peers = {.world = options.world,
+                                        .control = communicator,
+                                        .timeout = options.comm_timeout,
+                                        .first_timeout = options.first_timeout}});
+  }
+  return cpu_device(
+      {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});
+}
+
+}  // namespace fluid

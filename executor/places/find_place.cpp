@@ -1,0 +1,64 @@
+#include "executor/places/find_place.h"
+
+#include <cstdlib>
+#include <optional>
+
+#include "executor/gpu/backend.h"
+#include "ir/error.h"
+#include "ir/number.h"
+
+namespace fluid {
+namespace {
+
+/// Whether this process sees one GPU alone, perhaps as each of its host does another: as where
+/// Slurm gives each task its own.
+bool sees_one(const std::vector<int>& gpus) {
+  return gpus.size() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
+}
+
+/// Nothing where there is none for it.
+std::optional<Place> own_gpu(const std::vector<int>& gpus, int local_rank) {
+  if (sees_one(gpus)) return cuda(gpus.front());
+  const auto rank = static_cast<size_t>(local_rank);
+  return rank < gpus.size() ? std::optional(cuda(gpus[rank])) : std::nullopt;
+}
+
+}  // namespace
+
+Place place_named(std::string_view name, int local_rank) {
+  if (name == "auto") return best_place(local_rank);
+  if (name == "cpu") return cpu();
+  if (name == "cuda") return own_gpu(place_gpus(), local_rank).value_or(cuda(local_rank));
+  if (name.starts_with("cuda:")) {
+    const int index = number_in<int>(name.substr(5)).value_or(-1);
+    if (index >= 0) return cuda(index);
+  }
+  const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
+  throw UserError("no place '" + std::string(name) + "'" + did_you_mean(name, known) +
+                  "; places are auto, cpu and cuda:N");
+}
+
+std::vector<int> place_gpus() {
+  return may_have_gpus() ? supported_gpus(gpu_backend()) : std::vector<int>();
+}
+
+Place best_place(int local_rank) {
+  const std::vector<int> gpus = place_gpus();
+  if (gpus.empty()) return cpu();
+  if (const std::optional<Place> own = own_gpu(gpus, local_rank)) return *own;
+  throw UserError(
+      "this process has local rank " + std::to_string(local_rank) +
+      ", but the last GPU that programs can run on is cuda:" + std::to_string(gpus.back()) +
+      ": start as many ranks as there are GPUs, as `fluidrun launch --nproc auto` "
+      "does, name --place cuda:0 where each rank sees another GPU as its only one, or train on "
+      "the CPU with --place cpu");
+}
+
+std::string why_no_gpu() {
+  if (!may_have_gpus() || best_place() != cpu()) return "";
+  const GpuBackend& found = gpu_backend();
+  if (found.devices == 0) return found.hidden ? "" : found.absence;
+  return cuda(0).str() + ": " + unsupported(describe_gpu(found, 0));
+}
+
+}  // namespace fluid

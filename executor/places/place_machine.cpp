@@ -1,0 +1,56 @@
+#include "executor/places/place_machine.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "codegen/compiler.h"
+#include "executor/cpu/cpu_target.h"
+#include "executor/cpu/parallel.h"
+#include "executor/device/bytes_text.h"
+#include "executor/gpu/backend.h"
+#include "executor/gpu/choice_record.h"
+#include "executor/gpu/gpu_target.h"
+
+namespace fluid {
+namespace {
+
+FluidGpuDescription usable(Place place) {
+  usable_gpu(gpu_backend(), place.index);
+  return describe_gpu(gpu_backend(), place.index);
+}
+
+}  // namespace
+
+std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries,
+                                  const std::string& cache_dir) {
+  if (place.kind == Place::Kind::cuda) {
+    const FluidGpuDescription gpu = usable(place);
+    const ChoiceRecord record(
+        {.machine = machine_of(gpu, gpu_backend().versions), .workspace = libraries.most()},
+        {cache_dir, CompilerOptions().cache_limit});
+    return std::make_unique<GpuTarget>(
+        gpu, libraries, [record](const GpuTask& task) { return record.refusal(task); });
+  }
+  return std::make_unique<CpuTarget>(describe_host(thread_count(threads)));
+}
+
+std::string machine_text(Place place, int threads) {
+  if (place.kind == Place::Kind::cpu) return to_json(describe_host(thread_count(threads)));
+  const FluidGpuDescription gpu = usable(place);
+  const FluidGpuVersions& v = gpu_backend().versions;
+  return fmt::format("{} {}.{} {} {} {} {} {} {} {}", gpu.name, gpu.major, gpu.minor, gpu.clock_khz,
+                     gpu.memory, v.driver, v.runtime, v.blas, v.dnn, v.linker);
+}
+
+MemoryLimit memory_of(Place place) {
+  const auto text = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  if (place.kind == Place::Kind::cuda) {
+    const FluidGpuDescription gpu = usable(place);
+    return {gpu.memory, fmt::format("{} has {}, of which {} are free", place.str(),
+                                    text(gpu.memory), text(gpu.free_memory))};
+  }
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return {bytes, "this machine has " + text(bytes)};
+}
+
+}  // namespace fluid

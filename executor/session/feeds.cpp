@@ -1,0 +1,204 @@
+#include "executor/session/feeds.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "executor/cpu/parallel.h"
+#include "executor/options/option_checks.h"
+
+namespace fluid {
+namespace {
+
+constexpr int64_t kSerialElements = 32768;  // below it a copy is not worth a parallel region
+
+std::string listed(const Batch& batch) {
+  std::string text;
+  for (const auto& [name, tensor] : batch.columns)
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  return text.empty() ? "no columns" : text;
+}
+
+bool is_double_for_float(const Feed& feed, const Tensor& column) {
+  return column.dtype() == DType::f64 && feed.recorded == DType::f32;
+}
+
+bool fits(const Feed& feed, const Tensor& column, int64_t samples) {
+  const bool raw = column.dtype() == DType::u8 && is_float(feed.recorded);
+  const bool same = column.dtype() == feed.recorded;
+  if (!same && !raw && !is_double_for_float(feed, column)) return false;
+  const Shape& shape = feed.type.shape;
+  if (column.shape().size() != shape.size()) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (column.shape()[d] != shape[d].at(samples)) return false;
+  }
+  return true;
+}
+
+void note_rounding(const std::string& feed) {
+  static std::atomic_flag said;
+  if (said.test_and_set()) return;
+  const std::string note =
+      fmt::format("feed '{}' is given as f64 and rounded to f32; others may be, too\n", feed);
+  std::fwrite(note.data(), 1, note.size(), stderr);  // a stream that is closed loses it
+}
+
+/// Throws UserError for a number that rounding would make infinite.
+void check_rounding(const Feed& feed, const Tensor& column, int64_t samples) {
+  const std::optional<int64_t> at = first_beyond(column, DType::f32);
+  if (!at) return;
+  throw UserError(
+      feed.loc,
+      fmt::format("feed '{}': sample {} of the batch holds {}, beyond the "
+                  "range of f32; --dtype f64 takes it",
+                  feed.name, *at / std::max<int64_t>(column.numel() / samples, 1), column.at(*at)));
+}
+
+struct Copy {
+  const void* from;
+  void* to;
+  double scale;
+  DType from_type;
+  DType to_type;
+  std::span<const Channel> channels;
+  int64_t inner;  ///< elements of a channel of a sample
+};
+
+/// Calls `with` with a function that reads an element as a float or double.
+template <class To, class F>
+void with_reader(const Copy& c, F&& with) {
+  auto as = [&]<class T>(T) {
+    with([p = static_cast<const T*>(c.from)](int64_t i) { return static_cast<To>(p[i]); });
+  };
+  switch (c.from_type) {
+    case DType::u8:
+      return as(uint8_t());
+    case DType::f32:
+      return as(float());
+    case DType::f64:
+      return as(double());
+    case DType::i64:
+      return as(int64_t());
+    case DType::i32:
+      return as(int32_t());
+    case DType::boolean:
+      return as(uint8_t());
+    case DType::f16:
+    case DType::bf16:
+      return with([p = static_cast<const uint16_t*>(c.from), t = c.from_type](int64_t i) {
+        return static_cast<To>(half_to_float(p[i], t));
+      });
+  }
+}
+
+/// Calls `write(i, value)` for every element, computed as a T.
+template <class T, class F>
+void convert_as(const Copy& c, int64_t begin, int64_t end, F&& write) {
+  with_reader<T>(c, [&](auto read) {
+    const auto scale = static_cast<T>(c.scale);
+    if (c.channels.empty()) {
+      for (int64_t i = begin; i < end; ++i) write(i, read(i) * scale);
+    }
+    for (int64_t at = c.channels.empty() ? end : begin, stop; at < end; at = stop) {
+      stop = std::min(end, (at / c.inner + 1) * c.inner);
+      const Channel& channel = c.channels[static_cast<size_t>(at / c.inner) % c.channels.size()];
+      const auto mean = static_cast<T>(channel.mean), std = static_cast<T>(channel.std);
+      for (int64_t i = at; i < stop; ++i) write(i, (read(i) * scale - mean) / std);
+    }
+  });
+}
+
+void convert(void* context, int64_t begin, int64_t end) {
+  const Copy& c = *static_cast<const Copy*>(context);
+  if (c.to_type == DType::f64) {
+    convert_as<double>(c, begin, end, [to = static_cast<double*>(c.to)](int64_t i, double value) {
+      to[i] = value;
+    });
+  } else if (is_half(c.to_type)) {
+    auto* to = static_cast<uint16_t*>(c.to);
+    convert_as<float>(c, begin, end, [to, type = c.to_type](int64_t i, float value) {
+      to[i] = float_to_half(value, type);
+    });
+  } else {
+    convert_as<float>(c, begin, end,
+                      [to = static_cast<float*>(c.to)](int64_t i, float value) { to[i] = value; });
+  }
+}
+
+}  // namespace
+
+std::vector<Channel> channels_of(const ir::Op& data) {
+  const auto means = data.attrs.get_or("mean", std::vector<double>());
+  const auto stds = data.attrs.get_or("std", std::vector<double>());
+  std::vector<Channel> channels(std::max(means.size(), stds.size()));
+  for (size_t i = 0; i < channels.size(); ++i) {
+    if (!means.empty()) channels[i].mean = means[means.size() == 1 ? 0 : i];
+    if (!stds.empty()) channels[i].std = stds[stds.size() == 1 ? 0 : i];
+  }
+  return channels;
+}
+
+void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
+                 const std::vector<std::string>& known) {
+  for (const Feed& feed : feeds) {
+    const Tensor* column = batch.find(feed.name);
+    if (column == nullptr) {
+      throw UserError(feed.loc,
+                      "feed '" + feed.name + "' is missing: the batch has " + listed(batch));
+    }
+    if (fits(feed, *column, batch.size)) {
+      if (is_double_for_float(feed, *column) && feed.type.dtype != DType::f64) {
+        note_rounding(feed.name);
+        check_rounding(feed, *column, batch.size);
+      }
+      continue;
+    }
+    Type wanted = feed.type;
+    wanted.dtype = feed.recorded;
+    wanted.layout.reset();
+    throw UserError(feed.loc, "feed '" + feed.name + "' is " + column->str() + " in a batch of " +
+                                  std::to_string(batch.size) + "; the program takes " +
+                                  wanted.str());
+  }
+  for (const auto& [name, column] : batch.columns) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw UserError("the program has no feed '" + name + "'" + did_you_mean(name, known));
+    }
+  }
+}
+
+void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
+               std::byte* to, int threads) {
+  const Dim elements = feed.type.shape.numel();
+  const int64_t n = elements.at(samples), skipped = elements.batch ? elements.at(first) : 0;
+  const auto* from =
+      static_cast<const std::byte*>(column.data()) + skipped * size_of(column.dtype());
+  Copy copy{from,
+            to,
+            feed.scale,
+            column.dtype(),
+            feed.type.dtype,
+            feed.channels,
+            std::max<int64_t>(n, 1)};
+  for (size_t d = 0; d < 2 && feed.channels.size() > 1; ++d) {
+    copy.inner /= feed.type.shape[d].at(samples);
+  }
+  const int team = n < kSerialElements ? 1 : threads;
+  if (copy.from_type != copy.to_type || feed.scale != 1 || !feed.channels.empty()) {
+    return parallel_for(n, team, convert, &copy);
+  }
+  parallel_for(
+      n * size_of(column.dtype()), team,
+      [](void* context, int64_t begin, int64_t end) {
+        const Copy& c = *static_cast<const Copy*>(context);
+        std::memcpy(static_cast<std::byte*>(c.to) + begin,
+                    static_cast<const std::byte*>(c.from) + begin,
+                    static_cast<size_t>(end - begin));
+      },
+      &copy);
+}
+
+}  // namespace fluid

@@ -1,0 +1,38 @@
+#include "executor/session/outputs.h"
+
+#include <algorithm>
+
+#include "executor/session/steps_in_flight.h"
+#include "ir/error.h"
+
+namespace fluid {
+
+bool Outputs::has(std::string_view name) const { return step_->number_of(name).has_value(); }
+
+size_t Outputs::size() const { return step_->outputs(); }
+
+const Output& Outputs::find(std::string_view name) const {
+  if (const auto found = step_->number_of(name)) {
+    steps_->fetch(slot_, number_, *found);
+    return arrived()[*found];
+  }
+  throw UserError("no output '" + std::string(name) + "'" +
+                  did_you_mean(name, step_->output_names()));
+}
+
+const std::vector<Output>& Outputs::arrived() const { return steps_->outputs(slot_, number_); }
+
+const std::vector<Output>& Outputs::all() const {
+  for (size_t i = 0; i < size(); ++i) steps_->fetch(slot_, number_, i);
+  return arrived();
+}
+
+std::optional<LossScaling> Outputs::loss_scaling() const {
+  return loss_scaling_in(steps_->report(slot_, number_), steps_->reported_variables());
+}
+
+std::optional<double> Outputs::learning_rate() const {
+  return learning_rate_in(steps_->report(slot_, number_), steps_->reported_variables());
+}
+
+}  // namespace fluid

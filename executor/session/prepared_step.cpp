@@ -1,0 +1,161 @@
+#include "executor/session/prepared_step.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "passes/metrics.h"
+
+namespace fluid {
+namespace {
+
+bool is_batched(const Shape& shape) {
+  return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
+}
+
+const ir::Output* find_output(const ir::Program& program, const std::string& name) {
+  const auto& outputs = program.main().outputs;
+  const auto found = std::ranges::find(outputs, name, &ir::Output::name);
+  return found == outputs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<int64_t> extents(const Shape& shape, int64_t batch) {
+  std::vector<int64_t> dims;
+  for (const Dim& d : shape) dims.push_back(d.at(batch));
+  return dims;
+}
+
+int64_t gathered_bytes(const ir::Program& part, int64_t batch) {
+  int64_t bytes = 0;
+  for (const ir::Output& o : part.main().outputs) {
+    if (is_batched(o.value.shape())) bytes += aligned(o.value.type().bytes_at(batch));
+  }
+  return bytes;
+}
+
+PreparedStep::PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded)
+    : options_(std::move(options)), runs_(std::move(runs)), recorded_(recorded) {
+  for (const Run& run : runs_) {
+    feed_bytes_ = std::max(feed_bytes_, aligned(run.part->plan.feeds));
+    output_bytes_ = std::max(output_bytes_, aligned(run.part->plan.outputs));
+  }
+  if (runs_.size() > 1) plan_gathering();
+}
+
+void PreparedStep::plan_gathering() {
+  int64_t offset = output_bytes_;
+  output_bytes_ += gathered_bytes(*runs_.front().part->program, options_.batch);
+  for (const ir::Output& o : runs_.front().part->program->main().outputs) {
+    const Type type = o.value.type();
+    if (!is_batched(type.shape)) continue;
+    Gathered g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
+    for (const Run& run : runs_) {
+      const ir::Output* part = find_output(*run.part->program, o.name);
+      check(part != nullptr, [&] { return "output '" + o.name + "' is missing in a slice"; });
+      g.from.push_back(run.part->plan.values.at(part->value).offset);
+      g.to.push_back(g.offset + type.bytes_at(run.slice.first));
+      g.bytes.push_back(type.bytes_at(run.slice.samples));
+    }
+    offset += aligned(type.bytes_at(options_.batch));
+    gathered_.push_back(std::move(g));
+  }
+}
+
+PreparedStep::Place PreparedStep::place_of(const ir::Output& output) const {
+  const Range& range = runs_.back().part->plan.values.at(output.value);
+  check(range.region == Region::outputs,
+        [&] { return "output '" + output.name + "' has no slot"; });
+  const auto gathered = std::ranges::find(gathered_, output.name, &Gathered::name);
+  if (gathered != gathered_.end()) return {.offset = gathered->offset, .here = true};
+  return {.offset = range.offset, .bytes = output.value.type().bytes_at(options_.batch)};
+}
+
+Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
+                          const std::shared_ptr<PlaceMemory>& memory) const {
+  return Tensor::view(output.value.dtype(), extents(output.value.shape(), options_.batch),
+                      slot + place_of(output).offset, memory);
+}
+
+void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
+  const ir::Program& program = *runs_.back().part->program;
+  for (size_t slot = 0; slot < 2; ++slot) {
+    std::vector<Output>& bound = bound_[slot];
+    const bool first = bound.empty();
+    size_t number = 0;
+    metrics_[slot].clear();
+    const auto part_of = [&](const std::string& name, std::string_view part) {
+      const ir::Output* found = find_output(program, name + std::string(part));
+      check(found != nullptr, [&] { return "metric '" + name + "' lacks its parts"; });
+      return view(*found, memory->at().host_slots.outputs[slot], memory);
+    };
+    for (const ir::Output& declared : recorded_.main().outputs) {
+      const ir::Output* found = find_output(program, declared.name);
+      if (found == nullptr) continue;
+      const bool is_figure = is_metric(declared.value);
+      if (is_figure) {
+        metrics_[slot].push_back(
+            {number, part_of(found->name, kMetricSum), part_of(found->name, kMetricWeight)});
+      }
+      if (first) {
+        bound.push_back({.name = found->name, .value = {}, .metric = is_figure});
+        places_[slot].push_back(place_of(*found));
+      }
+      bound[number++].value = view(*found, memory->at().host_slots.outputs[slot], memory);
+    }
+  }
+}
+
+void PreparedStep::begin(size_t slot) {
+  for (size_t i = 0; i < places_[slot].size(); ++i) {
+    Place& place = places_[slot][i];
+    place.here = place.bytes == 0;
+  }
+}
+
+void PreparedStep::gather(size_t run, size_t slot, const PlaceMemory& memory) const {
+  std::byte* begin = memory.at().host_slots.outputs[slot];
+  for (const Gathered& g : gathered_) {
+    memory.fetch(static_cast<int>(slot), g.from[run], g.bytes[run]);
+    std::memcpy(begin + g.to[run], begin + g.from[run], static_cast<size_t>(g.bytes[run]));
+  }
+}
+
+void PreparedStep::fetch(size_t slot, size_t number, const PlaceMemory& memory) {
+  Place& place = places_[slot].at(number);
+  if (place.here) return;
+  memory.fetch(static_cast<int>(slot), place.offset, place.bytes);
+  place.here = true;
+}
+
+std::optional<size_t> PreparedStep::number_of(std::string_view output) const {
+  const auto found = std::ranges::find(bound_[0], output, &Output::name);
+  if (found == bound_[0].end()) return std::nullopt;
+  return static_cast<size_t>(found - bound_[0].begin());
+}
+
+std::vector<std::string> PreparedStep::output_names() const {
+  std::vector<std::string> names;
+  for (const Output& o : bound_[0]) names.push_back(o.name);
+  return names;
+}
+
+void PreparedStep::record(const ProfileOptions& options) {
+  std::vector<size_t> calls;
+  for (const Run& run : runs_) {
+    run.part->executable->expect_times();
+    calls.push_back(run.part->executable->calls().size());
+  }
+  recorder_.emplace(options, calls);
+}
+
+const std::vector<Output>& PreparedStep::read(size_t slot) {
+  for (const MetricView& metric : metrics_[slot]) {
+    Output& output = bound_[slot][metric.output];
+    output.sum = metric.sum.item();
+    output.weight = metric.weight.item();
+  }
+  return bound_[slot];
+}
+
+}  // namespace fluid

@@ -1,0 +1,84 @@
+#include "executor/session/refusal.h"
+
+#include <fmt/format.h>
+
+#include "ops/group.h"
+#include "ops/source_kind.h"
+#include "passes/memory_plan.h"
+
+namespace fluid {
+namespace {
+
+/// The operand of a fused op that its body reads as `v`; null when the body computes it.
+Value operand_of(const ir::Op& fused, Value v) {
+  if (source_kind(*v.op()) != SourceKind::argument) return {};
+  return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
+}
+
+/// ", in line 7 of 't.csv'", or ", in sample 3 of the batch", of the first that holds `value`; ""
+/// when none does.
+std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t value) {
+  const std::string found = given.find_sample ? given.find_sample(feed.symbol, value) : "";
+  if (!found.empty()) return ", in " + found;
+  const Tensor* fed = given.feeds.find(feed.symbol);
+  const Shape& shape = feed.results.at(0).type.shape;
+  if (fed == nullptr || shape.empty() || !shape.front().batch) return "";
+  for (int64_t i = 0; i < fed->numel(); ++i) {
+    if (fed->at(i) != static_cast<double>(value)) continue;
+    return fmt::format(", in sample {} of the batch",
+                       given.first + i / (fed->numel() / given.feeds.size));
+  }
+  return "";
+}
+
+/// "in the step begun before this one: "; "" of this step.
+std::string step_text(const RefusedStep& step) {
+  if (step.heard_by == step.number) return "";
+  if (step.heard_by == step.number + 1) return "in the step begun before this one: ";
+  if (step.heard_by != 0) return "in the second step before this one: ";
+  return step.last == step.number ? "in the step begun last: "
+                                  : "in the step begun before the last one: ";
+}
+
+}  // namespace
+
+UserError refusal(const Status& status, const RefusedFeeds& given) {
+  const ir::Op& fused = *status.op;
+  const Value read = fused.operands.at(static_cast<size_t>(status.argument));
+  const ir::Op* op = &fused;
+  std::string what = fmt::format("index {}", status.index), range, sample;
+  const auto& body = fused.attrs.get<GraphRef>("body").name;
+  for (const auto& inner : fused.graph()->program().find(body)->ops) {
+    const auto checked = checked_operands(*inner);
+    Value from, index;
+    size_t dim = 0;
+    for (size_t i = 0; i < inner->operands.size(); ++i) {
+      const Value v = inner->operands[i];
+      const auto at = checked.find(static_cast<int64_t>(i));
+      if (at != checked.end() && operand_of(fused, v) == read) {
+        from = v;
+        dim = at->second;
+      } else if (!is_float(v.dtype())) {
+        index = v;
+      }
+    }
+    if (!from || !index) continue;
+    op = inner.get();
+    range = fmt::format(" [0, {})", from.shape()[dim].at(given.feeds.size));
+    const Value fed = operand_of(fused, index);
+    if (!fed) continue;
+    const ir::Op* root = root_of(fed).op();
+    if (source_kind(*root) != SourceKind::feed) continue;
+    what = fmt::format("value {} of feed '{}'", status.index, root->symbol);
+    sample = sample_text(*root, given, status.index);
+  }
+  return UserError(op->loc, fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
+                                        op->attrs.get_or("part_of", op->name), what, range, sample,
+                                        given.went_on ? ", nor was the one begun after it" : ""));
+}
+
+UserError heard(const UserError& refusal, const RefusedStep& step) {
+  return UserError(step_text(step) + refusal.what());
+}
+
+}  // namespace fluid

@@ -1,0 +1,43 @@
+#include "executor/session/session_options.h"
+
+#include "executor/device/bytes_text.h"
+
+namespace fluid {
+namespace {
+
+Options pass_options(const ExecutorOptions& options) {
+  Options o;
+  o.dtype = options.dtype;
+  o.amp = options.amp;
+  o.world = options.world.size;
+  o.exchange_alone = options.exchange_alone;
+  o.weighted = options.micro_batches > 1 || o.exchanges();
+  o.rank = options.world.rank;
+  o.shard_optimizer = options.zero > 0 && o.exchanges();
+  o.buckets = options.buckets;
+  o.sync_bn = options.sync_bn;
+  o.check_finite = options.check_finite;
+  o.fuse = options.fuse;
+  o.libraries = options.libraries;
+  o.tf32 = options.tf32;
+  o.guard_plan = o.verify_each = options.verify_plan;
+  return o;
+}
+
+MemoryLimit asked_limit(int64_t bytes) {
+  return {bytes, "the limit is " + bytes_text(static_cast<double>(bytes)), true};
+}
+
+}  // namespace
+
+SessionOptions session_options(const ExecutorOptions& options, Place place) {
+  return {.seed = options.seed,
+          .passes = pass_options(options),
+          .prefetch = options.prefetch,
+          .micro_batches = options.micro_batches,
+          .memory = options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_of(place),
+          .profile = options.profile,
+          .find_sample = options.find_sample};
+}
+
+}  // namespace fluid

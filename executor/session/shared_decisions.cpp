@@ -1,0 +1,37 @@
+#include "executor/session/shared_decisions.h"
+
+#include "executor/comm/agree.h"
+
+namespace fluid {
+
+void SharedDecisions::begin(const ProcessGroup& group, Session& session) {
+  known_ = together(*group.communicator(), group.world(), session.device().decisions());
+  session.take(known_);
+}
+
+void SharedDecisions::share(const ProcessGroup& group, Session& session) {
+  if (!group.started()) return;
+  std::map<std::string, std::string> first;
+  for (const auto& [key, own] : session.device().decisions()) {
+    if (!known_.contains(key)) first.emplace(key, group.communicator()->propose(key, own));
+  }
+  if (first.empty()) return;
+  known_.insert(first.begin(), first.end());
+  session.take(first);
+}
+
+void SharedDecisions::hear(const ProcessGroup& group, Session& session) {
+  if (!group.started() || session.device().decisions().empty()) return;
+  std::map<std::string, std::string> heard;
+  try {
+    while (const auto next = group.communicator()->proposal(proposals_heard_)) {
+      ++proposals_heard_;
+      if (known_.insert(*next).second) heard.insert(*next);
+    }
+  } catch (const DeviceError&) {
+    // Rank 0, which is asked, may be gone: a snapshot is worth more than what others decided.
+  }
+  if (!heard.empty()) session.take(heard);
+}
+
+}  // namespace fluid

@@ -1,0 +1,42 @@
+#include "executor/session/shared_variables.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fluid {
+
+void send(Session& session, const std::vector<Variable>& variables) {
+  for (const Variable& v : variables) {
+    if (!v.part) session.values().broadcast(v);
+  }
+  session.values().refresh_halves();
+}
+
+std::optional<Tensor> whole(Session& session, const ProcessGroup& group, const Variable& variable) {
+  const Tensor own = session.values().value(variable);
+  if (!variable.part) return own;
+  Tensor all(own.dtype(), variable.part->whole);
+  const World& world = group.world();
+  for (int rank = 0; rank < world.size; ++rank) {
+    std::byte* part = variable.part->in(all, rank);
+    const int64_t bytes = variable.part->elements(rank) * size_of(own.dtype());
+    if (rank == world.rank) std::memcpy(part, own.data(), static_cast<size_t>(bytes));
+    group.communicator()->broadcast(part, bytes, rank);
+  }
+  return world.rank == 0 ? std::optional(all) : std::nullopt;
+}
+
+void scatter(Session& session, const ProcessGroup& group,
+             const std::function<Tensor(const std::string&)>& whole) {
+  std::vector<Variable> variables = session.variables().all();
+  std::ranges::sort(variables, {}, &Variable::name);
+  for (const Variable& v : variables) {
+    if (!v.part) continue;
+    Tensor all(v.type.dtype, v.part->whole);
+    if (whole) all = whole(v.name).cast(v.type.dtype).copy();
+    group.communicator()->broadcast(all.data(), all.bytes(), 0);
+    session.values().assign(v, v.part->own_of(all));
+  }
+}
+
+}  // namespace fluid

@@ -1,0 +1,26 @@
+#include "executor/session/slices.h"
+
+#include <algorithm>
+
+namespace fluid {
+
+Options SliceOfBatch::options(Options step) const {
+  step.slice = slice;
+  step.batch = std::max<int64_t>(samples, 1);  // shapes have samples; of an empty slice none is run
+  return step;
+}
+
+std::vector<SliceOfBatch> slices_of(int64_t batch, int64_t count) {
+  count = std::min(count, batch);
+  if (count <= 1) return {{batch == 0 ? Slice::empty : Slice::whole, 0, batch}};
+  std::vector<SliceOfBatch> slices;
+  for (int64_t i = 0, first = 0; i < count; ++i) {
+    const int64_t samples = batch / count + (i < batch % count ? 1 : 0);
+    const Slice slice = i == 0 ? Slice::first : i == count - 1 ? Slice::last : Slice::middle;
+    slices.push_back({slice, first, samples});
+    first += samples;
+  }
+  return slices;
+}
+
+}  // namespace fluid

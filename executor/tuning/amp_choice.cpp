@@ -1,0 +1,186 @@
+#include "executor/tuning/amp_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "codegen/backend.h"
+#include "codegen/compiler.h"
+#include "codegen/object_cache.h"
+#include "executor/checkpoint/snapshot.h"
+#include "executor/cpu/library.h"
+#include "executor/device/bytes_text.h"
+#include "executor/device/out_of_memory.h"
+#include "executor/places/device_of.h"
+#include "executor/places/place_machine.h"
+#include "executor/session/session.h"
+#include "executor/session/session_options.h"
+#include "executor/tuning/trial_steps.h"
+#include "ir/print.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+constexpr double kMargin = 0.95;
+constexpr double kLongEnough = 500;                         // ms
+constexpr std::string_view kNames[] = {"f32", "o1", "o2"};  // of precisions
+
+using Precisions = std::vector<Precision>;
+
+size_t index_of(Precision p) { return static_cast<size_t>(p); }
+
+template <class Cost>
+Precisions least(const Precisions& among, const Cost& cost) {
+  const double lowest = cost(*std::ranges::min_element(among, {}, cost));
+  Precisions near;
+  std::ranges::copy_if(among, std::back_inserter(near),
+                       [&](Precision p) { return kMargin * cost(p) <= lowest; });
+  return near;
+}
+
+/// Who is left after each of the questions by which a precision is chosen.
+struct Elimination {
+  Precisions fit, fast, small;
+
+  explicit Elimination(const StepCosts& costs) {
+    for (const Precision p : {Precision::f32, Precision::o1, Precision::o2}) {
+      if (!std::isinf(costs[index_of(p)].ms)) fit.push_back(p);
+    }
+    check(!fit.empty(), "a choice of precisions none of which fits");
+    fast = least(fit, [&](Precision p) { return costs[index_of(p)].ms; });
+    small = least(fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].bytes); });
+  }
+
+  std::string_view reason() const {
+    if (fit.size() == 1) return "which alone fits";
+    if (fast.size() == 1) return "the fastest";
+    return small.size() == 1 ? "the smallest of those as fast"
+                             : "the plainest of those as fast and as small";
+  }
+};
+
+StepCost cost_of(const Program& program, Place place, const ExecutorOptions& options) {
+  const SessionOptions how = session_options(options, place);
+  Session session(program.ir().clone(), device_of(place, options, nullptr), how);
+  Options train = how.passes;
+  train.mode = find_directive(program.ir().main()) ? Mode::train : Mode::eval;
+  train.batch = options.batch;
+  PreparedStep& step = session.prepare(train);
+  session.initialise();
+  const Batch batch = trial_batch(program, options.batch);
+  const auto run = [&] { session.run(step, batch).wait(); };
+  return {median(time_steps(run, kLongEnough)), session.memory().regions().total()};
+}
+
+/// Nothing where the step does not fit, as `why_not` says then. A place that fails ends it all.
+std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
+                                        const ExecutorOptions& options,
+                                        std::exception_ptr& why_not) {
+  try {
+    return cost_of(program, place, options);
+  } catch (const UserError&) {
+    why_not = std::current_exception();
+  } catch (const OutOfMemory&) {
+    why_not = std::current_exception();
+  }
+  return std::nullopt;
+}
+
+/// All that the figures depend on.
+std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
+  const std::unique_ptr<ir::Program> recorded = without_lines(program.ir());
+  if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
+  const AmpOptions amp = o.amp.value_or(AmpOptions());
+  return "k" + ObjectCache::key_of(fmt::format(
+                   "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
+                   o.memory_limit, o.prefetch, fluid::name_of(amp.dtype),
+                   fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.libraries, o.fuse,
+                   o.tf32, o.workspace, emit::code_version(), library_version(),
+                   machine_text(place, o.threads), ir::print(*recorded)));
+}
+
+ObjectCache cache_of(const ExecutorOptions& options) {
+  return {options.cache_dir, CompilerOptions().cache_limit};
+}
+
+std::string record_of(const AmpChoice& choice) {
+  nlohmann::ordered_json record = {{"choice", kNames[index_of(choice.precision)]}};
+  for (size_t i = 0; i < choice.costs.size(); ++i) {
+    record[std::string(kNames[i])] = {choice.costs[i].ms, choice.costs[i].bytes};
+  }
+  return record.dump();
+}
+
+}  // namespace
+
+std::string AmpChoice::text() const {
+  std::vector<std::string> figures;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const std::string size = bytes_text(static_cast<double>(costs[i].bytes));
+    figures.push_back(std::isinf(costs[i].ms)
+                          ? fmt::format("{} does not fit", kNames[i])
+                          : fmt::format("{} {:.3g} ms{} in {}", kNames[i], costs[i].ms,
+                                        i == 0 ? " a step" : "", size));
+  }
+  const std::string half =
+      precision == Precision::f32 ? "" : fmt::format("{} ", fluid::name_of(dtype));
+  return fmt::format("{}{}, {}: {}{}", half, kNames[index_of(precision)],
+                     Elimination(costs).reason(), fmt::join(figures, ", "),
+                     kept ? " (measured before)" : "");
+}
+
+Precision best_of(const StepCosts& costs) { return Elimination(costs).small.front(); }
+
+std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
+                                         const ExecutorOptions& options) {
+  const auto text = cache_of(options).find(key_of(program, place, options));
+  if (!text) return std::nullopt;
+  const auto record = nlohmann::json::parse(*text);
+  AmpChoice choice{.dtype = options.amp.value_or(AmpOptions()).dtype, .kept = true};
+  for (size_t i = 0; i < choice.costs.size(); ++i) {
+    const auto& cost = record.at(std::string(kNames[i]));
+    choice.costs[i] = {cost.at(0).get<double>(), cost.at(1).get<int64_t>()};
+    if (record.at("choice") == kNames[i]) choice.precision = static_cast<Precision>(i);
+  }
+  return choice;
+}
+
+AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& given) {
+  if (const auto kept = kept_amp_choice(program, place, given)) return *kept;
+  ExecutorOptions options = given;
+  options.choose_amp = options.verify_plan = options.check_finite = false;
+  options.world = {};
+  options.exchange_alone = false;
+  options.profile = {};
+  AmpChoice choice{.dtype = given.amp.value_or(AmpOptions()).dtype};
+  size_t fit = 0;
+  std::exception_ptr why_not;
+  for (size_t i = 0; i < choice.costs.size(); ++i) {
+    choice.precision = static_cast<Precision>(i);
+    options.amp = amp_of(choice, given.amp);
+    const std::optional<StepCost> cost = cost_if_it_fits(program, place, options, why_not);
+    choice.costs[i] = cost.value_or(StepCost{.ms = std::numeric_limits<double>::infinity()});
+    if (cost) ++fit;
+  }
+  if (fit == 0) std::rethrow_exception(why_not);
+  choice.precision = best_of(choice.costs);
+  if (fit == choice.costs.size()) {
+    cache_of(given).put(key_of(program, place, given), record_of(choice));
+  }
+  return choice;
+}
+
+std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried) {
+  if (choice.precision == Precision::f32) return std::nullopt;
+  AmpOptions amp = tried.value_or(AmpOptions());
+  amp.level = choice.precision == Precision::o2 ? AmpLevel::o2 : AmpLevel::o1;
+  return amp;
+}
+
+}  // namespace fluid
