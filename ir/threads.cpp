@@ -83,7 +83,7 @@ void run_on_threads(size_t count, const std::function<void()>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void check_threads(size_t count) {
+void check_threads(size_t count, const std::string& who) {
   const int64_t before = threads_now();
   std::latch counted(1);
   Team team;
@@ -95,8 +95,9 @@ void check_threads(size_t count) {
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries && threads_now() > before; ++i) std::this_thread::yield();
   if (!why) return;
-  throw DeviceError("the system gives " + std::to_string(given) + " of " + std::to_string(count) +
-                    " threads beside the first: " + *why + "; take fewer threads");
+  throw DeviceError(who + " needs " + std::to_string(count) +
+                    " more while it starts, and the system gives " + std::to_string(given) + ": " +
+                    *why + "; take fewer threads");
 }
 
 }  // namespace fluid

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <thread>
 
 namespace fluid {
@@ -13,7 +14,8 @@ std::thread start_thread(std::function<void()> work);
 /// returns when all have ended. Throws what one of them threw.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
-/// Throws DeviceError unless the system gives `count` threads besides the caller's at one time.
-void check_threads(size_t count);
+/// Throws DeviceError unless the system gives `count` threads besides the caller's at one time,
+/// which `who` needs: "a pool of 4 threads".
+void check_threads(size_t count, const std::string& who);
 
 }  // namespace fluid

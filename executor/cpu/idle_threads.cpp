@@ -15,13 +15,17 @@
 namespace fluid {
 namespace {
 
+/// What must be left after the sleepers besides a pool twice, as libgomp starts one anew before the
+/// old one is gone: threads that read data, exchange sums and watch.
+constexpr int kOthers = 8;
+
 /// Starts a team of libgomp's whose threads sleep for good, where the system gives as many and
 /// `spare` others: libgomp ends the process where it cannot start one. It does not count the team's
 /// first thread.
 bool start_sleepers(int threads, int spare) {
   const auto started = std::make_shared<std::latch>(1);
   try {
-    check_threads(static_cast<size_t>(threads + spare) + 1);
+    check_threads(static_cast<size_t>(threads + spare) + 1, "sleeping");
     start_thread([threads, started] {
 #pragma omp parallel num_threads(threads + 1)
       { asm volatile(""); }
@@ -46,8 +50,10 @@ void limit_spinning(int threads) {
   static const bool chosen =
       std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr;
   const int wanted = omp_get_num_procs() - threads + 1;
-  if (!chosen && wanted > sleepers && start_sleepers(wanted - sleepers, threads - 1))
+  if (!chosen && wanted > sleepers &&
+      start_sleepers(wanted - sleepers, 2 * (threads - 1) + kOthers)) {
     sleepers = wanted;
+  }
   lowest = threads;
 }
 

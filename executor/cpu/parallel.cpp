@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <string>
 
 #include "executor/cpu/idle_threads.h"
 #include "executor/device/forks.h"
@@ -30,7 +31,8 @@ void start_pool(int threads) {
   thread_local int started = 1;
   if (threads <= started) return;
   // A region of fewer threads ends the others, and the next may start as many before they are gone.
-  check_threads(2 * (static_cast<size_t>(threads) - 1));
+  check_threads(2 * (static_cast<size_t>(threads) - 1),
+                "a pool of " + std::to_string(threads) + " threads");
   forbid_forks();
 #pragma omp parallel num_threads(threads)
   {}
