@@ -14,9 +14,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kFewestImages = 4;              // of a slice
-constexpr int64_t kMostSums = int64_t{64} << 20;  // bytes of all slices
-constexpr int64_t kSumChunk = 1024;               // elements, which stay in the first cache
+constexpr int64_t kMostSums = int64_t{128} << 20;  // bytes of all slices
+constexpr int64_t kSumChunk = 1024;                // elements, which stay in the first cache
 
 bool is_reference(const OnednnSlices::PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).find("ref") != std::string_view::npos;
@@ -42,17 +41,13 @@ class Call {
   }
 
   void run() {
-    const auto threads = static_cast<int>(slices_.size());
-    parallel_for(
-        threads, threads,
-        [](void* call, int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            Slice& s = static_cast<Call*>(call)->slices_[static_cast<size_t>(i)];
-            s.status = dnnl_primitive_execute(s.primitive, s.stream.get(),
-                                              static_cast<int>(s.args.size()), s.args.data());
-          }
-        },
-        this);
+    const int threads = thread_count(0);  // the whole pool, also where there are fewer slices
+    if (slices_.size() == 1) {
+      const LibraryThreads alone(1);
+      slices_.front().run();
+    } else {
+      run_slices(threads);
+    }
     for (const Slice& s : slices_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
                  [](void* call, int64_t begin, int64_t end) {
@@ -68,7 +63,22 @@ class Call {
     std::vector<dnnl_exec_arg_t> args;
     dnnl::stream stream;
     dnnl_status_t status = dnnl_success;
+    void run() {
+      status = dnnl_primitive_execute(primitive, stream.get(), static_cast<int>(args.size()),
+                                      args.data());
+    }
   };
+
+  void run_slices(int threads) {
+    parallel_for(
+        std::ssize(slices_), threads,
+        [](void* call, int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            static_cast<Call*>(call)->slices_[static_cast<size_t>(i)].run();
+          }
+        },
+        this);
+  }
 
   /// One chunk of the result, of the slices in their order whatever the threads.
   void add_up(int64_t first) const {
@@ -95,10 +105,11 @@ class Call {
 std::shared_ptr<const OnednnSlices> OnednnSlices::of(const PrimitiveDesc& whole, const Make& make) {
   const Desc x = whole.src_desc(), dy = whole.diff_dst_desc();
   const Desc sum = onednn_as(whole.diff_weights_desc(), dnnl::memory::data_type::f32);
-  const int64_t images = x.dims()[0], count = thread_count(0);
+  const int64_t images = x.dims()[0], threads = thread_count(0);
   const bool bf16 = whole.diff_weights_desc().data_type() == dnnl::memory::data_type::bf16;
-  if (!bf16 || count < 2 || images < count * kFewestImages) return nullptr;
-  if (count * static_cast<int64_t>(sum.get_size()) > kMostSums) return nullptr;
+  if (!bf16 || threads < 2) return nullptr;
+  const int64_t that_fit = kMostSums / std::max<int64_t>(1, static_cast<int64_t>(sum.get_size()));
+  const int64_t count = std::max<int64_t>(1, std::min({threads, images, that_fit}));
   const LibraryThreads alone(1);
   auto all = std::make_shared<OnednnSlices>();
   all->x_bytes_ = onednn_image_bytes(x);

@@ -20,9 +20,9 @@ class OnednnSlices {
   /// The gradient `dw` for images `x` and `dy`; empty where oneDNN has none.
   using Make = std::function<PrimitiveDesc(const Desc& x, const Desc& dw, const Desc& dy)>;
 
-  /// As many slices as the pool has threads, in the layouts that `whole` takes. Null where that is
-  /// one, where slices would have few images or their sums much memory, where oneDNN has no kernel
-  /// for them, and for other dtypes.
+  /// As many slices as the pool has threads, in the layouts that `whole` takes; fewer where there
+  /// are fewer images or the sums would take much memory. Null for a pool of one thread, where
+  /// oneDNN has no kernel for them, and for other dtypes.
   static std::shared_ptr<const OnednnSlices> of(const PrimitiveDesc& whole, const Make& make);
 
   int64_t workspace() const;  ///< bytes

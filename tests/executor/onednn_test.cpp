@@ -131,10 +131,9 @@ TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
   struct Case {
     int threads;
     int64_t images, groups;
-    bool slices;
   };
   for (const Case& c :
-       {Case{1, 17, 1, false}, Case{3, 17, 1, true}, Case{2, 9, 2, true}, Case{3, 11, 1, false}}) {
+       {Case{1, 17, 1}, Case{3, 17, 1}, Case{2, 9, 2}, Case{3, 2, 1}, Case{2, 1, 1}}) {
     SCOPED_TRACE(std::to_string(c.images) + " images, " + std::to_string(c.threads) + " threads");
     const LibraryThreads some(c.threads);
     LibraryProgram p{.dtype = bf16};
@@ -145,9 +144,11 @@ TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
     if (run_claims(p) == 0) {
       GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
     }
-    const int64_t sums = c.threads * filter.shape.numel().size * size_of(f32);
+    if (c.threads == 1) continue;
+    const int64_t sums =
+        std::min<int64_t>(c.threads, c.images) * filter.shape.numel().size * size_of(f32);
     for (const Claim& claim : onednn_claims(*p.chain[0], {}, kRates)) {
-      EXPECT_TRUE(!c.slices || claim.workspace >= sums) << claim.workspace;
+      EXPECT_GE(claim.workspace, sums) << "not in slices";
     }
   }
 }
