@@ -62,6 +62,8 @@ std::vector<Type> infer_extremum(const InferCtx& c) {
   return infer_reduction(c);
 }
 
+/// Equality finds the extremum wherever x is computed again, as a value has one rounding
+/// (ops/contract); tests/e2e/shared_values_test.cpp would find it if it had two.
 Values extremum_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};

@@ -66,10 +66,11 @@ void check_finite(const Snapshot& snapshot, const std::string& directory) {
   for (const Kept& kept : snapshot.variables) {
     if (kept.kind != VariableKind::recorded || !is_float(kept.value.dtype())) continue;
     for (int64_t i = 0; i < kept.value.numel(); ++i) {
-      if (std::isfinite(kept.value.at(i))) continue;
+      const double x = kept.value.at(i);
+      if (std::isfinite(x)) continue;
       throw UserError(fmt::format(
-          "'{}' holds {}: training diverged, and the checkpoints in '{}' stay as they are",
-          kept.name, kept.value.at(i), directory));
+          "'{}' holds {}: training diverged, and no checkpoint of it is written to '{}'", kept.name,
+          std::isnan(x) ? std::abs(x) : x, directory));
     }
   }
 }

@@ -37,7 +37,9 @@ int run(const EvalFlags& flags) {
   Figures figures;
   for (const Batch& batch : reader) figures.add_late(executor.eval(batch), batch.size);
   figures.catch_up();
-  for (const auto& [name, value] : figures.values()) fmt::print("{} {:.9g}\n", name, value);
+  for (const auto& [name, value] : figures.values()) {
+    fmt::print("{} {:.9g}\n", name, unsigned_nan(value));
+  }
   note_initial_parameters(executor, flags.params);
   report_profile(executor, flags.profile);
   return 0;

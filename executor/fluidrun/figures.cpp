@@ -55,6 +55,8 @@ std::string Figures::text() const {
   return text;
 }
 
+double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
+
 std::string figure_text(double value) {
   if (std::isnan(value)) return "nan";
   const double size = std::abs(value);

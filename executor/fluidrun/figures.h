@@ -44,6 +44,9 @@ class Figures {
 /// "0.1234", or with an exponent where that would say little; "nan" without a sign.
 std::string figure_text(double value);
 
+/// The same number, but nan without a sign.
+double unsigned_nan(double value);
+
 /// The scalars of one step.
 std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs);
 

@@ -115,7 +115,7 @@ int main_of(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 good; 1 the user's mistake, or a file that cannot be written; 2 a bug of\n"
       "Fluid; 3 a device that failed, or no memory or thread to be had; 128 + N after signal N:\n"
-      "130 after Ctrl-C, 143 after SIGTERM.");
+      "130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.");
   app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
   app.set_config("--config", "",
                  "options from a TOML file: batch = 100; below [train], only train's");
@@ -131,7 +131,10 @@ int main_of(int argc, char** argv) {
                          add_plan, add_bench, add_devices, add_verify}) {
     add(app, action);
   }
-  for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    command->fallthrough();
+    command->footer(command->get_footer() + "\n\n" + app.get_footer());
+  }
   try {
     app.parse(static_cast<int>(mark - argv), argv);
   } catch (const CLI::Success& help_or_version) {

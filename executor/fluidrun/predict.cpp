@@ -9,6 +9,7 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/elements.h"
+#include "executor/fluidrun/figures.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/output_file.h"
 #include "executor/fluidrun/print_to.h"
@@ -34,7 +35,7 @@ std::string row_text(const Tensor& value, int64_t sample) {
   for (int64_t i = 1; i < width; ++i) {
     if (value.at(sample * width + i) > value.at(sample * width + best)) best = i;
   }
-  const double score = value.at(sample * width + best);
+  const double score = unsigned_nan(value.at(sample * width + best));
   if (width == 1 && !is_float(value.dtype())) return element_text(value, sample);
   return width == 1 ? fmt::format("{:.6g}", score) : fmt::format("{} ({:.4f})", best, score);
 }

@@ -11,8 +11,8 @@
 namespace fluid {
 namespace {
 
-void warn_once(const UserError& why, bool& warned) {
-  if (!std::exchange(warned, true)) print_to(stderr, "{}; training goes on\n", why.what());
+void warn_once(const std::string& why, bool& warned) {
+  if (!std::exchange(warned, true)) print_to(stderr, "{}; training goes on\n", why);
 }
 
 }  // namespace
@@ -26,8 +26,8 @@ void TrainingFiles::append(int64_t step, const Append& append) {
   try {
     append();
   } catch (const UserError& e) {
-    log_failure_ = fmt::format("{} (at step {})", e.what(), step);
-    print_to(stderr, "{}; training goes on without it\n", e.what());
+    log_failure_ = fmt::format("--log-json: {} (at step {})", e.what(), step);
+    print_to(stderr, "--log-json: {}; training goes on without it\n", e.what());
   }
 }
 
@@ -61,7 +61,7 @@ void TrainingFiles::try_to_save(Executor& executor) {
   try {
     save(executor);
   } catch (const UserError& e) {
-    warn_once(e, warned_of_save_);
+    warn_once(e.what(), warned_of_save_);
   }
 }
 
@@ -71,8 +71,8 @@ void TrainingFiles::save_best(Executor& executor) {
     best_path_ = save_finite(executor, paths_.best);
     best_failure_.clear();
   } catch (const UserError& e) {
-    best_failure_ = e.what();
-    warn_once(e, warned_of_best_);
+    best_failure_ = fmt::format("--save-best: {}", e.what());
+    warn_once(best_failure_, warned_of_best_);
   }
 }
 

@@ -82,8 +82,9 @@ TEST_F(Saving, LogsWholeLinesOnly) {
   before_ = "ulimit -f 1; ";
   const Result result = run(kTrain + "--log-json log --save w.safetensors");
   EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.output.find("fluidrun: cannot write 'log': File too large (at step "),
-            std::string::npos)
+  EXPECT_NE(
+      result.output.find("fluidrun: --log-json: cannot write 'log': File too large (at step "),
+      std::string::npos)
       << result.output;
   const std::string log = read_file(dir_.file("log"));
   EXPECT_GT(log.size(), 100u);
@@ -109,7 +110,8 @@ TEST_F(Saving, TrainsOnWhereTheBestEpochCannotBeWritten) {
   EXPECT_EQ(count_of(result.output, "training goes on"), 1) << result.output;
   EXPECT_NE(result.output.find("3/3"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("not saved /dev/full"), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("fluidrun: cannot write '/dev/full': No space left on device\n"),
+  EXPECT_NE(result.output.find(
+                "fluidrun: --save-best: cannot write '/dev/full': No space left on device\n"),
             std::string::npos)
       << result.output;
   EXPECT_EQ(bytes_in("w.safetensors"), bytes_in("good.safetensors"));

@@ -335,9 +335,10 @@ TEST_F(CheckpointTest, KeepsWhatCameBeforeADivergence) {
   bad.as<float>()[1] = std::numeric_limits<float>::quiet_NaN();
   run.exe.set_parameter("fc0.b", bad);
   run.train(1);
-  expect_user_error([&] { run.save(checkpoints); },
-                    "'fc0.b' holds nan: training diverged, and the checkpoints in '" + path() +
-                        "' stay as they are");
+  expect_user_error(
+      [&] { run.save(checkpoints); },
+      "'fc0.b' holds nan: training diverged, and no checkpoint of it is written to '" + path() +
+          "'");
   EXPECT_EQ(names(), std::vector<std::string>{"step-0000000001"});
 }
 
