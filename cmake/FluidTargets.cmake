@@ -57,17 +57,19 @@ function(fluid_library folder)
   target_precompile_headers(fluid_${folder} PRIVATE ${FLUID_PCH})
 endfunction()
 
-# Gathers every `OpDef <name>_op()` of ops/*/*.cpp into one table.
-function(fluid_generate_op_table target)
-  file(GLOB op_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ops/*/*.cpp)
-  list(FILTER op_files EXCLUDE REGEX "/tools/")
-  set(out ${CMAKE_BINARY_DIR}/generated/op_table.cpp)
+# Gathers every function `<type> <name>_<suffix>()` of a folder's files that match `pattern`: declares them in
+# <folder>/<suffix>_table.h, and calls them, by name, in `std::vector<type> <function>()` of <suffix>_table.cpp.
+function(fluid_generate_table folder pattern type suffix function header)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/${pattern})
+  list(FILTER files EXCLUDE REGEX "/tools/")
+  set(out ${CMAKE_BINARY_DIR}/generated/${folder}/${suffix}_table)
   add_custom_command(
-    OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} "-DOUT=${out}" "-DFILES=${op_files}" -P ${CMAKE_SOURCE_DIR}/cmake/OpTable.cmake
-    DEPENDS ${op_files} ${CMAKE_SOURCE_DIR}/cmake/OpTable.cmake
-    COMMENT "Gathering the op table" VERBATIM)
-  target_sources(${target} PRIVATE ${out})
+    OUTPUT ${out}.cpp ${out}.h
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DTYPE=${type} -DSUFFIX=${suffix} -DFUNCTION=${function} -DHEADER=${header}
+            "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/Table.cmake
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/Table.cmake
+    COMMENT "Gathering the table of ${function}" VERBATIM)
+  target_sources(fluid_${folder} PRIVATE ${out}.cpp ${out}.h)
 endfunction()
 
 # Compiles a FlatBuffers schema to generated/<name>_generated.h for `target`, with plain structs that

@@ -5,10 +5,9 @@
 #include <unordered_map>
 
 #include "ops/arguments.h"
+#include "ops/op_table.h"
 
 namespace fluid {
-
-std::vector<OpDef> gather_ops();
 
 std::span<const OpDef> op_table() {
   static const std::vector<OpDef> table = [] {

@@ -6,7 +6,7 @@
 #include "passes/bucket.h"
 #include "passes/memory_plan.h"
 #include "passes/outputs_add_up.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

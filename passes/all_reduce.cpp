@@ -3,7 +3,7 @@
 #include "ops/operators.h"
 #include "passes/exchange.h"
 #include "passes/outputs_add_up.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

@@ -2,7 +2,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/exchange.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

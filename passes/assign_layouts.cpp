@@ -3,7 +3,7 @@
 #include "ops/functions.h"
 #include "ops/table.h"
 #include "passes/layouts.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -3,7 +3,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/amp_cast.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

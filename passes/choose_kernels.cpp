@@ -6,7 +6,7 @@
 #include "ops/op_kinds.h"
 #include "ops/table.h"
 #include "passes/compose.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/operators.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

@@ -1,6 +1,6 @@
 #include "ops/op_kinds.h"
 #include "ops/table.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

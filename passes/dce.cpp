@@ -1,5 +1,5 @@
 #include "ops/table.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

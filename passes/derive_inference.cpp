@@ -1,7 +1,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/inference.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -11,7 +11,7 @@
 #include "ops/record.h"
 #include "ops/source_kind.h"
 #include "passes/exchange.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

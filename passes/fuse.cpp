@@ -3,7 +3,7 @@
 #include "passes/compose.h"
 #include "passes/exchange.h"
 #include "passes/fusion.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recompute.h"
 #include "passes/repeat_kernels.h"
 #include "passes/rewrite.h"

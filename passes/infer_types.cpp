@@ -1,7 +1,7 @@
 #include "ops/arguments.h"
 #include "ops/record.h"
 #include "ops/table.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 
 namespace fluid {
 namespace {

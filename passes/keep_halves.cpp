@@ -5,7 +5,7 @@
 #include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "passes/half_copies.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -2,7 +2,7 @@
 #include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/startup.h"
 
 namespace fluid {

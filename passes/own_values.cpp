@@ -2,7 +2,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

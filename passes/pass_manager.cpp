@@ -10,7 +10,6 @@
 #include "ops/table.h"
 #include "passes/line_diff.h"
 #include "passes/pass.h"
-#include "passes/passes.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

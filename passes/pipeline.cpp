@@ -1,39 +1,9 @@
-#include "passes/passes.h"
+#include "passes/pass_table.h"
 
 namespace fluid {
 
 const std::vector<Pass>& all_passes() {
-  static const std::vector<Pass> passes = {
-      accumulate_pass(),
-      all_reduce_pass(),
-      amp_cast_pass(),
-      append_backward_pass(),
-      assign_layouts_pass(),
-      check_recorded_pass(),
-      choose_kernels_pass(),
-      clip_gradients_pass(),
-      cse_pass(),
-      dce_pass(),
-      derive_inference_pass(),
-      expand_pass(),
-      expand_optimizer_pass(),
-      fuse_pass(),
-      guard_loss_pass(),
-      infer_types_pass(),
-      keep_halves_pass(),
-      make_startup_pass(),
-      own_values_pass(),
-      plan_memory_pass(),
-      scale_loss_pass(),
-      schedule_pass(),
-      set_dtype_pass(),
-      share_statistics_pass(),
-      simplify_pass(),
-      split_metrics_pass(),
-      tell_refusals_pass(),
-      unscale_gradients_pass(),
-      weigh_part_pass(),
-  };
+  static const std::vector<Pass> passes = gather_passes();
   return passes;
 }
 

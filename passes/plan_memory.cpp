@@ -3,7 +3,7 @@
 #include "passes/bucket.h"
 #include "passes/memory_plan.h"
 #include "passes/offsets.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -1,6 +1,6 @@
 #include "ops/record.h"
 #include "passes/loss_scale.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

@@ -4,7 +4,7 @@
 #include "ops/table.h"
 #include "passes/exchange.h"
 #include "passes/memory_plan.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

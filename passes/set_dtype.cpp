@@ -1,6 +1,6 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 
 namespace fluid {
 namespace {

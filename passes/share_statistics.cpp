@@ -4,7 +4,7 @@
 #include "ops/record.h"
 #include "ops/table.h"
 #include "passes/over_parts.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -1,7 +1,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/table.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 // No table of algebraic rules: an op is lowered to its scalar expression, what its operands compute

@@ -1,7 +1,7 @@
 #include "ops/operators.h"
 #include "ops/table.h"
 #include "passes/metrics.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 
 namespace fluid {
 

@@ -2,7 +2,8 @@
 
 #include "ops/group.h"
 #include "passes/exchange.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
+#include "passes/pass_table.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

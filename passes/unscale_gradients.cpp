@@ -1,7 +1,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "passes/loss_scale.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

@@ -4,7 +4,7 @@
 #include "passes/metrics.h"
 #include "passes/outputs_add_up.h"
 #include "passes/over_parts.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
 

@@ -17,7 +17,8 @@
 #include "executor/session/session_options.h"
 #include "executor/session/slices.h"
 #include "ir/error.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
+#include "passes/pass_table.h"
 
 namespace fluid {
 namespace {

@@ -15,7 +15,8 @@
 #include "executor/fluidrun/diagram.h"
 #include "executor/fluidrun/training_needs.h"
 #include "ops/source_kind.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
+#include "passes/pass_table.h"
 
 namespace fluid {
 namespace {

@@ -4,7 +4,8 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
+#include "passes/pass_table.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

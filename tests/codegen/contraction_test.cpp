@@ -8,7 +8,8 @@
 #include "codegen/schedule.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
+#include "passes/pass_table.h"
 #include "tests/support/plain_target.h"
 
 namespace fluid::testing {

@@ -8,7 +8,7 @@
 
 #include "executor/executor.h"
 #include "passes/pass.h"
-#include "passes/passes.h"
+#include "passes/pass_table.h"
 #include "tests/support/full_run.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/plain_target.h"

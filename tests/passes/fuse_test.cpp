@@ -9,7 +9,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ops/table.h"
-#include "passes/passes.h"
+#include "passes/pass.h"
 
 namespace fluid {
 namespace {
