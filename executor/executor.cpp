@@ -16,6 +16,7 @@
 #include "executor/session/session_options.h"
 #include "executor/session/shared_decisions.h"
 #include "executor/session/shared_variables.h"
+#include "executor/session/value_range.h"
 #include "frontend/files/safetensors.h"
 #include "ir/print.h"
 #include "ops/optim/plateau.h"

@@ -5,6 +5,7 @@
 
 #include "executor/options/executor_options.h"
 #include "executor/options/place.h"
+#include "ir/graph.h"
 
 namespace fluid {
 

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "executor/comm/agree.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {

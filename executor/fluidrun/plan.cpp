@@ -15,6 +15,7 @@
 #include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_description.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
 #include "executor/profile/call_info.h"
 #include "executor/session/session_options.h"

@@ -32,16 +32,6 @@ void check_loss_scale(const LossScale& s) {
       s.initial, s.floor, s.ceiling, s.growth, s.interval, s.backoff));
 }
 
-void check_shared_statistics(const ExecutorOptions& options) {
-  if (!options.sync_bn || (options.world.size == 1 && !options.exchange_alone)) return;
-  if (options.micro_batches > 1) {
-    throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
-  }
-  if (options.check_finite) {
-    throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
-  }
-}
-
 }  // namespace
 
 void check_amp(const ExecutorOptions& options) {
@@ -55,6 +45,16 @@ void check_amp(const ExecutorOptions& options) {
                     std::string(name_of(*options.dtype)) + " exclude each other");
   }
   check_loss_scale(amp.loss_scale);
+}
+
+void check_shared_statistics(const ExecutorOptions& options) {
+  if (!options.sync_bn || (options.world.size == 1 && !options.exchange_alone)) return;
+  if (options.micro_batches > 1) {
+    throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
+  }
+  if (options.check_finite) {
+    throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
+  }
 }
 
 void check_options(const ExecutorOptions& options) {

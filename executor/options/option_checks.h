@@ -12,4 +12,7 @@ void check_options(const ExecutorOptions& options);
 /// The same of mixed precision alone.
 void check_amp(const ExecutorOptions& options);
 
+/// The same of statistics shared by processes.
+void check_shared_statistics(const ExecutorOptions& options);
+
 }  // namespace fluid

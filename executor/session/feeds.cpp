@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "executor/cpu/parallel.h"
-#include "executor/options/option_checks.h"
+#include "executor/session/value_range.h"
 
 namespace fluid {
 namespace {

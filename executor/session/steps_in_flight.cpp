@@ -4,6 +4,7 @@
 
 #include "executor/session/refusal.h"
 #include "ops/source_kind.h"
+#include "passes/recipe.h"
 
 namespace fluid {
 namespace {

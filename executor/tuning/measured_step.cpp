@@ -4,6 +4,7 @@
 #include <map>
 
 #include "executor/cpu/cpu_device.h"
+#include "executor/session/session.h"
 #include "executor/session/session_options.h"
 #include "executor/tuning/trial_steps.h"
 #include "ir/stopwatch.h"

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "executor/session/session.h"
 #include "executor/session/session_options.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"

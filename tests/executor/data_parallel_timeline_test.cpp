@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "executor/cpu/cpu_device.h"
+#include "executor/session/session.h"
 #include "executor/session/session_options.h"
 #include "executor/tuning/measured_step.h"
 #include "executor/tuning/trial_steps.h"

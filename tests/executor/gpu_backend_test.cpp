@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "executor/gpu/backend.h"
-#include "executor/options/place.h"
+#include "executor/places/find_place.h"
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"

@@ -8,9 +8,11 @@
 #include <thread>
 
 #include "executor/cpu/cpu_device.h"
+#include "executor/session/session.h"
 #include "executor/session/session_options.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "frontend/program.h"
 #include "ops/operators.h"
 #include "passes/rewrite.h"
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/program.h"
+
 namespace fluid {
 namespace {
 
