@@ -210,8 +210,8 @@ endfunction()
 # test_threads: the parts with threads of their own that need no more than ir, and their tests, for the
 # thread sanitizer: a minute to build, where everything takes a quarter of an hour.
 function(fluid_thread_tests)
-  file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/options/changes.cpp executor/options/world.cpp frontend/files/*.cpp
-                                      frontend/readers/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS executor/comm/*.cpp executor/options/changes.cpp executor/options/world.cpp
+                                      frontend/files/*.cpp frontend/readers/*.cpp)
   set(tests executor/collective_queue executor/communicator executor/store frontend/reader)
   if(FLUID_GLOO)
     list(APPEND tests executor/gloo)

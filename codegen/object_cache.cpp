@@ -184,8 +184,10 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
   const fs::path path = fs::path(directory_) / (key + kSuffix);
   const Descriptor file(open_entry(path));
   if (file.get() < 0) {
-    const bool absent = errno == ENOENT || errno == ENOTDIR;
-    if (!absent) tell_of_entry(path, errno == ELOOP ? "it is a link" : std::strerror(errno));
+    const int error = errno;
+    const bool absent =
+        error == ENOENT || error == ENOTDIR || access(directory_.c_str(), X_OK) != 0;
+    if (!absent) tell_of_entry(path, error == ELOOP ? "it is a link" : std::strerror(error));
     return std::nullopt;
   }
   struct stat info = {};

@@ -45,6 +45,14 @@ bool is_op_name(std::string_view name) {
   return is_identifier(name) && name != "output" && name != "graph";
 }
 
+std::string lowercase(std::string_view s) {
+  std::string lowered(s);
+  for (char& c : lowered) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lowered;
+}
+
 std::string one_line(std::string_view s) {
   std::string out;
   for (const char c : s) append_printable(out, c);

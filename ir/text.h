@@ -18,6 +18,9 @@ bool is_identifier(std::string_view name);
 /// An identifier that is not a word of the grammar ("output", "graph").
 bool is_op_name(std::string_view name);
 
+/// A to Z as a to z; the rest stays.
+std::string lowercase(std::string_view s);
+
 /// With \n \t \r and \x1f for control characters: names from a file in a message of one line.
 std::string one_line(std::string_view s);
 

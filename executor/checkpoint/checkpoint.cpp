@@ -14,6 +14,7 @@
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/number.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -70,7 +71,7 @@ void check_finite(const Snapshot& snapshot, const std::string& directory) {
       if (std::isfinite(x)) continue;
       throw UserError(fmt::format(
           "'{}' holds {}: training diverged, and no checkpoint of it is written to '{}'", kept.name,
-          std::isnan(x) ? std::abs(x) : x, directory));
+          ir::float_text(x), directory));
     }
   }
 }

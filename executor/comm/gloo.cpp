@@ -180,7 +180,7 @@ class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const World& world, Duration timeout)
       : world_(world), timeout_(timeout), store_(world, timeout), heart_(store_, in_progress_) {
-    run("meeting the others", [&] {
+    run("rendezvous", [&] {
       auto device = make_device();
       context_ = std::make_shared<::gloo::rendezvous::Context>(world.rank, world.size);
       context_->setTimeout(timeout);

@@ -15,8 +15,8 @@
 namespace fluid {
 namespace {
 
-/// What must be left after the sleepers besides a pool twice, as libgomp starts one anew before the
-/// old one is gone: threads that read data, exchange sums and watch.
+/// Threads that read data, exchange sums and watch. The system must give as many besides the
+/// sleepers, and a pool twice, as libgomp starts a new one before the old one is gone.
 constexpr int kOthers = 8;
 
 /// Starts a team of libgomp's whose threads sleep for good, where the system gives as many and
@@ -25,7 +25,7 @@ constexpr int kOthers = 8;
 bool start_sleepers(int threads, int spare) {
   const auto started = std::make_shared<std::latch>(1);
   try {
-    check_threads(static_cast<size_t>(threads + spare) + 1, "sleeping");
+    check_threads(static_cast<size_t>(threads + spare) + 1, "a team that sleeps");
     start_thread([threads, started] {
 #pragma omp parallel num_threads(threads + 1)
       { asm volatile(""); }

@@ -42,12 +42,7 @@ class Call {
 
   void run() {
     const int threads = thread_count(0);  // the whole pool, also where there are fewer slices
-    if (slices_.size() == 1) {
-      const LibraryThreads alone(1);
-      slices_.front().run();
-    } else {
-      run_slices(threads);
-    }
+    run_slices(threads);
     for (const Slice& s : slices_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
                  [](void* call, int64_t begin, int64_t end) {
@@ -70,6 +65,7 @@ class Call {
   };
 
   void run_slices(int threads) {
+    const LibraryThreads alone(1);  // each slice; a single one runs in the caller
     parallel_for(
         std::ssize(slices_), threads,
         [](void* call, int64_t begin, int64_t end) {

@@ -168,7 +168,8 @@ std::string text_of(const BadOp& bad, int64_t batch) {
 std::optional<BadElement> first_bad_element(const void* data, DType dtype, int64_t numel) {
   const Tensor t = Tensor::view(dtype, {numel}, static_cast<std::byte*>(const_cast<void*>(data)));
   for (int64_t i = 0; i < numel; ++i) {
-    if (!std::isfinite(t.at(i))) return BadElement{i, t.at(i)};
+    const double x = t.at(i);
+    if (!std::isfinite(x)) return BadElement{i, std::isnan(x) ? std::abs(x) : x};
   }
   return std::nullopt;
 }

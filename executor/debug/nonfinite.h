@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-/// An element that is infinite or nan.
+/// An element that is infinite or nan, which has no sign.
 struct BadElement {
   int64_t index = 0;  ///< in memory: with a layout, padding counts
   double value = 0;

@@ -61,7 +61,7 @@ void NonfiniteSearch::run_again(const PreparedStep& step, size_t last, const Bat
   session_.run_again(step, last, batch, before_, see);
 }
 
-/// What was not finite before the step.
+/// Names a feed or variable that was not finite before the step; "" when all were.
 std::string NonfiniteSearch::bad_source(const PreparedStep& step, const Batch& batch) {
   for (const Feed& feed : step.feeds()) {
     const Tensor& column = *batch.find(feed.name);

@@ -80,14 +80,14 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
 /// parameters, nor what means nothing before a step has written it.
 bool is_initialised(const Variable& variable);
 
-/// What gives variables their first values.
+/// How variables get their first values.
 struct Startup {
   std::set<std::string> zeros;      ///< those that memory, which comes zeroed, has already
   std::vector<NewVariable> filled;  ///< those that the startup program fills
   std::set<std::string> names_of_filled() const;
 };
-/// Of the variables `wanted`, each of which one of `programs` declares: the first that does says
-/// how it begins, `table` which type it has.
+/// Finds how the variables `wanted` begin. The first of `programs` that declares a variable says
+/// so; `table` has its type.
 Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
                    const std::vector<const ir::Program*>& programs);
 

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
+#include <span>
+#include <utility>
 
 #include "executor/cpu/parallel.h"
 #include "executor/fluidrun/print_to.h"
@@ -47,6 +49,18 @@ int64_t workspace_of(const PlaceFlags& flags) {
 }
 
 bool octal(const std::string& text) { return text.size() > 1 && text[0] == '0'; }
+
+constexpr std::pair<std::string_view, Mode> kModes[] = {
+    {"train", Mode::train}, {"eval", Mode::eval}, {"predict", Mode::predict}, {"init", Mode::init}};
+
+Mode mode_among(std::span<const std::pair<std::string_view, Mode>> modes, const std::string& name) {
+  std::string all;
+  for (const auto& [known, mode] : modes) {
+    if (known == name) return mode;
+    all += (all.empty() ? "" : ", ") + std::string(known);
+  }
+  throw UserError("no pipeline '" + name + "'; there are " + all);
+}
 
 }  // namespace
 
@@ -132,16 +146,10 @@ ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t
   return options;
 }
 
-Mode mode_named(const std::string& name) {
-  const std::map<std::string, Mode> modes = {{"train", Mode::train},
-                                             {"eval", Mode::eval},
-                                             {"predict", Mode::predict},
-                                             {"init", Mode::init}};
-  const auto found = modes.find(name);
-  if (found == modes.end()) {
-    throw UserError("no pipeline '" + name + "'; there are train, eval, predict and init");
-  }
-  return found->second;
+Mode mode_named(const std::string& name) { return mode_among(kModes, name); }
+
+Mode step_named(const std::string& name) {
+  return mode_among(std::span(kModes).first(3), name);  // all but init
 }
 
 int threads_of(const PlaceFlags& flags) { return thread_count(flags.threads); }

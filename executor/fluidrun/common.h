@@ -47,8 +47,11 @@ ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed = 0);
 /// The same of a command that trains, in steps of `batch` samples.
 ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch);
 
-/// "train", "eval", "predict" or "init". Throws UserError for another pipeline.
+/// The pipeline of this name: "train", "eval", "predict", or "init", which initialises variables
+/// and is no step. Throws UserError for another name.
 Mode mode_named(const std::string& name);
+/// The same of a step: refuses "init".
+Mode step_named(const std::string& name);
 
 /// The place that the flags name, as the passes see it.
 std::unique_ptr<Target> target_of(Place place, const PlaceFlags& flags);

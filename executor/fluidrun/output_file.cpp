@@ -10,6 +10,7 @@
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
+#include "ir/text.h"
 
 namespace fluid {
 namespace {
@@ -57,7 +58,7 @@ void check_row_output(const std::string& name, const Program& program,
 }  // namespace
 
 FileFormat format_of(const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
+  const std::string ending = ir::lowercase(std::filesystem::path(path).extension().string());
   if (ending == ".csv") return FileFormat::csv;
   if (ending.empty() || ending == "." || ending == ".npy") return FileFormat::npy;
   throw UserError("cannot write '" + path + "': outputs are written as .npy or .csv, not as " +
@@ -92,8 +93,9 @@ OutputFile::OutputFile(const std::string& text) : path_(text) {
     const NamedFile file = named_file(text, "--output");
     path_ = file.path;
     names_ = {file.name};
-  } else if (!text.ends_with(".npy") && !text.ends_with(".csv")) {
-    throw UserError("--output " + text + ": write FILE.npy, FILE.csv or NAME=@FILE.npy");
+  } else if (std::filesystem::path(text).extension().empty()) {
+    throw UserError("--output " + text +
+                    ": write FILE.npy, FILE.csv, NAME=@FILE.npy or NAME=@FILE.csv");
   }
   format_ = format_of(path_);
   check_writable(path_);

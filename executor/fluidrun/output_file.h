@@ -37,6 +37,7 @@ class OutputFile {
   /// Adds the rows of a batch, whose first sample is sample `first` of `data`.
   void add(const Outputs& outputs, const Dataset& data, int64_t first);
   void write() const;
+  const std::string& path() const { return path_; }
 
  private:
   void add_csv(const Outputs& outputs, const Dataset& data, int64_t first);

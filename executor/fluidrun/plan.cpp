@@ -202,7 +202,7 @@ int run(const PlanFlags& flags) {
   if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
   SessionOptions session = session_options(how);
   const Options& options = session.passes;
-  session.passes.mode = mode_named(flags.mode);
+  session.passes.mode = step_named(flags.mode);
   check_plan_world(flags.world, program, options.mode, place, !flags.target.empty());
   const bool trains = options.mode == Mode::train;
   const int64_t limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory);

@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
@@ -125,10 +127,22 @@ void predict_all(Executor& executor, Reader& reader, const std::vector<std::stri
   }
 }
 
+std::vector<OutputFile> output_files(const std::vector<std::string>& outputs) {
+  std::vector<OutputFile> files(outputs.begin(), outputs.end());
+  std::set<std::filesystem::path> paths;
+  for (const OutputFile& file : files) {
+    if (!paths.insert(std::filesystem::weakly_canonical(std::filesystem::absolute(file.path())))
+             .second) {
+      throw UserError("--output writes '" + file.path() + "' twice");
+    }
+  }
+  return files;
+}
+
 int run(const PredictFlags& flags) {
   const Resident before = resident_now();
   const Program program = open_program(flags.program);
-  std::vector<OutputFile> files(flags.outputs.begin(), flags.outputs.end());
+  std::vector<OutputFile> files = output_files(flags.outputs);
   Reader reader = open_in_order(program, flags.data, flags.batch);
   const Resident opened = resident_now();
   ExecutorOptions options = executor_options(flags.place, flags.seed);

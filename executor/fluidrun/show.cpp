@@ -84,7 +84,8 @@ std::string format_of(const ShowFlags& flags) {
   const std::map<std::string, std::string> formats = {
       {"", "text"},      {".", "text"},   {".fir", "text"}, {".txt", "text"},
       {".json", "json"}, {".dot", "dot"}, {".gv", "dot"},   {".svg", "svg"}};
-  const auto found = formats.find(std::filesystem::path(flags.output).extension().string());
+  const auto found =
+      formats.find(ir::lowercase(std::filesystem::path(flags.output).extension().string()));
   if (found != formats.end()) return found->second;
   throw UserError(
       "-o " + flags.output +

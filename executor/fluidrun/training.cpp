@@ -189,7 +189,13 @@ class Training {
 
   void take_validation() {
     if (!val_opening_.valid()) return;
-    if (std::optional<Reader> val = val_opening_.get()) val_.emplace(std::move(*val));
+    std::optional<Reader> val = val_opening_.get();
+    if (!val) return;
+    val_.emplace(std::move(*val));
+    const int64_t shared = val_->dataset().rows_shared_with(reader_.dataset());
+    if (shared > 0 && leads()) {
+      print_to(stderr, "--val: {} of {} samples are also trained on\n", shared, val_->samples());
+    }
   }
 
   /// Of ranks that were started with other flags, some would wait for the others without end.

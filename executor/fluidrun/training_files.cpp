@@ -26,8 +26,9 @@ void TrainingFiles::append(int64_t step, const Append& append) {
   try {
     append();
   } catch (const UserError& e) {
-    log_failure_ = fmt::format("--log-json: {} (at step {})", e.what(), step);
-    print_to(stderr, "--log-json: {}; training goes on without it\n", e.what());
+    const std::string why = fmt::format("--log-json: {}", e.what());
+    log_failure_ = fmt::format("{} (at step {})", why, step);
+    print_to(stderr, "{}; training goes on without it\n", why);
   }
 }
 

@@ -35,7 +35,7 @@ struct Output {
 /// views, valid as long. `.copy()` owns. Not to be used once the executor is gone.
 class Outputs {
  public:
-  /// Of step `number` of those that have begun.
+  /// The outputs of step `number`.
   Outputs(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t number)
       : steps_(&steps), step_(&step), slot_(slot), number_(number) {}
 

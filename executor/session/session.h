@@ -36,7 +36,7 @@ class Session {
   /// thrown, and by all that would run or prepare a step from then on. What a library turns out not
   /// to compute is left to generated code.
   PreparedStep& prepare(const Options& options);
-  /// The same of several, for which the arena grows once: all or none.
+  /// Prepares all of these steps or none, and grows the arena once.
   void prepare(std::span<const Options> steps);
   /// The step for these, or null.
   PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds) const;

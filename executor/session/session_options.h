@@ -22,8 +22,8 @@ struct SessionOptions {
   int feed_slots(const Target& target) const { return prefetch ? target.feed_slots() : 1; }
 };
 
-/// What a session on `place` is told of the options that users give: what a step is compiled with,
-/// and what `fluidrun plan` must plan it with.
+/// The options of a session on `place`, from those that users give. `fluidrun plan` plans steps
+/// with them, too.
 SessionOptions session_options(const ExecutorOptions& options, Place place = cpu());
 
 }  // namespace fluid

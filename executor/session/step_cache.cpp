@@ -147,7 +147,7 @@ Part* StepCache::part_of(const SliceOfBatch& slice, const Options& step, const i
   return compiled.back().get();
 }
 
-/// What gives first values to the variables that have none yet, and get none from elsewhere.
+/// Finds how the variables begin that have no value yet, and get none from elsewhere.
 Startup StepCache::startup(const Variables& variables, const Parts& compiled,
                            const std::function<bool(const std::string&)>& has_value) const {
   const auto is_filled = [&](const std::string& name) {

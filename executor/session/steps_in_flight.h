@@ -36,8 +36,8 @@ class StepsInFlight {
   /// Waits for all steps, and gets all outputs to the host that may yet be asked for.
   void fetch_outputs();
 
-  /// Of step `number`, which has the slot for its outputs: waits until it is done. Throws UserError
-  /// when a later step has the slot.
+  /// Waits for step `number` and returns its outputs, which lie in `slot`. Throws UserError when a
+  /// later step has the slot.
   const std::vector<Output>& outputs(size_t slot, uint64_t number);
   /// The same, and makes sure that the host has an output.
   void fetch(size_t slot, uint64_t number, size_t output);

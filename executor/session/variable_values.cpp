@@ -29,6 +29,8 @@ void VariableValues::take_in(AddedSteps added) {
   if (added.new_variables) {
     halves_are_stale_ = true;
     initialised_ = false;
+    seed_is_due_ = !filled_.contains(std::string(kRandomState)) &&
+                   steps_.variables().find(kRandomState) != nullptr;
   }
   exist_ = true;
   complete();
@@ -58,11 +60,11 @@ void VariableValues::initialise() {
 }
 
 void VariableValues::complete() {
-  std::byte* random = seeded_ ? nullptr : steps_.address_of(kRandomState);
-  if (random != nullptr) {
+  if (seed_is_due_) {
     const uint64_t seed = steps_.options().seed;
-    steps_.memory().write(random, &seed, sizeof seed);
-    seeded_ = true;
+    steps_.memory().write(steps_.address_of(kRandomState), &seed, sizeof seed);
+    filled_.emplace(kRandomState);
+    seed_is_due_ = false;
   }
   if (!initialised_ || !halves_are_stale_) return;
   refresh_halves();
@@ -80,7 +82,7 @@ void VariableValues::refresh_halves(std::string_view parameter) {
 std::vector<Variable> VariableValues::initialised() const {
   std::vector<Variable> filled;
   for (const Variable& v : steps_.variables().all()) {
-    if (filled_.contains(v.name) || v.name == kRandomState) filled.push_back(v);
+    if (filled_.contains(v.name)) filled.push_back(v);
   }
   std::ranges::sort(filled, {}, &Variable::name);
   return filled;

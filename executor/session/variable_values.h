@@ -67,7 +67,8 @@ class VariableValues {
   std::vector<PreparedStep*> fillers_;   ///< startup steps that have not run
   std::set<std::string> filled_;         ///< variables
   std::map<std::string, Tensor> given_;  ///< first values, until the variables are there
-  bool exist_ = false, initialised_ = false, seeded_ = false;
+  bool exist_ = false, initialised_ = false;
+  bool seed_is_due_ = false;       ///< the random state is there, and has no seed
   bool halves_are_stale_ = false;  ///< of some parameters, until a change to these is complete
 };
 

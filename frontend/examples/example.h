@@ -32,8 +32,9 @@ inline int run_example(int argc, char** argv,
                        const std::function<void(const ExampleOptions&)>& body) {
   try {
     ExampleOptions options;
-    const std::string usage = "usage: " + std::string(argv[0]) +
-                              " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]";
+    const std::string usage =
+        "usage: " + std::string(argv[0]) +
+        " --save FILE.fluid | --data SPEC [--save FILE.fluid] [--epochs N] [--steps N]";
     for (int i = 1; i < argc; i += 2) {
       const std::string_view flag = argv[i];
       if (i + 1 == argc) throw fluid::UserError(usage);

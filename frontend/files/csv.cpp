@@ -9,11 +9,16 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
 }  // namespace
 
 CsvParser::CsvParser(std::string_view text, std::string what)
     : text_(text), what_(std::move(what)) {
   if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff")) {
+    throw UserError(what_ + " is UTF-16: save it as UTF-8");
+  }
 }
 
 std::string CsvParser::place() const { return what_ + ":" + std::to_string(record_line_); }
@@ -27,8 +32,8 @@ bool CsvParser::at_line_end() const {
          text_.substr(at_) == "\r";
 }
 
-void CsvParser::skip_spaces() {
-  while (!at_end() && text_[at_] == ' ') ++at_;
+void CsvParser::skip_blanks() {
+  while (!at_end() && is_blank(text_[at_])) ++at_;
 }
 
 void CsvParser::skip_empty_lines() {
@@ -53,13 +58,13 @@ bool CsvParser::next() {
 }
 
 std::string_view CsvParser::field() {
-  skip_spaces();
+  skip_blanks();
   if (!at_end() && text_[at_] == '"') return quoted_field();
   const size_t end = std::min(text_.find_first_of(",\n", at_), text_.size());
   std::string_view raw = text_.substr(at_, end - at_);
   at_ = end;
   if ((at_end() || text_[at_] == '\n') && raw.ends_with('\r')) raw.remove_suffix(1);
-  while (raw.ends_with(' ')) raw.remove_suffix(1);
+  while (!raw.empty() && is_blank(raw.back())) raw.remove_suffix(1);
   return raw;
 }
 
@@ -78,7 +83,7 @@ std::string_view CsvParser::quoted_field() {
     at_ = quote + (escaped ? 2 : 1);
     if (!escaped) {
       const std::string_view whole = text_.substr(begin, quote - begin);
-      skip_spaces();
+      skip_blanks();
       if (at_line_end() && !at_end() && text_[at_] == '\r') ++at_;
       if (!at_end() && text_[at_] != ',' && text_[at_] != '\n') {
         fail(line_, "text follows a quoted field");

@@ -10,10 +10,12 @@ namespace fluid {
 
 /// Reads comma-separated values record by record, as RFC 4180 defines them: a field in double
 /// quotes may hold commas, line breaks and "" for a quote. Lines end with LF or CRLF. Beyond the
-/// RFC a byte order mark and empty lines are skipped, and spaces around a field do not count.
+/// RFC a byte order mark and empty lines are skipped, and blanks (spaces and tabs) around a field
+/// do not count.
 class CsvParser {
  public:
-  /// `what` names the text in messages; `text` must outlive the parser.
+  /// `what` names the text in messages; `text` must outlive the parser. Throws UserError for
+  /// UTF-16.
   CsvParser(std::string_view text, std::string what);
 
   /// Reads the next record into fields(); false at the end. Throws UserError, which
@@ -27,7 +29,7 @@ class CsvParser {
   [[noreturn]] void fail(int64_t line, const std::string& message) const;
   bool at_end() const { return at_ >= text_.size(); }
   bool at_line_end() const;
-  void skip_spaces();
+  void skip_blanks();
   void skip_empty_lines();
   std::string_view field();
   std::string_view quoted_field();

@@ -80,9 +80,7 @@ Columns chosen_columns(const std::vector<std::string>& names, const DataArgs& ar
 /// Whether tools that write tables put `field` where a value is missing.
 bool is_missing(std::string_view field) {
   static const std::set<std::string> kNames = {"", "na", "n/a", "#n/a", "nan", "null", "none"};
-  std::string lowered(field);
-  for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return kNames.contains(lowered);
+  return kNames.contains(ir::lowercase(field));
 }
 
 /// `text` of a file in a message: one line, cut where it is long.

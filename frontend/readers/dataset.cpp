@@ -1,6 +1,7 @@
 #include "frontend/readers/dataset.h"
 
 #include <cstring>
+#include <unordered_set>
 
 namespace fluid {
 namespace {
@@ -59,6 +60,15 @@ std::string Dataset::place_of(const std::string& name, int64_t value) const {
     if (column->integer(i) == value) return place(i / (column->numel() / column->shape()[0]));
   }
   return "";
+}
+
+int64_t Dataset::rows_shared_with(const Dataset& other) const {
+  if (source != other.source) return 0;
+  std::unordered_set<int64_t> taken;
+  for (int64_t i = 0; i < other.samples(); ++i) taken.insert(other.row(i));
+  int64_t shared = 0;
+  for (int64_t i = 0; i < samples(); ++i) shared += taken.contains(row(i)) ? 1 : 0;
+  return shared;
 }
 
 Dataset Dataset::first(int64_t n) const {

@@ -27,6 +27,8 @@ struct Dataset {
   /// The place of the first sample whose integer column `name` holds `value`; "" when there is
   /// none.
   std::string place_of(const std::string& name, int64_t value) const;
+  /// How many samples are rows of the same source as samples of `other`.
+  int64_t rows_shared_with(const Dataset& other) const;
   /// A copy of the first `n` samples; all when there are fewer.
   Dataset first(int64_t n) const;
   /// A copy of the samples at these indices, in their order.

@@ -6,6 +6,7 @@ namespace {
 
 Dataset read_columns(const DataArgs& args) {
   Dataset data;
+  data.source = "npy:" + args.path();
   std::string_view left = args.path();
   while (!left.empty()) {
     const std::string_view item = left.substr(0, left.find(','));

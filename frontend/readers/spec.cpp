@@ -151,7 +151,8 @@ DataSource open_data(const std::string& spec, const std::string& split) {
       renames.emplace(option, value);
     }
   }
-  if (contains(kind.options, "split")) given.emplace("split", split);
+  const bool split_by_default =
+      contains(kind.options, "split") && given.emplace("split", split).second;
   const DataArgs args(spec, has_path ? std::string(head.substr(name.size() + 1)) : "", given);
 
   DataSource source;
@@ -161,7 +162,12 @@ DataSource open_data(const std::string& spec, const std::string& split) {
   if (args.find("drop_last") != nullptr) source.drop_last = args.flag("drop_last", false);
   const int64_t limit = args.integer("limit", -1, 1);
   source.dataset = kind.load(args);
-  if (source.dataset.source.empty()) source.dataset.source = spec;
+  if (source.dataset.source.empty()) {
+    source.dataset.source =
+        split_by_default
+            ? spec + (spec.find('?') != std::string::npos ? "&split=" : "?split=") + split
+            : spec;
+  }
   rename_columns(source.dataset, std::move(renames), kind, args);
   if (kind.splits_rows) source.dataset = split_rows(std::move(source.dataset), args, split);
   if (limit > 0) source.dataset = source.dataset.first(limit);

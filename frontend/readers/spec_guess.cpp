@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "ir/text.h"
+
 namespace fluid {
 namespace {
 
@@ -32,10 +34,10 @@ std::string spec_of_directory(const std::string& path) {
 std::string guessed_spec(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) return spec_of_directory(path);
-  std::string name = path;
+  std::string name = ir::lowercase(path);
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   if (name.ends_with(".csv")) return "csv:" + path + "?label=COLUMN";
-  if (path.ends_with(".npy")) return "npy:COLUMN=" + path;
+  if (name.ends_with(".npy")) return "npy:COLUMN=" + path;
   if (name.ends_with(".json")) return "mnist-json:" + path;
   return "";
 }

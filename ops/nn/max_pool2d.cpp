@@ -19,7 +19,7 @@ OpDef max_pool2d_op() {
       .outputs = {{.name = "y", .doc = "[N, C, OH, OW]"},
                   {.name = "position",
                    .doc = "of the largest element in its window, row-major: u8, or i32 for a "
-                          "window of more than 256 taps",
+                          "window of more than 256 taps; 0 where all of it is minus infinity",
                    .auxiliary = true}},
       .infer =
           [](const InferCtx& c) {

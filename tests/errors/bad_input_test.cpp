@@ -163,7 +163,8 @@ TEST_F(BadInput, ShapesThatDoNotFitWhileAProgramIsBuilt) {
     return run_command(program + " " + arguments).output;
   };
   EXPECT_EQ(usage("--save"),
-            "usage: " + program + " [--save FILE.fluid] [--data SPEC] [--epochs N] [--steps N]\n");
+            "usage: " + program +
+                " --save FILE.fluid | --data SPEC [--save FILE.fluid] [--epochs N] [--steps N]\n");
   EXPECT_EQ(usage("--epoch 3"), "no option '--epoch'\n");
   EXPECT_EQ(usage("--epochs 3x"), "--epochs 3x: must be a positive integer\n");
 }

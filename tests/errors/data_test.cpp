@@ -35,7 +35,25 @@ TEST_F(OwnData, OneFileTrainsAndValidates) {
   const Result held =
       run("predict line.fir --params w.safetensors --data " + data + " 2>/dev/null");
   EXPECT_EQ(std::ranges::count(held.output, '\n'), 10) << held.output;
+  EXPECT_EQ(trained.output.find("also trained on"), std::string::npos) << trained.output;
   refuse("train line.fir --data rows.csv", "(did you mean 'csv:rows.csv?label=COLUMN'?)");
+}
+
+TEST_F(OwnData, ValidationOnRowsThatTrainIsSaid) {
+  const auto noted = [&](const std::string& data, const std::string& val, int shared) {
+    const Result result =
+        run("train line.fir --epochs 1 --data '" + data + "' --val '" + val + "'");
+    EXPECT_EQ(result.code, 0) << result.output;
+    expect_has(result.output, "--val: " + std::to_string(shared) + " of ");
+  };
+  const std::string all = "csv:rows.csv?label=target&drop=id";
+  noted(all, all + "&val=0.2", 10);
+  noted(all + "&val=0.2", all, 40);
+  noted(all, all, 50);
+  const Result apart =
+      run("train line.fir --epochs 1 --data synthetic-linear?n=50 --val "
+          "'synthetic-linear?n=50&seed=2'");
+  EXPECT_EQ(apart.output.find("also trained on"), std::string::npos) << apart.output;
 }
 
 TEST_F(OwnData, NeedsNoLabelToPredict) {

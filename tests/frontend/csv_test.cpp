@@ -30,8 +30,8 @@ TEST(CsvParser, ReadsQuotedFields) {
             (Records{{"1", "a", "two\nlines\r\n", "c"}, {"4", "d", "e", "f"}}));
 }
 
-TEST(CsvParser, SkipsMarksEmptyLinesAndSpaces) {
-  EXPECT_EQ(records_of("\xef\xbb\xbf\r\n\na, b ,  \"c\"  \r\n\r\n1,,\n,\r"),
+TEST(CsvParser, SkipsMarksEmptyLinesAndBlanks) {
+  EXPECT_EQ(records_of("\xef\xbb\xbf\r\n\na, b\t,\t \"c\"\t \r\n\r\n1,,\n,\r"),
             (Records{{"3", "a", "b", "c"}, {"5", "1", "", ""}, {"6", "", ""}}));
   EXPECT_EQ(records_of(""), Records());
   EXPECT_EQ(records_of("\xef\xbb\xbf"), Records());
@@ -42,6 +42,7 @@ TEST(CsvParser, MistakesAreNamedWithTheirLine) {
   expect_user_error([] { records_of("a\n1,\"2\n3\n"); }, "f:2: a quoted field does not end");
   expect_user_error([] { records_of("a\n\"1\n\" 2\n"); }, "f:3: text follows a quoted field");
   expect_user_error([] { records_of("a\n\"1\"\rb\n"); }, "f:2: text follows a quoted field");
+  expect_user_error([] { records_of("\xff\xfe"); }, "f is UTF-16: save it as UTF-8");
 }
 
 TEST(CsvParser, ReadsWhatIsWritten) {
@@ -148,7 +149,7 @@ TEST_F(Csv, SamplesAreNamedByTheirLine) {
   const Dataset gaps = read("a,y\n1,0\n\n\"2\",7\n3,1\n", "?label=y&classes=1");
   EXPECT_EQ(gaps.place_of("y", 7), "line 4 of '" + path_ + "'");
   EXPECT_EQ(gaps.select(std::vector<int64_t>{2, 1}).place(1), "line 4 of '" + path_ + "'");
-  EXPECT_EQ(open_data("digits?n=3").dataset.place(2), "sample 2 of 'digits?n=3'");
+  EXPECT_EQ(open_data("digits?n=3").dataset.place(2), "sample 2 of 'digits?n=3&split=train'");
 }
 
 }  // namespace

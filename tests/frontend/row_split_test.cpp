@@ -113,6 +113,7 @@ TEST(SpecGuess, APathSuggestsItsKind) {
     expect_user_error([&] { open_data(spec); }, "(did you mean '" + meant + "'?)");
   };
   refuse("rows.csv", "csv:rows.csv?label=COLUMN");
+  refuse("ROWS.CSV", "csv:ROWS.CSV?label=COLUMN");
   refuse("d/rows.csv.gz", "csv:d/rows.csv.gz?label=COLUMN");
   refuse("rows.csv?label=y&classes=1", "csv:rows.csv?label=y&classes=1");
   refuse("a:b.csv", "csv:a:b.csv?label=COLUMN");

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "frontend/init.h"
+#include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/functions.h"
 #include "ops/operators.h"
@@ -19,14 +20,17 @@ class Recorder {
   RandomTraining run() {
     batch_.size = one_of<int64_t>({1, 3, 8, 19, 33});
     const int64_t a = extent(), b = extent();
-    feed({kBatch, a, b});
+    if (below(4) == 0) {
+      feed({kBatch, one_of<int64_t>({1, 2, 3, 16}), one_of<int64_t>({1, 4, 7}), extent()});
+    } else {
+      feed({kBatch, a, b});
+    }
     pool_.push_back(parameter({b}));
     pool_.push_back(parameter({a, b}));
     for (int ops = static_cast<int>(8 + below(17)); ops > 0; --ops) grow();
-    Value loss;
+    Value loss = mean(tanh(pool_[1]));  // a parameter, so that there is something to train
     for (size_t i = pool_.size() - 5; i < pool_.size(); ++i) {
-      const Value term = mean(tanh(pool_[i]));
-      loss = loss ? loss + term : term;
+      loss = loss + mean(tanh(pool_[i]));
       if (below(3) == 0) net_.output("value" + std::to_string(i), pool_[i]);
     }
     net_.output("loss", loss);
@@ -111,6 +115,7 @@ class Recorder {
     const Shape& shape = x.shape();
     const auto rank = static_cast<size_t>(shape.rank());
     const auto axis = static_cast<int64_t>(below(rank));
+    if (rank == 4 && below(3) == 0) return of_images(x);
     switch (below(16)) {
       case 0:  // multiply-adds that a reduction and a comparison share
         return chosen(x * partner(x) + partner(x), axis);
@@ -144,6 +149,26 @@ class Recorder {
         return matmul(x, parameter({1, shape[rank - 2], Dim(extent())}), {.transpose_a = true});
       default:
         return of_element(x);
+    }
+  }
+
+  Value of_images(Value x) {
+    const auto taps = one_of<int64_t>({1, 2, 3});
+    switch (below(5)) {
+      case 0:
+        return conv2d(x, {.filters = one_of<int64_t>({1, 3, 16}),
+                          .kernel = {taps},
+                          .stride = {one_of<int64_t>({1, 2})},
+                          .padding = {one_of<int64_t>({0, 1})},
+                          .bias = below(2) == 0});
+      case 1:
+        return max_pool2d(x, {.kernel = {taps}, .stride = {1}, .padding = {taps / 2}});
+      case 2:
+        return avg_pool2d(x, {.kernel = {taps}, .stride = {one_of<int64_t>({1, 2})}});
+      case 3:
+        return adaptive_avg_pool2d(x, {.output = {taps}});
+      default:
+        return batch_norm(x);
     }
   }
 
