@@ -26,15 +26,22 @@ endif()
 set(FLUID_PCH <algorithm> <functional> <map> <memory> <optional> <span> <string> <variant> <vector>)
 
 # For targets that do little work of their own, such as tests, and instantiate large templates, such as
-# CLI11's: compiles them in two thirds of the time. Null pointers and what lies outside objects are seen
-# by the address sanitizer too, alignment in the libraries.
+# CLI11's: compiles them in two thirds of the time, and without the undefined-behaviour sanitizer, which is
+# for the libraries.
 function(fluid_compile_quickly)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     if(FLUID_SANITIZE MATCHES undefined)
-      target_compile_options(${target} PRIVATE -fno-sanitize=null,vptr,object-size,alignment)
+      target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
     endif()
   endforeach()
+endfunction()
+
+# Compiles eight files of a target as one: several times faster from nothing, slower after a change.
+function(fluid_compile_together)
+  if(FLUID_UNITY)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
 endfunction()
 
 # fluid_library(<folder> LINKS <targets>): every .cpp below the folder but examples and fluidrun.
@@ -55,6 +62,7 @@ function(fluid_library folder)
   add_library(fluid_${folder} STATIC ${sources})
   target_link_libraries(fluid_${folder} PUBLIC fluid_flags ${ARG_LINKS} Threads::Threads)
   target_precompile_headers(fluid_${folder} PRIVATE ${FLUID_PCH})
+  fluid_compile_together(fluid_${folder})
 endfunction()
 
 # Gathers every function `<type> <name>_<suffix>()` of a folder's files that match `pattern`: declares them in
@@ -99,6 +107,7 @@ function(fluid_program name folder)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   fluid_takes_libraries_along(${name})
   fluid_compile_quickly(${name})
+  fluid_compile_together(${name})
 endfunction()
 
 # Every .cpp of the folder is a program: it records <build>/examples/<name>.fluid when it is built, and
@@ -161,6 +170,8 @@ function(fluid_tests part)
       add_library(fluid_test_support STATIC ${support})
       target_link_libraries(fluid_test_support PUBLIC fluid_executor GTest::gtest)
       target_compile_definitions(fluid_test_support PRIVATE FLUID_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+      target_precompile_headers(fluid_test_support PRIVATE ${FLUID_PCH} <gtest/gtest.h>)
+      fluid_compile_together(fluid_test_support)
     else()
       add_library(fluid_test_support INTERFACE)
       target_link_libraries(fluid_test_support INTERFACE fluid_executor GTest::gtest)
@@ -197,6 +208,7 @@ function(fluid_op_samples)
   add_library(fluid_op_samples OBJECT ${sources})
   target_link_libraries(fluid_op_samples PUBLIC fluid_test_support)
   fluid_compile_quickly(fluid_op_samples)
+  fluid_compile_together(fluid_op_samples)
 endfunction()
 
 # Tests of a GPU's functions that several programs run, each on GPUs of its own.

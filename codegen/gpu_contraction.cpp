@@ -16,7 +16,7 @@ constexpr int64_t kGroup = 128;            // threads that take tiles side by si
 constexpr int64_t kAccumulators = 32;      // registers for results
 constexpr int64_t kTeamAccumulators = 16;  // each of which a team adds up
 constexpr int64_t kTile = 8;               // results a thread along one variable
-constexpr double kLeastTerms = 64;         // of a part
+constexpr double kLeastTermsOfPart = 64;   // of a part
 constexpr double kUnrolled = 256;          // multiply-adds in the body of the innermost loop
 constexpr int64_t kTogether = 4;           // terms whose operands are read at once
 constexpr double kScattered = 8;           // cost of a load whose lanes lie apart
@@ -127,7 +127,7 @@ double GpuContraction::cost(const std::vector<Tile>& tiles) const {
   }
   for (const Expr& load : loads_of(sinks_.front().body)) loads += load_cost(load, tiles);
   const double terms = nominal_points(b_, sinks_.front().reduce);
-  const double most = threads(tiles) * std::max(terms / kLeastTerms, 1.0);
+  const double most = threads(tiles) * std::max(terms / kLeastTermsOfPart, 1.0);
   return (1 + 2 * loads / products) / used / std::min(most / kThreads, 1.0);
 }
 
@@ -157,7 +157,7 @@ void GpuContraction::choose_parts() {
   const FlatSink& sum = sinks_.front();
   const double terms = nominal_points(b_, sum.reduce);
   const double wanted = std::ceil(kThreads / threads(tiles_));
-  const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kLeastTerms);
+  const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kLeastTermsOfPart);
   parts_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
   if (parts_ < 4) parts_ = 1;  // not worth a pass
 }

@@ -12,8 +12,8 @@ constexpr double kManyThreads = 32 * 1024;  // which hide the latency of a GPU's
 /// Elements that a thread takes one after the other and would not have to if there were that many:
 /// at four in flight and 0.6 us each way some 15 us, against the launches of two or three passes.
 constexpr double kLongWork = 100;
-constexpr double kLeastTerms = 8;  // of a part of a reduction
-constexpr double kElements = 4;    // that a thread takes at a time, about
+constexpr double kLeastTermsOfSplit = 8;  // of a part of a reduction
+constexpr double kElements = 4;           // that a thread takes at a time, about
 
 /// Builds the passes, which share their buffers.
 class Stages {
@@ -155,7 +155,7 @@ class Stages {
     double terms = nominal_points(base_, real(s.reduce));
     for (const int64_t v : real(s.reduce)) {
       const double extent = nominal(base_.extent(v));
-      if (threads >= kManyThreads || terms / extent < kLeastTerms) break;
+      if (threads >= kManyThreads || terms / extent < kLeastTermsOfSplit) break;
       parts.push_back(v);
       threads *= extent;
       terms /= extent;

@@ -226,7 +226,7 @@ void ObjectCache::put(const std::string& key, const std::string& object) const {
     if (error == 0) error = write_all(file.get(), part);
   }
   if (const int closing = file.close(); error == 0) error = closing;
-  if (error == 0 && rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   unlink(temporary.c_str());
   const bool told_by_find = error == EISDIR;  // a directory has the entry's name

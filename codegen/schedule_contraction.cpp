@@ -13,9 +13,9 @@ constexpr int64_t kAccumulators = 24;  // vector registers for results; the othe
 constexpr double kLatency = 8;         // multiply-adds under way at once
 constexpr double kBroadcast = 0.5;     // of a load that all lanes share: it folds into the product
 constexpr double kGather = 16;
-constexpr double kSwept = 3;               // a product that costs more than this is better swept
-constexpr double kLeastTerms = 9;          // shorter sums are swept like maps
-constexpr double kUnrolledProducts = 300;  // multiply-adds in the body of the innermost loop
+constexpr double kSwept = 3;  // a product that costs more than this is better swept
+constexpr double kLeastTermsOfContraction = 9;  // shorter sums are swept like maps
+constexpr double kUnrolledProducts = 300;       // multiply-adds in the body of the innermost loop
 constexpr double kBlockProducts = 200e3;
 constexpr int64_t kFew = 4;              // results a tile of those that fill no larger one
 constexpr int64_t kBeside = 16;          // accumulators where vectors lie side by side
@@ -69,7 +69,7 @@ std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& b, Vars& rows)
     if (!without(s.out, rows).empty() || s.out.size() != sum.out.size()) return std::nullopt;
   }
   if (sum.reduce.empty() || sum.out.empty()) return std::nullopt;
-  if (nominal_points(b, sum.reduce) < kLeastTerms) return std::nullopt;
+  if (nominal_points(b, sum.reduce) < kLeastTermsOfContraction) return std::nullopt;
   return sinks;
 }
 

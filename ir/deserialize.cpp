@@ -89,7 +89,7 @@ class Reader {
     if (from.kinds() == nullptr) return;
     for (const fbs::OpKind* k : *from.kinds()) {
       kinds_.push_back(name(k->name(), kMaxNameLength, "an op"));
-      if (!is_op_name(kinds_.back())) damaged(quoted(kinds_.back()) + " cannot name an op");
+      if (!is_op_name(kinds_.back())) damaged(quote(kinds_.back()) + " cannot name an op");
       const int known = version_(kinds_.back());
       if (known < 1) fail("unknown op '" + kinds_.back() + "'");
       if (k->version() > static_cast<uint32_t>(known)) {
@@ -157,7 +157,7 @@ class Reader {
     if (from.attrs()->size() > kMaxAttrs) damaged(graph, "has too many attributes");
     for (const fbs::Attr* a : *from.attrs()) {
       const std::string attr_name = name(a->name(), kMaxNameLength, "an attribute");
-      if (attrs.has(attr_name)) damaged(graph, "has attribute " + quoted(attr_name) + " twice");
+      if (attrs.has(attr_name)) damaged(graph, "has attribute " + quote(attr_name) + " twice");
       attrs.set(attr_name, attr(*a));
     }
     return attrs;

@@ -26,7 +26,7 @@ std::string describe(const Token& token) {
     case Token::Kind::value:
       return "'%" + token.text + "'";
     case Token::Kind::string:
-      return "the string " + quoted(token.text);
+      return "the string " + quote(token.text);
     default:
       return "'" + token.text + "'";
   }
@@ -124,7 +124,7 @@ Token Lexer::next() {
     ++at_;
   } else {
     const auto byte = static_cast<unsigned char>(c);
-    const std::string shown = byte >= 0x20 && byte < 0x7f ? std::string(1, c) : quoted({&c, 1});
+    const std::string shown = byte >= 0x20 && byte < 0x7f ? std::string(1, c) : quote({&c, 1});
     fail(at_, "a character that means nothing here: " + shown);
   }
   return token;

@@ -10,7 +10,7 @@ namespace {
 std::string text_of(bool b) { return b ? "true" : "false"; }
 std::string text_of(int64_t n) { return std::to_string(n); }
 std::string text_of(double x) { return float_text(x); }
-std::string text_of(const std::string& s) { return quoted(s); }
+std::string text_of(const std::string& s) { return quote(s); }
 std::string text_of(const Type& t) { return t.str(); }
 std::string text_of(const GraphRef& g) { return graph_text(g.name); }
 
@@ -82,15 +82,15 @@ std::string extras_text(const Op& op, int64_t expected_id) {
   std::string s;
   const auto add = [&](const std::string& extra) { s += (s.empty() ? "  [" : ", ") + extra; };
   if (op.role != Role::forward) add(std::string(name_of(op.role)));
-  if (!op.param.empty()) add("param " + quoted(op.param));
-  if (!op.scope.empty()) add("scope " + quoted(op.scope));
+  if (!op.param.empty()) add("param " + quote(op.param));
+  if (!op.scope.empty()) add("scope " + quote(op.scope));
   if (op.id != expected_id) add("#" + std::to_string(op.id));
   return s.empty() ? s : s + "]";
 }
 
 std::string loc_text(const Loc& loc) {
   const std::string text = loc.str();
-  return text.empty() || text.front() == ':' ? "" : "  @ " + quoted(text);
+  return text.empty() || text.front() == ':' ? "" : "  @ " + quote(text);
 }
 
 std::string op_text(const Op& op, const Names& names, int64_t expected_id) {
@@ -105,7 +105,7 @@ std::string op_text(const Op& op, const Names& names, int64_t expected_id) {
   if (!operands.empty()) operands += ")";
 
   std::string s = results.empty() ? op.name : results + " = " + op.name;
-  if (!op.symbol.empty()) s += " " + quoted(op.symbol) + (operands.empty() ? "" : " ");
+  if (!op.symbol.empty()) s += " " + quote(op.symbol) + (operands.empty() ? "" : " ");
   return s + operands + attrs_text(op.attrs) + types + extras_text(op, expected_id) +
          loc_text(op.loc);
 }
@@ -119,7 +119,7 @@ std::string statements(const Graph& graph, const std::string& indent, Naming nam
     expected_id = op->id + 1;
   }
   for (const Output& o : graph.outputs) {
-    s += indent + "output " + quoted(o.name) + " = " + names.of(o.value) + "\n";
+    s += indent + "output " + quote(o.name) + " = " + names.of(o.value) + "\n";
   }
   return s;
 }

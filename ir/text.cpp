@@ -59,7 +59,7 @@ std::string one_line(std::string_view s) {
   return out;
 }
 
-std::string quoted(std::string_view s) {
+std::string quote(std::string_view s) {
   std::string out = "\"";
   for (const char c : s) {
     if (c == '"' || c == '\\') out += '\\';
@@ -78,7 +78,7 @@ std::string float_text(double value) {
 }
 
 std::string graph_text(std::string_view name) {
-  return "@" + (is_identifier(name) ? std::string(name) : quoted(name));
+  return "@" + (is_identifier(name) ? std::string(name) : quote(name));
 }
 
 std::optional<Layout> layout_from(std::string_view text, int64_t rank) {

@@ -25,7 +25,7 @@ std::string lowercase(std::string_view s);
 std::string one_line(std::string_view s);
 
 /// In double quotes, one line, with \" and \\ for quotes and backslashes.
-std::string quoted(std::string_view s);
+std::string quote(std::string_view s);
 
 /// The shortest text that reads back to the same bits, always recognisable as a float: "1.0",
 /// "1e-05", "nan", "-inf". Every NaN prints as "nan".

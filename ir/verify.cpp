@@ -84,9 +84,9 @@ void verify_attrs(const GraphNames& graphs, const Op& op) {
   require(op.attrs.size() <= kMaxAttrs, op, "too many attributes");
   std::set<std::string_view> names;
   for (const auto& [name, attr] : op.attrs) {
-    require(is_identifier(name), op, [&] { return quoted(name) + " cannot name an attribute"; });
+    require(is_identifier(name), op, [&] { return quote(name) + " cannot name an attribute"; });
     require(names.insert(name).second, op,
-            [&] { return "attribute " + quoted(name) + " is given twice"; });
+            [&] { return "attribute " + quote(name) + " is given twice"; });
     if (const auto* type = std::get_if<Type>(&attr)) verify_type(op, *type);
     if (const auto* graph = std::get_if<GraphRef>(&attr)) {
       require(graphs.contains(graph->name), op,
@@ -107,15 +107,15 @@ class GraphVerifier {
     std::set<std::string_view> names;
     for (const Output& o : graph_.outputs) {
       if (o.name.empty()) fail(graph_, "an output has no name");
-      if (!names.insert(o.name).second) fail(graph_, "two outputs are named " + quoted(o.name));
+      if (!names.insert(o.name).second) fail(graph_, "two outputs are named " + quote(o.name));
       const std::string fault = fault_of(graph_, before_, o.value);
-      if (!fault.empty()) fail(graph_, "output " + quoted(o.name) + fault);
+      if (!fault.empty()) fail(graph_, "output " + quote(o.name) + fault);
     }
   }
 
  private:
   void verify_op(const Op& op) {
-    require(is_op_name(op.name), op, [&] { return quoted(op.name) + " cannot name an op"; });
+    require(is_op_name(op.name), op, [&] { return quote(op.name) + " cannot name an op"; });
     require(op.graph() == &graph_, op, "belongs to another graph");
     require(op.id >= 0 && op.id <= kMaxId, op, "its id is out of range");
     require(ids_.insert(op.id).second, op,
@@ -133,7 +133,7 @@ class GraphVerifier {
     if (op.symbol.empty()) return;
     const bool writes = op.results.empty();
     require((writes ? written_ : declared_).insert(op.symbol).second, op, [&] {
-      return quoted(op.symbol) + " is " + (writes ? "written" : "declared") + " twice";
+      return quote(op.symbol) + " is " + (writes ? "written" : "declared") + " twice";
     });
   }
 
@@ -182,8 +182,8 @@ void verify_nesting(const Program& program, const GraphNames& graphs) {
 }  // namespace
 
 std::string describe(const Op& op) {
-  std::string s = is_identifier(op.name) ? op.name : quoted(op.name);
-  if (!op.symbol.empty()) s += " " + quoted(op.symbol);
+  std::string s = is_identifier(op.name) ? op.name : quote(op.name);
+  if (!op.symbol.empty()) s += " " + quote(op.symbol);
   if (op.symbol.empty() && !op.results.empty() && is_identifier(op.results[0].name)) {
     s += " %" + op.results[0].name;
   }

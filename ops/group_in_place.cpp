@@ -5,17 +5,13 @@
 namespace fluid {
 namespace {
 
-bool contains(const std::vector<int64_t>& vars, int64_t v) {
-  return std::ranges::find(vars, v) != vars.end();
-}
-
 /// Whether `read` asks for the element that the sink's own iteration writes; with `only`, as far as
 /// those variables go.
 bool same_element(const GroupSink& writer, const Expr& read,
                   const std::vector<int64_t>* only = nullptr) {
   for (size_t d = 0; d < writer.out.size(); ++d) {
     const int64_t v = writer.out[d];
-    if (only != nullptr && !contains(*only, v)) continue;
+    if (only != nullptr && std::ranges::find(*only, v) == only->end()) continue;
     const Expr& index = read.args()[d];
     if (v < 0 ? !is_constant(index, 0) : index.op() != Scalar::var || index.node().ivalue != v) {
       return false;

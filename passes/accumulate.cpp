@@ -153,7 +153,7 @@ class Accumulation {
   int64_t end_ = 0;
 };
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_accumulate(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || options.slice == Slice::whole) return false;
@@ -176,7 +176,7 @@ Pass accumulate_pass() {
               "with those of the slices before are carried to the last slice, which updates.",
           .needs = {"gradients"},
           .gives = {},
-          .run = run};
+          .run = run_accumulate};
 }
 
 }  // namespace fluid

@@ -118,7 +118,7 @@ class Reduction {
   std::vector<int64_t> bucket_of_;
 };
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_all_reduce(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.exchanges()) return false;
@@ -137,7 +137,7 @@ Pass all_reduce_pass() {
               "that leave as soon as they are complete.",
           .needs = {"gradients"},
           .gives = {"reduced"},
-          .run = run};
+          .run = run_all_reduce};
 }
 
 }  // namespace fluid

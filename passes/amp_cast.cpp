@@ -123,7 +123,7 @@ bool erase_marks(ir::Graph& graph) {
   return changed;
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_amp_cast(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp) return false;
   const bool casts = !cast_for_amp(program.main(), *options.amp).casts.empty();
   return erase_marks(program.main()) || casts;
@@ -148,7 +148,7 @@ Pass amp_cast_pass() {
               "and range-sensitive ones in f32; the rest follow what they read.",
           .needs = {},
           .gives = {},
-          .run = run};
+          .run = run_amp_cast};
 }
 
 }  // namespace fluid

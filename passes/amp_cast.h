@@ -8,16 +8,15 @@
 
 namespace fluid {
 
-/// What mixed precision chose for an op that reads floats.
-struct AmpChoice {
-  const ir::Op* op = nullptr;
-  DType dtype = DType::f32;
-  std::string reason;
-};
-
 struct AmpReport {
-  std::vector<AmpChoice> ops;  ///< in the order of the graph
-  std::vector<Value> casts;    ///< inserted
+  /// What mixed precision chose for an op that reads floats.
+  struct Choice {
+    const ir::Op* op = nullptr;
+    DType dtype = DType::f32;
+    std::string reason;
+  };
+  std::vector<Choice> ops;   ///< in the order of the graph
+  std::vector<Value> casts;  ///< inserted
 };
 
 /// Chooses a precision for every op of a recorded graph and casts what it reads.

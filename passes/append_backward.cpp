@@ -103,7 +103,7 @@ class Backward {
   std::map<Value, Value> gradients_;
 };
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
@@ -136,7 +136,7 @@ Pass append_backward_pass() {
               "their seed and them operands of the train directive.",
           .needs = {"typed"},
           .gives = {"gradients"},
-          .run = run};
+          .run = run_append_backward};
 }
 
 }  // namespace fluid

@@ -202,7 +202,7 @@ class Assigner {
   std::set<ir::Op*> free_;  ///< ops that run on any layout and have a value with a choice
 };
 
-bool run(ir::Program& program, const Options& options, const Target& target) {
+bool run_assign_layouts(ir::Program& program, const Options& options, const Target& target) {
   return Assigner(program, options, target).run();
 }
 
@@ -215,7 +215,7 @@ Pass assign_layouts_pass() {
               "than the copies at the edges cost.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_assign_layouts};
 }
 
 }  // namespace fluid

@@ -47,7 +47,7 @@ void check_size(const ir::Op& op, int64_t batch) {
   }
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_check_recorded(ir::Program& program, const Options& options, const Target&) {
   const ir::Graph& graph = program.main();
   check_not_compiled(program);
   if (options.amp) check_amp_names(graph, *options.amp);
@@ -81,7 +81,7 @@ Pass check_recorded_pass() {
           .doc = "Refuses programs that are compiled in part, or that no memory can hold.",
           .needs = {},
           .gives = {},
-          .run = run};
+          .run = run_check_recorded};
 }
 
 }  // namespace fluid

@@ -212,7 +212,7 @@ class Chooser {
   std::unordered_map<GroupKey, std::optional<Claim>, GroupKeyHash> fastest_;
 };
 
-bool run(ir::Program& program, const Options& options, const Target& target) {
+bool run_choose_kernels(ir::Program& program, const Options& options, const Target& target) {
   return Chooser(program, options, target).run();
 }
 
@@ -225,7 +225,7 @@ Pass choose_kernels_pass() {
               "the target says are faster than generated code.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_choose_kernels};
 }
 
 }  // namespace fluid

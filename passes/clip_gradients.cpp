@@ -33,7 +33,7 @@ Value all_squares(const Recipe& recipe) {
   return recipe.over_processes({sum})[0];
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr) return false;
@@ -68,7 +68,7 @@ Pass clip_gradients_pass() {
               "the norm of all together.",
           .needs = {"gradients"},
           .gives = {},
-          .run = run};
+          .run = run_clip_gradients};
 }
 
 }  // namespace fluid

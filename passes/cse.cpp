@@ -28,7 +28,7 @@ Values results_of(ir::Op& op) {
   return values;
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_cse(ir::Program& program, const Options&, const Target&) {
   std::map<std::pair<std::string, Values>, std::vector<ir::Op*>> seen;
   return rewrite_ops(program.main(), [&](ir::Op& op) {
     if (!is_mergeable(op)) return Values();
@@ -50,7 +50,7 @@ Pass cse_pass() {
           .doc = "Computes equal things once. Random ops are never equal.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_cse};
 }
 
 }  // namespace fluid

@@ -52,7 +52,7 @@ bool drop_graphs(ir::Program& program) {
   return program.erase_graphs([&](const ir::Graph& g) { return !live.contains(&g); });
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_dce(ir::Program& program, const Options&, const Target&) {
   const bool ops = drop_ops(program.main());
   return drop_graphs(program) || ops;  // in this order: a dropped op may hold the last reference
 }
@@ -67,7 +67,7 @@ Pass dce_pass() {
               "refers to.",
           .needs = {},
           .gives = {},
-          .run = run};
+          .run = run_dce};
 }
 
 }  // namespace fluid

@@ -26,7 +26,7 @@ Values inference_of(ir::Op& op) {
 /// since some then lack the results that only an update reads.
 bool drop_training(ir::Graph& graph) { return keep_only(graph, ancestors(output_values(graph))); }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_derive_inference(ir::Program& program, const Options& options, const Target&) {
   if (options.mode != Mode::eval && options.mode != Mode::predict) return false;
   ir::Graph& graph = program.main();
   bool changed = drop_training(graph);
@@ -59,7 +59,7 @@ Pass derive_inference_pass() {
               "training, and for predict only the outputs that the given feeds determine.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_derive_inference};
 }
 
 }  // namespace fluid

@@ -26,7 +26,7 @@ Values expansion(ir::Op& op) {
   return values;
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_expand(ir::Program& program, const Options&, const Target&) {
   bool changed = false;
   while (rewrite_ops(program.main(), expansion)) changed = true;
   return changed;
@@ -39,7 +39,7 @@ Pass expand_pass() {
           .doc = "Builds composite ops from maps and reductions.",
           .needs = {"typed"},
           .gives = {"primitive"},
-          .run = run};
+          .run = run_expand};
 }
 
 }  // namespace fluid

@@ -194,7 +194,7 @@ class Expansion {
   std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> parts_;
 };
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_expand_optimizer(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* train = find_directive(graph);
   if (train == nullptr) return false;
@@ -212,7 +212,7 @@ Pass expand_optimizer_pass() {
               "write parameters, states and counters.",
           .needs = {"gradients"},
           .gives = {"updates"},
-          .run = run};
+          .run = run_expand_optimizer};
 }
 
 }  // namespace fluid

@@ -42,7 +42,7 @@ bool is_alias(const FusionGroup& group) {
   return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
 }
 
-bool run(ir::Program& program, const Options& options, const Target& target) {
+bool run_fuse(ir::Program& program, const Options& options, const Target& target) {
   ir::Graph& main = program.main();
   if (exchanges_before_refusals(main)) sort_by_exchanges(main);
   if (options.fuse) clone_constants(main);
@@ -83,7 +83,7 @@ Pass fuse_pass() {
           .doc = "Gathers maps and reductions into kernels, each a `fused` op with a body graph.",
           .needs = {"typed"},
           .gives = {"fused"},
-          .run = run};
+          .run = run_fuse};
 }
 
 }  // namespace fluid

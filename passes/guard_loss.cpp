@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_guard_loss(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !decides_by_loss(options)) return false;
@@ -26,7 +26,7 @@ Pass guard_loss_pass() {
               "again; where the gradients are looked at, they decide.",
           .needs = {"gradients"},
           .gives = {},
-          .run = run};
+          .run = run_guard_loss};
 }
 
 }  // namespace fluid

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_infer_types(ir::Program& program, const Options&, const Target&) {
   bool changed = false;
   for (const auto& op : program.main().ops) {
     complete_op(*op);
@@ -27,7 +27,7 @@ Pass infer_types_pass() {
           .doc = "Computes the type of every result from the types of the sources.",
           .needs = {},
           .gives = {"typed"},
-          .run = run};
+          .run = run_infer_types};
 }
 
 }  // namespace fluid

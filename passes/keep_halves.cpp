@@ -44,7 +44,7 @@ void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) 
   move_stores_last(graph);
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_keep_halves(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp || !options.amp->keeps_halves()) return false;
   const auto copies = read_copies(program.main(), options.amp->dtype);
   write_copies(program.main(), copies);
@@ -70,7 +70,7 @@ Pass keep_halves_pass() {
           "besides their f32 masters, and written with them.",
       .needs = {"typed"},
       .gives = {},
-      .run = run};
+      .run = run_keep_halves};
 }
 
 }  // namespace fluid

@@ -25,7 +25,7 @@ void record_startup(ir::Graph& graph, const std::vector<NewVariable>& variables)
   }
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_make_startup(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   const std::vector<NewVariable> variables = new_variables(graph);
   graph.outputs.clear();
@@ -59,7 +59,7 @@ Pass make_startup_pass() {
               "parameters and states become ops keyed by the seed in state rng.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_make_startup};
 }
 
 }  // namespace fluid

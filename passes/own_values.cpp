@@ -45,7 +45,7 @@ bool own_exchanged(ir::Graph& graph) {
   return changed;
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_own_values(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   bool changed = false;
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
@@ -78,7 +78,7 @@ Pass own_values_pass() {
               "theirs.",
           .needs = {"primitive"},
           .gives = {},
-          .run = run};
+          .run = run_own_values};
 }
 
 }  // namespace fluid

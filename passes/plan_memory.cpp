@@ -316,7 +316,7 @@ std::string text_of(const Range& r) {
          std::to_string(r.bytes);
 }
 
-bool run(ir::Program& program, const Options& options, const Target& target) {
+bool run_plan_memory(ir::Program& program, const Options& options, const Target& target) {
   ir::Graph& graph = program.main();
   const MemoryPlan plan = Planner(graph, options, target).run();
   for (const auto& op : graph.ops) {
@@ -342,7 +342,7 @@ Pass plan_memory_pass() {
           .doc = "Gives every value its place in the arena.",
           .needs = {"scheduled"},
           .gives = {"planned"},
-          .run = run};
+          .run = run_plan_memory};
 }
 
 }  // namespace fluid

@@ -12,8 +12,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthwhile = 64 << 10;  // bytes; less is not looked at
-constexpr int64_t kMuchSmaller = 16;       // so many times smaller: kept rather than repeated
+constexpr int64_t kWorthRecomputing = 64 << 10;  // bytes; less is not looked at
+constexpr int64_t kMuchSmaller = 16;             // so many times smaller: kept rather than repeated
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
@@ -68,7 +68,7 @@ class Recompute {
     for (int i = 0; i < size(); ++i) {
       if (!is_generated(group(i))) continue;
       for (const Value& v : Values(group(i).outputs)) {
-        if (bytes(v) >= kWorthwhile) consider(v, i);
+        if (bytes(v) >= kWorthRecomputing) consider(v, i);
       }
     }
   }

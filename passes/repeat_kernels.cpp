@@ -12,7 +12,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthwhile = 1 << 20;  // bytes of a result; less is not looked at
+constexpr int64_t kWorthRepeating = 1 << 20;  // bytes of a result; less is not looked at
 
 bool is_pure_map(const ir::Op* op) {
   const OpDef& def = def_of(*op);
@@ -32,7 +32,8 @@ class RepeatKernels {
     for (size_t i = 0; i < groups_.size(); ++i) {
       const FusionGroup& group = groups_[i];
       if (!is_generated(group) || group.outputs.size() != 1) continue;
-      if (bytes(group.outputs[0]) < kWorthwhile || !std::ranges::all_of(group.ops, is_pure_map)) {
+      if (bytes(group.outputs[0]) < kWorthRepeating ||
+          !std::ranges::all_of(group.ops, is_pure_map)) {
         continue;
       }
       consider(static_cast<int>(i));

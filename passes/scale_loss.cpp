@@ -15,7 +15,7 @@ Value loss_scale_state(ir::Graph& graph, std::string_view name, DType dtype, dou
 
 namespace {
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_scale_loss(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
@@ -33,7 +33,7 @@ Pass scale_loss_pass() {
           .doc = "Scales the loss so that its gradients fit half precision.",
           .needs = {"gradients"},
           .gives = {},
-          .run = run};
+          .run = run_scale_loss};
 }
 
 }  // namespace fluid

@@ -330,7 +330,7 @@ Order choice(const Problem& p, const std::vector<Order>& orders) {
   return all[best];
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_schedule(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   const Problem problem(graph, options.batch);
   const std::vector<Order> orders = candidates(problem);
@@ -349,7 +349,7 @@ Pass schedule_pass() {
           .doc = "Orders the ops for the lowest peak of memory: of several orders, the best.",
           .needs = {"fused"},
           .gives = {"scheduled"},
-          .run = run};
+          .run = run_schedule};
 }
 
 }  // namespace fluid

@@ -40,7 +40,7 @@ bool retype_results(ir::Op& op, DType to) {
   return changed;
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_set_dtype(ir::Program& program, const Options& options, const Target&) {
   if (!options.dtype) return false;
   bool changed = false;
   for (const auto& op : program.main().ops) {
@@ -57,7 +57,7 @@ Pass set_dtype_pass() {
           .doc = "Makes every float of the program the dtype asked for (--dtype f64).",
           .needs = {},
           .gives = {},
-          .run = run};
+          .run = run_set_dtype};
 }
 
 }  // namespace fluid

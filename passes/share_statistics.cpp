@@ -115,7 +115,7 @@ class Sharing {
   PartAnalysis analysis_;
 };
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_share_statistics(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   if (find_directive(graph) == nullptr || !options.sync_bn || !options.exchanges()) return false;
   return Sharing(graph).run();
@@ -131,7 +131,7 @@ Pass share_statistics_pass() {
           "processes.",
       .needs = {"typed"},
       .gives = {},
-      .run = run};
+      .run = run_share_statistics};
 }
 
 }  // namespace fluid

@@ -156,7 +156,7 @@ Values simplified(ir::Op& op) {
   return {};
 }
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_simplify(ir::Program& program, const Options&, const Target&) {
   bool changed = false;
   while (rewrite_ops(program.main(), simplified)) changed = true;
   return changed;
@@ -169,7 +169,7 @@ Pass simplify_pass() {
           .doc = "Removes ops that only pass a value on, and computes what is constant.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_simplify};
 }
 
 }  // namespace fluid

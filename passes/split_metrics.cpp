@@ -11,7 +11,7 @@ bool is_metric(Value v) {
 
 namespace {
 
-bool run(ir::Program& program, const Options&, const Target&) {
+bool run_split_metrics(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   std::vector<ir::Output> outputs;
   for (const ir::Output& o : graph.outputs) {
@@ -39,7 +39,7 @@ Pass split_metrics_pass() {
               "and the weight, which an epoch's figure adds up.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_split_metrics};
 }
 
 }  // namespace fluid

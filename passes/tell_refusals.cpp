@@ -29,7 +29,7 @@ std::optional<size_t> needed_exchanges(const ir::Program& program, const Options
   return needed;
 }
 
-bool run(ir::Program& program, const Options& options, const Target& target) {
+bool run_tell_refusals(ir::Program& program, const Options& options, const Target& target) {
   if (find_directive(program.main()) == nullptr || !options.exchanges()) return false;
   const std::optional<size_t> needed = needed_exchanges(program, options, target);
   if (!needed) return false;
@@ -49,7 +49,7 @@ Pass tell_refusals_pass() {
           "the first that nothing needs which may refuse it, on all ranks the same.",
       .needs = {"reduced"},
       .gives = {},
-      .run = run};
+      .run = run_tell_refusals};
 }
 
 }  // namespace fluid

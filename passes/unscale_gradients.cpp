@@ -40,7 +40,7 @@ void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe&
   record_store(graph, std::string(kSkippedSteps), select(applies, skipped, skipped + 1), loc);
 }
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_unscale_gradients(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.amp || !options.amp->scales_loss()) return false;
@@ -65,7 +65,7 @@ Pass unscale_gradients_pass() {
               "moves the scale on.",
           .needs = {"gradients"},
           .gives = {},
-          .run = run};
+          .run = run_unscale_gradients};
 }
 
 }  // namespace fluid

@@ -78,7 +78,7 @@ class Weighing {
   Value weight_;
 };
 
-bool run(ir::Program& program, const Options& options, const Target&) {
+bool run_weigh_part(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.weighted) return false;
@@ -99,7 +99,7 @@ Pass weigh_part_pass() {
               "over the parts: a sum over samples by 1, a mean by the part's share of the samples.",
           .needs = {"typed"},
           .gives = {},
-          .run = run};
+          .run = run_weigh_part};
 }
 
 }  // namespace fluid

@@ -13,16 +13,16 @@
 namespace fluid {
 namespace {
 
-struct Kind {
+struct OnednnKind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
   int channel_axis;  ///< from the end, where a bias goes
 };
 
-constexpr Kind kKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
-                           {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
-                           {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
-                           {"onednn.matmul", plan_matmul, 1}};
+constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
+                                       {"onednn.conv2d_grad_input", plan_conv2d_grad_input, 3},
+                                       {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
+                                       {"onednn.matmul", plan_matmul, 1}};
 
 /// oneDNN computes with extents in 32 bits and dies of larger ones.
 bool fits_onednn(const Type& type) {
@@ -39,7 +39,7 @@ void widen(OnednnTask& task) {
 }
 
 std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t batch,
-                                  const Kind& kind) {
+                                  const OnednnKind& kind) {
   auto found = library_task(op, chain, batch, kind.channel_axis);
   if (!found || !fits_onednn(found->result)) return std::nullopt;
   if (!std::ranges::all_of(found->operands, fits_onednn)) return std::nullopt;
@@ -86,7 +86,7 @@ struct Reordered {
 /// The part of the peak that a kernel reaches, from minima of runs on one core with AVX-512 and
 /// oneDNN 2.6.3. Convolutions in nhwc: 32->64 5x5 0.97, 20->20 5x5 0.73, 1->32 3x3 0.60, 1->20 5x5
 /// 0.52; in nChw16c, which is what they take where plain tensors are reordered: 20->20 0.46.
-double efficiency(const OnednnTask& task, const Kind& kind, int lanes) {
+double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
   const auto c =
@@ -98,7 +98,7 @@ double efficiency(const OnednnTask& task, const Kind& kind, int lanes) {
   return (used == 1 ? 0.97 : lanes_used) * (one_channel ? 0.65 : 1);
 }
 
-double predicted_seconds(const OnednnTask& task, const Kind& kind, const OnednnRates& rates) {
+double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const OnednnRates& rates) {
   const std::vector<Type> out = {task.result};
   const Cost cost = (*def_of(task.op).cost)(CostCtx{task.operands, out, task.op.attrs});
   auto bytes = static_cast<double>(task.result.bytes_at(1));
@@ -132,8 +132,8 @@ std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan
 }
 
 /// How one routine would run the op, unless those before it are predicted to be faster.
-void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates, const Kind& kind,
-                std::vector<Claim>& claims) {
+void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
+                const OnednnKind& kind, std::vector<Claim>& claims) {
   const auto task = task_of(op, epilogue, 1, kind);
   const auto plan = task ? kind.plan(*task) : std::nullopt;
   if (!plan || plan->implementation.find("ref") != std::string::npos) return;
@@ -156,9 +156,9 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
 }
 
 /// A kernel bound to memory.
-class Call {
+class OnednnCall {
  public:
-  Call(const Reordered& r, void* const* buffers, void* workspace);
+  OnednnCall(const Reordered& r, void* const* buffers, void* workspace);
 
   void run() const {
     for (const Part& part : parts_) {
@@ -202,7 +202,7 @@ class Call {
   std::vector<Part> parts_;  ///< in order
 };
 
-Call::Call(const Reordered& r, void* const* buffers, void* workspace) {
+OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace) {
   Part main{r.plan.primitive.get(), {}};
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
@@ -275,20 +275,21 @@ dnnl::primitive_attr onednn_attributes(const Epilogue& epilogue) {
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue,
                                  const OnednnRates& rates) {
   std::vector<Claim> claims;
-  for (const Kind* kind : kinds_for(kKinds, op)) add_claims(op, epilogue, rates, *kind, claims);
+  for (const OnednnKind* kind : kinds_for(kOnednnKinds, op))
+    add_claims(op, epilogue, rates, *kind, claims);
   std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
   return claims;
 }
 
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
                              int64_t batch) {
-  const Kind* kind = kind_named(kKinds, kernel);
+  const OnednnKind* kind = kind_named(kOnednnKinds, kernel);
   const auto task = kind != nullptr ? task_of(op, epilogue, batch, *kind) : std::nullopt;
   auto plan = task ? kind->plan(*task) : std::nullopt;
   if (!plan) throw DeviceError("oneDNN has no kernel '" + std::string(kernel) + "' for " + op.name);
   auto reordered = std::make_shared<const Reordered>(std::move(*plan), task->widened);
   LibraryBinder bind = [reordered](void* const* buffers, void* workspace) -> LibraryCall {
-    auto call = std::make_shared<const Call>(*reordered, buffers, workspace);
+    auto call = std::make_shared<const OnednnCall>(*reordered, buffers, workspace);
     return [reordered, call] { call->run(); };
   };
   return {std::move(bind), reordered->workspace()};

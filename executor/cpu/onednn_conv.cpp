@@ -35,11 +35,11 @@ Side filter_side(const Type& type, int64_t groups) {
 }
 
 /// A convolution, whichever of its tensors the op computes, as oneDNN takes it.
-struct Problem {
+struct ConvProblem {
   Side x, w, y;
   Dims strides, dilations, before, after;
 
-  Problem(const ir::Op& op, const Type& x_type, const Type& w_type, const Type& y_type)
+  ConvProblem(const ir::Op& op, const Type& x_type, const Type& w_type, const Type& y_type)
       : x(image_side(x_type)),
         w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_side(y_type)) {
@@ -75,7 +75,7 @@ bool has_epilogue(const OnednnTask& task) { return task.epilogue.bias || task.ep
 }  // namespace
 
 std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
-  const Problem p(task.op, task.operands[0], task.operands[1], task.result);
+  const ConvProblem p(task.op, task.operands[0], task.operands[1], task.result);
   const auto& bias = task.epilogue.bias;
   const Desc bias_desc = bias ? onednn_desc(*bias) : Desc();
   const auto pd =
@@ -89,7 +89,7 @@ std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
 }
 
 std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
-  const Problem p(task.op, task.result, task.operands[1], task.operands[0]);
+  const ConvProblem p(task.op, task.result, task.operands[1], task.operands[0]);
   const auto hint = p.hint();
   if (!hint || has_epilogue(task)) return std::nullopt;
   const dnnl::convolution_backward_data::primitive_desc pd(
@@ -105,7 +105,7 @@ std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
 }
 
 std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
-  const Problem p(task.op, task.operands[0], task.result, task.operands[1]);
+  const ConvProblem p(task.op, task.operands[0], task.result, task.operands[1]);
   const auto hint = p.hint();
   if (!hint || has_epilogue(task)) return std::nullopt;
   const dnnl::convolution_backward_weights::primitive_desc pd(

@@ -22,11 +22,11 @@ bool is_reference(const OnednnSlices::PrimitiveDesc& desc) {
 }
 
 /// Slices bound to memory.
-class Call {
+class SlicedCall {
  public:
   using Desc = OnednnSlices::Desc;
 
-  Call(int64_t elements, void* result)
+  SlicedCall(int64_t elements, void* result)
       : elements_(elements), result_(static_cast<uint16_t*>(result)) {}
 
   void add(const_dnnl_primitive_t primitive, const std::vector<std::pair<int, Desc>>& descs,
@@ -47,7 +47,7 @@ class Call {
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
                  [](void* call, int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     static_cast<Call*>(call)->add_up(i * kSumChunk);
+                     static_cast<SlicedCall*>(call)->add_up(i * kSumChunk);
                  },
                  this);
   }
@@ -70,7 +70,7 @@ class Call {
         std::ssize(slices_), threads,
         [](void* call, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            static_cast<Call*>(call)->slices_[static_cast<size_t>(i)].run();
+            static_cast<SlicedCall*>(call)->slices_[static_cast<size_t>(i)].run();
           }
         },
         this);
@@ -129,7 +129,7 @@ int64_t OnednnSlices::workspace() const {
 
 std::function<void()> OnednnSlices::bind(void* x, void* dy, void* dw, void* workspace) const {
   const auto elements = static_cast<int64_t>(slices_.front().dw.get_size() / sizeof(float));
-  auto call = std::make_shared<Call>(elements, dw);
+  auto call = std::make_shared<SlicedCall>(elements, dw);
   auto* free = static_cast<std::byte*>(workspace);
   for (const Slice& s : slices_) {
     std::byte* sum = free;

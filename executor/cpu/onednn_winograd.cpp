@@ -18,16 +18,16 @@ using Desc = dnnl::memory::desc;
 
 enum class Gives { result, input_gradient, filter_gradient };
 
-struct Kind {
+struct WinogradKind {
   std::string_view kernel;
   Gives gives;
   bool across = true;  ///< tiles may lie across images
 };
 
-constexpr Kind kKinds[] = {{"winograd.conv2d", Gives::result, false},
-                           {"winograd.conv2d_across", Gives::result},
-                           {"winograd.conv2d_grad_input", Gives::input_gradient},
-                           {"winograd.conv2d_grad_filter", Gives::filter_gradient}};
+constexpr WinogradKind kWinogradKinds[] = {{"winograd.conv2d", Gives::result, false},
+                                           {"winograd.conv2d_across", Gives::result},
+                                           {"winograd.conv2d_grad_input", Gives::input_gradient},
+                                           {"winograd.conv2d_grad_filter", Gives::filter_gradient}};
 
 bool is_image(const Type& t) {
   return t.shape.size() == 4 && t.layout == channels_last() &&
@@ -36,7 +36,7 @@ bool is_image(const Type& t) {
 
 /// A convolution of images `from` to images `to`, whichever of the two or of the filter an op
 /// gives.
-struct Problem {
+struct WinogradProblem {
   Gives gives;
   WinogradForm form;
   int64_t images;
@@ -59,8 +59,8 @@ bool fits(const WindowAxis& window) {
          window.after < window.kernel;
 }
 
-std::optional<Problem> problem_of(const Kind& kind, const ir::Op& op, const Chain& chain,
-                                  int64_t batch) {
+std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op& op,
+                                          const Chain& chain, int64_t batch) {
   const bool gives_filter = kind.gives == Gives::filter_gradient;
   const auto task = library_task(op, chain, batch, gives_filter ? 4 : 3);
   if (!task || !winograd_runs_here()) return std::nullopt;
@@ -77,14 +77,14 @@ std::optional<Problem> problem_of(const Kind& kind, const ir::Op& op, const Chai
   if (op.attrs.get<int64_t>("groups") != 1) return std::nullopt;
   const WinogradForm form{dtype, static_cast<int>(window.y.kernel)};
   const bool turned = kind.gives == Gives::input_gradient;
-  return Problem{.gives = kind.gives,
-                 .form = form,
-                 .images = in.shape[0].size,
-                 .y = axis_of(window.y, in.shape[2], out.shape[2], turned),
-                 .x = axis_of(window.x, in.shape[3], out.shape[3], turned),
-                 .filter = {form, w.shape[0].size, w.shape[1].size, turned},
-                 .bias = task->epilogue.bias.has_value(),
-                 .relu = task->epilogue.relu};
+  return WinogradProblem{.gives = kind.gives,
+                         .form = form,
+                         .images = in.shape[0].size,
+                         .y = axis_of(window.y, in.shape[2], out.shape[2], turned),
+                         .x = axis_of(window.x, in.shape[3], out.shape[3], turned),
+                         .filter = {form, w.shape[0].size, w.shape[1].size, turned},
+                         .bias = task->epilogue.bias.has_value(),
+                         .relu = task->epilogue.relu};
 }
 
 /// A matrix a plane. A line more than its rows lies between planes, so that the stores of a
@@ -132,14 +132,14 @@ struct Product {
 
 /// All that does not depend on where the memory is.
 struct Prepared {
-  Problem problem;
+  WinogradProblem problem;
   WinogradTiles tiles;
   Chunks chunks;
   Matrices from, to, filters;
   std::map<Product, dnnl::matmul::primitive_desc> products;
   Desc scratch;
 
-  Prepared(const Problem& p, bool across)
+  Prepared(const WinogradProblem& p, bool across)
       : problem(p),
         tiles(p.tiles(across)),
         chunks(tiles.count(), p.form.planes() * (p.filter.from() + p.filter.to())),
@@ -195,17 +195,17 @@ void make_gemm_code() {
 struct Compiled : Prepared {
   std::map<Product, dnnl::matmul> primitives;
 
-  Compiled(const Problem& p, bool across) : Prepared(p, across) {
+  Compiled(const WinogradProblem& p, bool across) : Prepared(p, across) {
     make_gemm_code();
     for (const auto& [product, pd] : products) primitives.try_emplace(product, pd);
   }
 };
 
 /// A kernel bound to memory.
-class Call {
+class WinogradCall {
  public:
-  Call(const Compiled& compiled, void* const* buffers, void* workspace) : p_(compiled) {
-    const Problem& problem = p_.problem;
+  WinogradCall(const Compiled& compiled, void* const* buffers, void* workspace) : p_(compiled) {
+    const WinogradProblem& problem = p_.problem;
     const size_t last = problem.bias ? 3 : 2;
     const auto image = [&](size_t i, int64_t channels) {
       return WinogradImages{static_cast<std::byte*>(buffers[i]),
@@ -230,7 +230,7 @@ class Call {
   void run() {
     std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
     if (!p_.gives_filter()) {
-      over_filters([](Call& c, int64_t begin, int64_t end) {
+      over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
         winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
                         end * kWinogradLanes, c.filter_planes_);
       });
@@ -239,7 +239,7 @@ class Call {
       p_.gives_filter() ? add_chunk() : run_chunk();
     }
     if (p_.gives_filter()) {
-      over_filters([](Call& c, int64_t begin, int64_t end) {
+      over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
         winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_, begin * kWinogradLanes,
                                  end * kWinogradLanes, c.filter_);
       });
@@ -247,7 +247,7 @@ class Call {
   }
 
  private:
-  using Body = void (*)(Call&, int64_t begin, int64_t end);
+  using Body = void (*)(WinogradCall&, int64_t begin, int64_t end);
 
   struct Bound {
     const_dnnl_primitive_t primitive;
@@ -275,7 +275,7 @@ class Call {
 
   void over(int64_t n, Body body) {
     struct Context {
-      Call& call;
+      WinogradCall& call;
       Body body;
     } context{*this, body};
     parallel_for(
@@ -302,11 +302,11 @@ class Call {
   }
 
   void run_chunk() {
-    over_tiles([](Call& c, int64_t begin, int64_t end) {
+    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) c.transform(t);
     });
     multiply(false);
-    over_tiles([](Call& c, int64_t begin, int64_t end) {
+    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
         winograd_results(c.p_.problem.form, c.to_planes_.at(t * channels), channels, c.bias_,
@@ -316,7 +316,7 @@ class Call {
   }
 
   void add_chunk() {
-    over_tiles([](Call& c, int64_t begin, int64_t end) {
+    over_tiles([](WinogradCall& c, int64_t begin, int64_t end) {
       const int64_t channels = c.p_.to.columns;
       for (int64_t t = begin; t < end; ++t) {
         c.transform(t);
@@ -342,7 +342,7 @@ class Call {
 /// Products at 0.87 of the peak, as oneDNN 2.6.3 makes them, and what transforming a value takes
 /// besides, in f32 operations at the peak's rate: from runs of 64 to 512 channels on two cores with
 /// AVX-512. Filters have a place in every plane for every value that they have nine of.
-double predicted_seconds(const Problem& p, const Chunks& chunks, const OnednnRates& rates) {
+double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.from()), to = static_cast<double>(p.filter.to());
   const auto n = static_cast<double>(chunks.tiles);
@@ -353,8 +353,8 @@ double predicted_seconds(const Problem& p, const Chunks& chunks, const OnednnRat
   return regions * kLibraryCallSeconds + p.form.planes() * flops / rates.flops;
 }
 
-void add_claim(const Kind& kind, const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
-               std::vector<Claim>& claims) {
+void add_claim(const WinogradKind& kind, const ir::Op& op, const Chain& epilogue,
+               const OnednnRates& rates, std::vector<Claim>& claims) {
   const auto problem = problem_of(kind, op, epilogue, 1);
   if (!problem) return;
   const Prepared prepared(*problem, kind.across);
@@ -372,13 +372,14 @@ void add_claim(const Kind& kind, const ir::Op& op, const Chain& epilogue, const 
 std::vector<Claim> winograd_claims(const ir::Op& op, const Chain& epilogue,
                                    const OnednnRates& rates) {
   std::vector<Claim> claims;
-  for (const Kind* kind : kinds_for(kKinds, op)) add_claim(*kind, op, epilogue, rates, claims);
+  for (const WinogradKind* kind : kinds_for(kWinogradKinds, op))
+    add_claim(*kind, op, epilogue, rates, claims);
   return claims;
 }
 
 std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir::Op& op,
                                               const Chain& epilogue, int64_t batch) {
-  const Kind* kind = kind_named(kKinds, kernel);
+  const WinogradKind* kind = kind_named(kWinogradKinds, kernel);
   if (kind == nullptr) return std::nullopt;
   const auto problem = problem_of(*kind, op, epilogue, batch);
   if (!problem) {
@@ -386,7 +387,7 @@ std::optional<LibraryRoutine> winograd_kernel(std::string_view kernel, const ir:
   }
   auto compiled = std::make_shared<const Compiled>(*problem, kind->across);
   LibraryBinder bind = [compiled](void* const* buffers, void* workspace) -> LibraryCall {
-    auto call = std::make_shared<Call>(*compiled, buffers, workspace);
+    auto call = std::make_shared<WinogradCall>(*compiled, buffers, workspace);
     return [compiled, call] { call->run(); };
   };
   return LibraryRoutine{std::move(bind), compiled->workspace()};

@@ -38,7 +38,7 @@ void print_amp_report(const ir::Program& program, const Options& options) {
   const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   row("op", "layer", "type", "smaller by", "reason");
   int64_t all_saved = 0, in_half = 0, of_parameters = 0;
-  for (const AmpChoice& choice : report.ops) {
+  for (const AmpReport::Choice& choice : report.ops) {
     const int64_t saved = saved_bytes(*choice.op, amp.dtype, options.batch);
     all_saved += saved;
     in_half += choice.dtype == amp.dtype ? 1 : 0;

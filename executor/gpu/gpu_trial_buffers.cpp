@@ -11,9 +11,9 @@ namespace {
 constexpr uintptr_t kAlignment = 256;  ///< of memory that is asked for alone
 
 /// The GPU's addresses are numbers here.
-struct Place {
+struct Interval {
   uintptr_t begin, end;
-  explicit Place(std::span<std::byte> memory)
+  explicit Interval(std::span<std::byte> memory)
       : begin(reinterpret_cast<uintptr_t>(memory.data())), end(begin + memory.size()) {}
 };
 
@@ -22,10 +22,11 @@ uintptr_t aligned_up(uintptr_t address) {
 }
 
 /// The first place in `spare` that overlaps nothing of `taken`.
-std::optional<uintptr_t> free_place(const Place& spare, std::vector<Place> taken, size_t bytes) {
-  std::ranges::sort(taken, {}, &Place::begin);
+std::optional<uintptr_t> free_place(const Interval& spare, std::vector<Interval> taken,
+                                    size_t bytes) {
+  std::ranges::sort(taken, {}, &Interval::begin);
   uintptr_t at = aligned_up(spare.begin);
-  for (const Place& place : taken) {
+  for (const Interval& place : taken) {
     if (place.end <= at) continue;
     if (at + bytes <= place.begin) break;
     at = aligned_up(place.end);
@@ -36,11 +37,11 @@ std::optional<uintptr_t> free_place(const Place& spare, std::vector<Place> taken
 }  // namespace
 
 void move_needed(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare) {
-  std::vector<Place> taken;
+  std::vector<Interval> taken;
   for (const TrialBuffer& buffer : buffers) taken.emplace_back(buffer.memory);
   for (TrialBuffer& buffer : buffers) {
     if (!buffer.needed) continue;
-    const auto at = free_place(Place(spare), taken, buffer.memory.size());
+    const auto at = free_place(Interval(spare), taken, buffer.memory.size());
     if (!at) continue;
     buffer = {.memory = {reinterpret_cast<std::byte*>(*at), buffer.memory.size()}};
     taken.emplace_back(buffer.memory);

@@ -50,7 +50,7 @@ class HeaderParser {
       } else if (key == "shape" && !header.shape) {
         header.shape = shape();
       } else {
-        fail("the header has an unexpected key " + ir::quoted(key));
+        fail("the header has an unexpected key " + ir::quote(key));
       }
       if (!accept(',')) {
         expect('}');

@@ -13,8 +13,7 @@ namespace fluid {
 namespace {
 
 constexpr int kClasses = 10;
-constexpr int64_t kSide = 32, kImage = 3 * kSide * kSide, kRecord = 1 + kImage;
-constexpr int64_t kMaxBytes = int64_t{1} << 32;
+constexpr int64_t kCifarSide = 32, kImage = 3 * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
 /// The files of a split by their names without ".gz": a plain file hides the same one gzipped.
 std::map<std::string, std::string> find_files(const std::string& directory, bool test) {
@@ -39,7 +38,7 @@ std::map<std::string, std::string> find_files(const std::string& directory, bool
 }
 
 std::string read_records(const std::string& path) {
-  std::string bytes = read_maybe_gz(path, kMaxBytes);
+  std::string bytes = read_maybe_gz(path);
   const auto size = static_cast<int64_t>(bytes.size());
   if (size == 0 || size % kRecord != 0) {
     throw UserError("'" + path + "' holds " + std::to_string(size) + " bytes, not records of " +
@@ -64,7 +63,7 @@ Dataset read_cifar10(const std::string& directory, const std::string& split) {
     files.push_back(read_records(path));
     n += static_cast<int64_t>(files.back().size()) / kRecord;
   }
-  Tensor images(DType::u8, {n, 3, kSide, kSide}), labels(DType::i64, {n});
+  Tensor images(DType::u8, {n, 3, kCifarSide, kCifarSide}), labels(DType::i64, {n});
   uint8_t* image = images.as<uint8_t>().data();
   int64_t* label = labels.as<int64_t>().data();
   for (const std::string& bytes : files) {

@@ -13,8 +13,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{1} << 32;
-
 /// Which columns of the file become what, as indices.
 struct Columns {
   std::vector<size_t> x;
@@ -191,7 +189,7 @@ class TableReader {
 };
 
 Dataset read_csv(const DataArgs& args) {
-  const std::string text = read_maybe_gz(args.path(), kMaxBytes);
+  const std::string text = read_maybe_gz(args.path());
   return TableReader(args, text).read();
 }
 

@@ -11,14 +11,14 @@
 #include "frontend/readers/digit_strokes.h"
 #include "frontend/readers/kind.h"
 #include "frontend/readers/mnist.h"
-#include "frontend/readers/random.h"
+#include "frontend/readers/split_mix64.h"
 #include "ir/threads.h"
 
 namespace fluid {
 namespace {
 
-constexpr int kSide = 28;
-constexpr int kPixels = kSide * kSide;
+constexpr int kDigitSide = 28;
+constexpr int kDigitPixels = kDigitSide * kDigitSide;
 constexpr int kStepsPerSpan = 4;  // straight pieces between two points of a stroke
 constexpr double kWobble = 0.04;  // of a point, in units of the box
 constexpr double kMaxTurn = 0.25, kMaxShear = 0.4;
@@ -53,7 +53,7 @@ void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
 }
 
 /// The digit in a hand of its own: points moved, turned, sheared, stretched.
-std::vector<Segment> write(int digit, Random& random) {
+std::vector<Segment> write(int digit, SplitMix64& random) {
   const auto& ways = ways_to_write(digit);
   std::vector<Stroke> strokes = ways[random.below(ways.size())];
   const double turn = random.uniform(-kMaxTurn, kMaxTurn);
@@ -104,35 +104,35 @@ void ink(const Segment& s, double radius, std::span<float> image) {
   const double reach = radius + kSoftness / 2;
   const auto first = [&](double v) { return std::max(0, static_cast<int>(std::ceil(v - reach))); };
   const auto last = [&](double v) {
-    return std::min(kSide - 1, static_cast<int>(std::floor(v + reach)));
+    return std::min(kDigitSide - 1, static_cast<int>(std::floor(v + reach)));
   };
   for (int y = first(std::min(s.a.y, s.b.y)); y <= last(std::max(s.a.y, s.b.y)); ++y) {
     for (int x = first(std::min(s.a.x, s.b.x)); x <= last(std::max(s.a.x, s.b.x)); ++x) {
       const double d = distance({static_cast<double>(x), static_cast<double>(y)}, s);
       const double value = std::clamp((reach - d) / kSoftness, 0.0, 1.0);
-      float& pixel = image[static_cast<size_t>(y * kSide + x)];
+      float& pixel = image[static_cast<size_t>(y * kDigitSide + x)];
       pixel = std::max(pixel, static_cast<float>(value));
     }
   }
 }
 
 /// About normal, cheaply: four uniform numbers added (mean 0, variance 1).
-double rough_normal(Random& random) {
+double rough_normal(SplitMix64& random) {
   const uint64_t bits = random.next();
   const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
                                        (bits >> 32 & 0xffff) + (bits >> 48));
   return (sum / 65536 - 2) * std::numbers::sqrt3;
 }
 
-void draw(int digit, Random& random, std::span<uint8_t> out) {
+void draw(int digit, SplitMix64& random, std::span<uint8_t> out) {
   std::vector<Segment> segments = write(digit, random);
-  const double centre = (kSide - 1) / 2.0;
+  const double centre = (kDigitSide - 1) / 2.0;
   const double size = random.uniform(14, 20);
   const Point at = {centre + random.uniform(-kMaxShift, kMaxShift),
                     centre + random.uniform(-kMaxShift, kMaxShift)};
   place(segments, size, at);
   const double radius = random.uniform(0.5, 1.7);
-  std::array<float, kPixels> image = {};
+  std::array<float, kDigitPixels> image = {};
   for (const Segment& s : segments) ink(s, radius, image);
   const double strength = random.uniform(200, 255), noise = random.uniform(0, 16);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -144,16 +144,16 @@ void draw(int digit, Random& random, std::span<uint8_t> out) {
 }  // namespace
 
 Dataset generate_digits(int64_t samples, uint64_t seed) {
-  Tensor images(DType::u8, {samples, 1, kSide, kSide}), labels(DType::u8, {samples});
+  Tensor images(DType::u8, {samples, 1, kDigitSide, kDigitSide}), labels(DType::u8, {samples});
   const std::span<uint8_t> pixels = images.as<uint8_t>(), classes = labels.as<uint8_t>();
   const size_t all = classes.size();
   std::atomic<size_t> next = 0;
   const auto generate = [&] {
     for (size_t first; (first = next.fetch_add(kPiece)) < all;) {
       for (size_t i = first; i < std::min(first + kPiece, all); ++i) {
-        Random random(seed, i);
+        SplitMix64 random(seed, i);
         classes[i] = static_cast<uint8_t>(random.below(10));
-        draw(classes[i], random, pixels.subspan(i * kPixels, kPixels));
+        draw(classes[i], random, pixels.subspan(i * kDigitPixels, kDigitPixels));
       }
     }
   };

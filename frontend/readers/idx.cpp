@@ -6,7 +6,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{1} << 32;
 constexpr uint32_t kUnsignedBytes = 0x800;
 
 uint32_t big_endian(const std::string& bytes, size_t at) {
@@ -18,7 +17,7 @@ uint32_t big_endian(const std::string& bytes, size_t at) {
 }  // namespace
 
 Tensor read_idx(const std::string& path, int rank) {
-  auto bytes = std::make_shared<std::string>(read_maybe_gz(path, kMaxBytes));
+  auto bytes = std::make_shared<std::string>(read_maybe_gz(path));
   const size_t header = 4 + 4 * static_cast<size_t>(rank);
   const auto need = [&](size_t size) {
     if (bytes->size() < size) throw UserError("'" + path + "' is cut off in its header");

@@ -11,7 +11,7 @@ namespace fluid {
 namespace {
 
 constexpr int kClasses = 10;
-constexpr int64_t kSide = 28;
+constexpr int64_t kMnistSide = 28;
 
 /// The file under one of the names it is distributed with.
 std::string find_file(const std::string& directory, const std::string& stem, int rank) {
@@ -44,8 +44,8 @@ Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& wh
   }
   Dataset data;
   const auto owner = std::make_shared<Tensor>(std::move(images));
-  data.columns.emplace_back("image",
-                            Tensor::view(DType::u8, {n, 1, kSide, kSide}, owner->data(), owner));
+  data.columns.emplace_back(
+      "image", Tensor::view(DType::u8, {n, 1, kMnistSide, kMnistSide}, owner->data(), owner));
   data.columns.emplace_back("label", labels.cast(DType::i64));
   return data;
 }
@@ -54,7 +54,7 @@ Dataset read_mnist(const std::string& directory, const std::string& split) {
   const std::string stem = split == "test" ? "t10k" : "train";
   const std::string path = find_file(directory, stem + "-images", 3);
   Tensor images = read_idx(path, 3);
-  if (images.shape()[1] != kSide || images.shape()[2] != kSide) {
+  if (images.shape()[1] != kMnistSide || images.shape()[2] != kMnistSide) {
     throw UserError("'" + path + "' has images of another size than 28x28");
   }
   const Tensor labels = read_idx(find_file(directory, stem + "-labels", 1), 1);

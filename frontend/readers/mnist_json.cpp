@@ -9,7 +9,6 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxBytes = int64_t{1} << 32;
 constexpr size_t kPixels = 784;
 constexpr double kWhite = 255;
 
@@ -86,7 +85,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
 };
 
 Dataset read_mnist_json(const std::string& path, int split) {
-  const std::string text = read_maybe_gz(path, kMaxBytes);
+  const std::string text = read_maybe_gz(path);
   SplitSax sax(split, path);
   nlohmann::json::sax_parse(text, &sax);
   if (sax.splits != 3) throw UserError("'" + path + "' is not MNIST as JSON: no three splits");

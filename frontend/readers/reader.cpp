@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "frontend/readers/random.h"
+#include "frontend/readers/split_mix64.h"
 #include "ir/error.h"
 #include "ir/threads.h"
 
@@ -227,7 +227,7 @@ class Reader::Impl {
   void arrange(int64_t epoch) {
     std::iota(order_.begin(), order_.end(), int64_t{0});
     if (!options_.shuffle_seed) return;
-    Random random(*options_.shuffle_seed, static_cast<uint64_t>(epoch));
+    SplitMix64 random(*options_.shuffle_seed, static_cast<uint64_t>(epoch));
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
   }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "frontend/readers/random.h"
+#include "frontend/readers/split_mix64.h"
 #include "ir/number.h"
 
 namespace fluid {
@@ -24,7 +24,7 @@ double fraction_in(const std::string& text, const DataArgs& args) {
 std::vector<bool> held_out(int64_t rows, int64_t held, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});
-  Random random(seed, kStream);
+  SplitMix64 random(seed, kStream);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   std::vector<bool> out(order.size());
   for (int64_t i = 0; i < held; ++i) {

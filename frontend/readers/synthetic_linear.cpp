@@ -1,5 +1,5 @@
 #include "frontend/readers/kind.h"
-#include "frontend/readers/random.h"
+#include "frontend/readers/split_mix64.h"
 
 namespace fluid {
 namespace {
@@ -9,7 +9,7 @@ constexpr int64_t kRows = 1'000'000;
 /// y = x . (2, -3) + 10 + noise: x uniform in [-5, 5]^2, noise normal with standard deviation 2.
 Dataset synthetic_linear(int64_t rows, uint64_t seed) {
   Tensor x(DType::f32, {rows, 2}), y(DType::f32, {rows, 1});
-  Random random(seed);
+  SplitMix64 random(seed);
   auto xs = x.as<float>();
   auto ys = y.as<float>();
   for (size_t i = 0; i < ys.size(); ++i) {

@@ -5,15 +5,15 @@
 namespace fluid {
 namespace {
 
-using Ints = std::vector<int64_t>;
+using List = std::vector<int64_t>;
 
-int64_t pick(const Ints& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
+int64_t pick(const List& list, size_t axis) { return list.size() == 1 ? list[0] : list[axis]; }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void require_pair(const InferCtx& c, std::string_view name, int64_t least, bool may_be_empty) {
   if (!c.attrs().has(name)) return;
-  const auto& list = c.attr<Ints>(name);
+  const auto& list = c.attr<List>(name);
   const std::string quoted = "attribute '" + std::string(name) + "'";
   c.require(list.size() == 1 || list.size() == 2 || (may_be_empty && list.empty()),
             quoted + " takes one number, or one for the height and one for the width, not " +
@@ -59,11 +59,11 @@ WindowAxis::Cover WindowAxis::cover(const Expr& element, const Expr& candidate) 
 }
 
 Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x) {
-  const Ints kernel = {kernel_y, kernel_x};
-  const auto& strides = attrs.get<Ints>("stride");
-  const Ints stride = strides.empty() ? kernel : strides;
-  const auto padding = attrs.get<Ints>("padding");
-  const auto dilation = attrs.get_or<Ints>("dilation", {1});
+  const List kernel = {kernel_y, kernel_x};
+  const auto& strides = attrs.get<List>("stride");
+  const List stride = strides.empty() ? kernel : strides;
+  const auto padding = attrs.get<List>("padding");
+  const auto dilation = attrs.get_or<List>("dilation", {1});
   auto axis = [&](size_t i) {
     const int64_t before = pick(padding, i);
     const int64_t after = padding.size() == 4 ? padding[i + 2] : before;
@@ -73,7 +73,7 @@ Window2d window_of(const Attrs& attrs, int64_t kernel_y, int64_t kernel_x) {
 }
 
 Window2d window_of(const Attrs& attrs) {
-  const auto& kernel = attrs.get<Ints>("kernel");
+  const auto& kernel = attrs.get<List>("kernel");
   return window_of(attrs, pick(kernel, 0), pick(kernel, 1));
 }
 
@@ -106,7 +106,7 @@ Adaptive2d adaptive_of(const Shape& input, const Shape& output) {
 Type adaptive_type(const InferCtx& c, const Type& input) {
   require_images(c, input);
   require_pair(c, "output", 1, false);
-  const auto& output = c.attr<Ints>("output");
+  const auto& output = c.attr<List>("output");
   const Shape& x = input.shape;
   c.require(x[2].size > 0 && x[3].size > 0, "the images of " + input.str() + " hold no element");
   return {input.dtype, {x[0], x[1], pick(output, 0), pick(output, 1)}, {}};
@@ -145,7 +145,7 @@ void require_window(const InferCtx& c) {
   require_pair(c, "kernel", 1, false);
   require_pair(c, "stride", 1, c.attrs().has("kernel"));
   require_pair(c, "dilation", 1, false);
-  const auto& padding = c.attr<Ints>("padding");
+  const auto& padding = c.attr<List>("padding");
   c.require(padding.size() == 1 || padding.size() == 2 || padding.size() == 4,
             "attribute 'padding' takes one number, two (height, width) or four (top, left, bottom, "
             "right), not " +

@@ -126,7 +126,7 @@ TEST(Text, CommentsAndSpacesAreSkipped) {
 
 TEST(Text, LocationsThatLookLikeOthersSurvive) {
   for (const char* loc : {"a:05", "a:99999999999999", "a:", "a", "a:b:3", "C:\\x.cpp:4"}) {
-    const std::string text = "program @p {\n  a  @ " + quoted(loc) + "\n}\n";
+    const std::string text = "program @p {\n  a  @ " + quote(loc) + "\n}\n";
     EXPECT_EQ(reprint(text), text);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "ir/tensor.h"
 #include "tests/support/host_gpu_meeting.h"
+#include "tests/support/host_gpu_numbers.h"
 #include "tests/support/host_gpu_state.h"
 
 using namespace fluid::testing;
@@ -32,20 +33,6 @@ constexpr int kAsked = 2;  ///< until a call is queued
 constexpr int kJunk = 0xab;
 
 using fluid::DType;
-
-DType host_dtype(FluidGpuNumber element) {
-  switch (element) {
-    case fluid_gpu_f64:
-      return fluid::f64;
-    case fluid_gpu_f16:
-      return fluid::f16;
-    case fluid_gpu_bf16:
-      return fluid::bf16;
-    case fluid_gpu_f32:
-      break;
-  }
-  return fluid::f32;
-}
 
 template <class T>
 void add_all(std::byte* to, const std::string& from) {
@@ -83,8 +70,6 @@ void add_up(std::span<std::byte> to, const std::vector<std::string>& parts, DTyp
     }
   }
 }
-
-HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
 
 /// What a rank gives, and what it makes of what all gave.
 struct Exchange {

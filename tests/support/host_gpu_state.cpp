@@ -55,8 +55,6 @@ FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::functio
   }
 }
 
-HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
-
 HostRefusal misused_by(FluidGpuStream* stream, const std::string& why) {
   if (stream->capture) stream->capture->lost = true;
   return misused(why);

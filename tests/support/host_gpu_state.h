@@ -52,8 +52,7 @@ HostGpuState& host_gpu_state();
 /// Runs a function of the table. On a GPU that failed every one fails.
 FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call);
 
-HostRefusal misused(const std::string& why);
-/// Likewise, and a capture does not survive it.
+/// A refusal of a call that misuses the GPU, and a capture does not survive it.
 HostRefusal misused_by(FluidGpuStream* stream, const std::string& why);
 /// What a capture does not survive.
 void refuse_while_recorded(FluidGpu* gpu, const char* what);

@@ -11,8 +11,6 @@ namespace {
 
 using Work = std::shared_ptr<HostWork>;
 
-HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
-
 constexpr std::chrono::minutes kPatience{1};
 
 bool is_next(const Work& work) {

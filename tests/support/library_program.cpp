@@ -12,7 +12,7 @@
 namespace fluid::testing {
 namespace {
 
-Tensor random_tensor(const Type& type, uint64_t stream) {
+Tensor golden_tensor(const Type& type, uint64_t stream) {
   std::vector<int64_t> shape;
   for (const Dim& d : type.shape) shape.push_back(d.size);
   Tensor t(f64, shape);
@@ -111,7 +111,7 @@ Type with_layout(Type type, const std::optional<Layout>& layout) {
 Value LibraryProgram::feed(Shape shape) {
   const std::string name = "x" + std::to_string(feeds.size());
   const Type type = {dtype, std::move(shape), {}};
-  feeds.insert({name, random_tensor(type, feeds.size())});
+  feeds.insert({name, golden_tensor(type, feeds.size())});
   return record_source(graph, "data", name, type, {}, {});
 }
 

@@ -79,6 +79,11 @@ std::optional<Built> build_of_integers(const OpTest& test, const Sample& sample,
 
 // Samples and references that many tests share.
 
+using Extents = std::vector<int64_t>;
+
+/// Element `i` of an f64 tensor.
+inline double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size_t>(i)]; }
+
 /// Uniform in [low, high), from a fixed seed that depends on the shape and `salt`.
 Tensor random_tensor(std::vector<int64_t> shape, double low = -2, double high = 2, int salt = 0);
 Tensor bool_tensor(std::vector<int64_t> shape, int salt = 0);

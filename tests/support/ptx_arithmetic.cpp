@@ -11,21 +11,21 @@ namespace fluid::testing {
 namespace {
 
 struct Add {
-  template <Number T>
+  template <Arithmetic T>
   T operator()(T a, T b) {
     return T(wrapping(a) + wrapping(b));
   }
 };
 
 struct Sub {
-  template <Number T>
+  template <Arithmetic T>
   T operator()(T a, T b) {
     return T(wrapping(a) - wrapping(b));
   }
 };
 
 struct Mul {
-  template <Number T>
+  template <Arithmetic T>
   T operator()(T a, T b) {
     return T(wrapping(a) * wrapping(b));
   }
@@ -91,7 +91,7 @@ struct Extreme {
 };
 
 struct Neg {
-  template <Number T>
+  template <Arithmetic T>
   T operator()(T a) {
     return T(-wrapping(a));
   }

@@ -11,8 +11,6 @@ namespace {
 
 using State = PtxThread::State;
 
-constexpr size_t kWarp = 32;
-
 void run_until_it_waits(PtxThread& t) {
   const std::vector<PtxInstruction>& code = t.launch->entry->code;
   while (t.state == State::running) {
@@ -68,8 +66,9 @@ void run_group(std::span<PtxThread> threads, bool backwards) {
       run_until_it_waits(threads[backwards ? threads.size() - 1 - i : i]);
     }
     bool moved = release_group(threads);
-    for (size_t first = 0; first < threads.size(); first += kWarp) {
-      moved |= release_warp(threads.subspan(first, std::min(kWarp, threads.size() - first)));
+    for (size_t first = 0; first < threads.size(); first += kPtxWarp) {
+      moved |=
+          release_warp(threads.subspan(first, std::min<size_t>(kPtxWarp, threads.size() - first)));
     }
     check(moved || std::ranges::all_of(threads, is_done),
           "threads of a group wait for others that do not come");

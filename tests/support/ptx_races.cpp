@@ -8,8 +8,6 @@
 namespace fluid::testing {
 namespace {
 
-constexpr uint32_t kWarp = 32;
-
 uint32_t number_of(const PtxThread& t) { return static_cast<uint32_t>(t.registers[kPtxThread]); }
 uint32_t group_of(const PtxThread& t) { return static_cast<uint32_t>(t.registers[kPtxGroup]); }
 
@@ -23,8 +21,8 @@ bool PtxRaces::is_before(const Touch& touch, const PtxThread& t) {
   if (!touch.made) return true;
   if (touch.group != group_of(t)) return false;
   if (touch.number == number_of(t) || touch.group_waits < t.group_waits) return true;
-  const bool in_warp = touch.number / kWarp == number_of(t) / kWarp;
-  const bool waited = (t.warp_mates >> touch.number % kWarp & 1) != 0;
+  const bool in_warp = touch.number / kPtxWarp == number_of(t) / kPtxWarp;
+  const bool waited = (t.warp_mates >> touch.number % kPtxWarp & 1) != 0;
   return in_warp && waited && touch.warp_waits < t.warp_waits;
 }
 

@@ -10,6 +10,8 @@
 
 namespace fluid::testing {
 
+inline constexpr uint32_t kPtxWarp = 32;  ///< threads
+
 /// What threads of a launch share.
 struct PtxLaunch {
   const PtxEntry* entry = nullptr;

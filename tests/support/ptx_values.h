@@ -103,7 +103,7 @@ concept Integer = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 template <class T>
 concept Real = std::is_floating_point_v<T>;
 template <class T>
-concept Number = Integer<T> || Real<T>;
+concept Arithmetic = Integer<T> || Real<T>;
 
 /// Without overflow: integers wrap around.
 template <class T>

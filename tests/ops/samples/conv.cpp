@@ -74,8 +74,6 @@ Extents shape_of(const Type& type, int64_t batch) {
   return shape;
 }
 
-double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size_t>(i)]; }
-
 OpTest conv2d_test() {
   OpTest t;
   t.op = "conv2d";

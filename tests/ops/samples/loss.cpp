@@ -6,14 +6,10 @@
 namespace fluid::testing {
 namespace {
 
-using List = std::vector<int64_t>;
-
-double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size_t>(i)]; }
-
 /// exp(x) / sum(exp(x)) along attribute "axis" (the last one by default), or its logarithm.
 Tensor softmax_of(const Sample& s, bool logarithm) {
   const Tensor& x = s.inputs[0];
-  const List& shape = x.shape();
+  const Extents& shape = x.shape();
   const auto rank = static_cast<int64_t>(shape.size());
   const int64_t given = s.attrs.get_or<int64_t>("axis", -1);
   const int64_t axis = given < 0 ? given + rank : given;
@@ -59,7 +55,7 @@ OpTest square_error_test() {
 }
 
 /// Classes in [low, high) of any integer dtype.
-Tensor labels(List shape, double low, double high, DType dtype = i64) {
+Tensor labels(Extents shape, double low, double high, DType dtype = i64) {
   Tensor t = random_tensor(std::move(shape), low, high, 5);
   for (double& v : t.as<double>()) v = std::floor(v);
   return t.cast(dtype);
@@ -167,7 +163,7 @@ OpTest one_hot_test() {
       {{labels({0}, 0, 5)}, to({0, 5}), {}},    {{labels({2, 3}, 0, 1, u8)}, to({2, 3, 1}), {}},
       {{labels({37}, -3, 9)}, to({37, 7}), {}}, {{labels({7}, 0, 10)}, to({kBatch, 10}), {0}}};
   t.reference = [](const Sample& s) {
-    List shape = s.inputs[0].shape();
+    Extents shape = s.inputs[0].shape();
     const int64_t classes = s.attrs.get<Type>("to").shape.back().size;
     shape.push_back(classes);
     Tensor y(f64, shape);

@@ -71,8 +71,6 @@ Extents input_of(const Sample& s) {
   return shape;
 }
 
-double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size_t>(i)]; }
-
 /// Calls visit(position in the result, in the input, element) for every element of every window.
 template <class F>
 void for_each_element(const Layout& layout, const Extents& input, F visit) {

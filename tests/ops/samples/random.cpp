@@ -8,8 +8,6 @@
 namespace fluid::testing {
 namespace {
 
-double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size_t>(i)]; }
-
 Tensor integers(const std::vector<int64_t>& shape, const std::vector<int64_t>& values) {
   Tensor t(i64, shape);
   std::copy(values.begin(), values.end(), t.as<int64_t>().begin());

@@ -8,7 +8,7 @@
 namespace fluid::testing {
 namespace {
 
-using List = std::vector<double>;
+using Row = std::vector<double>;
 
 std::vector<int64_t> axes_of(const Sample& s) {
   const int64_t rank = static_cast<int64_t>(s.inputs[0].shape().size());
@@ -22,7 +22,7 @@ std::vector<int64_t> axes_of(const Sample& s) {
 }
 
 /// f of the elements that go into each result, in row-major order.
-Tensor reduced(const Sample& s, const std::function<double(const List&)>& f, DType dtype = f64) {
+Tensor reduced(const Sample& s, const std::function<double(const Row&)>& f, DType dtype = f64) {
   const Tensor& x = s.inputs[0];
   const std::vector<int64_t> axes = axes_of(s);
   std::vector<int64_t> shape, strides(x.shape().size(), 0);
@@ -39,7 +39,7 @@ Tensor reduced(const Sample& s, const std::function<double(const List&)>& f, DTy
     if (!gone(d)) shape.push_back(x.shape()[d]);
     if (gone(d) && s.attrs.get_or("keep_dims", false)) shape.push_back(1);
   }
-  std::vector<List> groups(static_cast<size_t>(results));
+  std::vector<Row> groups(static_cast<size_t>(results));
   for (int64_t i = 0; i < x.numel(); ++i) {
     int64_t rest = i, at = 0;
     for (size_t d = x.shape().size(); d-- > 0;) {
@@ -73,7 +73,7 @@ std::vector<Sample> samples(bool empty) {
   return list;
 }
 
-OpTest reduction(std::string op, const std::function<double(const List&)>& f, bool empty) {
+OpTest reduction(std::string op, const std::function<double(const Row&)>& f, bool empty) {
   OpTest t;
   t.op = std::move(op);
   t.samples = samples(empty);
@@ -90,18 +90,18 @@ OpTest reduction(std::string op, const std::function<double(const List&)>& f, bo
   return t;
 }
 
-double total(const List& x) {
+double total(const Row& x) {
   long double sum = 0;
   for (const double v : x) sum += v;
   return static_cast<double>(sum);
 }
 
-double largest(const List& x) { return *std::max_element(x.begin(), x.end()); }
-double smallest(const List& x) { return *std::min_element(x.begin(), x.end()); }
-double first_largest(const List& x) {
+double largest(const Row& x) { return *std::max_element(x.begin(), x.end()); }
+double smallest(const Row& x) { return *std::min_element(x.begin(), x.end()); }
+double first_largest(const Row& x) {
   return static_cast<double>(std::max_element(x.begin(), x.end()) - x.begin());
 }
-double average(const List& x) { return total(x) / static_cast<double>(x.size()); }
+double average(const Row& x) { return total(x) / static_cast<double>(x.size()); }
 
 OpTest sum_test() {
   OpTest t = reduction("sum", total, true);
@@ -123,7 +123,7 @@ OpTest max_index_test() {
 OpTest sum_squares_test() {
   OpTest t = reduction(
       "sum_squares",
-      [](const List& x) { return std::inner_product(x.begin(), x.end(), x.begin(), 0.0); }, true);
+      [](const Row& x) { return std::inner_product(x.begin(), x.end(), x.begin(), 0.0); }, true);
   t.bad = {{{{i64, {2}, {}}}, {}, "sum_squares: expects a float tensor, got i64[2]"}};
   return t;
 }
@@ -137,7 +137,7 @@ OpTest count_nonfinite_test() {
   t.samples.push_back({{odd}, {}, {}});
   t.samples.push_back({{odd}, {{"axes", std::vector<int64_t>{1}}}, {}});
   t.reference = [](const Sample& s) {
-    const auto count = [](const List& x) {
+    const auto count = [](const Row& x) {
       return static_cast<double>(
           std::ranges::count_if(x, [](double v) { return !(std::abs(v) < INFINITY); }));
     };

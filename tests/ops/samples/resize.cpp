@@ -49,8 +49,6 @@ void for_each_weight(const Extents& in, const Extents& out, bool linear, F visit
   }
 }
 
-double& at(Tensor& t, int64_t i) { return t.as<double>()[static_cast<size_t>(i)]; }
-
 std::vector<Tensor> resized(const Sample& s) {
   const Extents& in = s.inputs[0].shape();
   const auto output = s.attrs.get<Extents>("output");

@@ -6,9 +6,7 @@
 namespace fluid::testing {
 namespace {
 
-using List = std::vector<int64_t>;
-
-int64_t numel_of(const List& shape) {
+int64_t numel_of(const Extents& shape) {
   int64_t n = 1;
   for (const int64_t extent : shape) n *= extent;
   return n;
@@ -16,17 +14,17 @@ int64_t numel_of(const List& shape) {
 
 /// The result of `shape` whose element at `index` is the operand's at `from(index)`; `fallback`
 /// where that gives an empty list.
-Tensor gathered(const Tensor& x, const List& shape, const std::function<List(const List&)>& from,
-                double fallback = 0) {
+Tensor gathered(const Tensor& x, const Extents& shape,
+                const std::function<Extents(const Extents&)>& from, double fallback = 0) {
   Tensor y(f64, shape);
   for (int64_t i = 0; i < y.numel(); ++i) {
-    List index(shape.size());
+    Extents index(shape.size());
     int64_t rest = i, offset = 0;
     for (size_t d = shape.size(); d-- > 0;) {
       index[d] = rest % shape[d];
       rest /= shape[d];
     }
-    const List at = from(index);
+    const Extents at = from(index);
     for (size_t d = 0; d < at.size(); ++d) offset = offset * x.shape()[d] + at[d];
     const bool outside = at.empty() && !x.shape().empty();
     y.as<double>()[static_cast<size_t>(i)] = outside ? fallback : x.at(offset);
@@ -44,7 +42,7 @@ OpTest reshape_test() {
                {{random_tensor({0, 3})}, to_shape({7, 0}), {}},
                {{random_tensor({7, 6})}, to_shape({kBatch, 2, 3}), {0}}};
   t.reference = [](const Sample& s) {
-    List shape;
+    Extents shape;
     for (const Dim& d : s.attrs.get<Type>("to").shape) shape.push_back(d.at(7));
     Tensor y = s.inputs[0].copy();
     return std::vector{Tensor::view(f64, shape, y.data(), std::make_shared<Tensor>(y))};
@@ -62,10 +60,10 @@ OpTest flatten_test() {
                {{random_tensor({0, 3})}, {}, {}},
                {{random_tensor({1})}, {{"axis", int64_t{1}}}, {}}};
   t.reference = [](const Sample& s) {
-    const List& from = s.inputs[0].shape();
+    const Extents& from = s.inputs[0].shape();
     const auto axis = s.attrs.get_or<int64_t>("axis", 1);
-    List shape(from.begin(), from.begin() + axis);
-    shape.push_back(numel_of(List(from.begin() + axis, from.end())));
+    Extents shape(from.begin(), from.begin() + axis);
+    shape.push_back(numel_of(Extents(from.begin() + axis, from.end())));
     Tensor y = s.inputs[0].copy();
     return std::vector{Tensor::view(f64, shape, y.data(), std::make_shared<Tensor>(y))};
   };
@@ -78,28 +76,28 @@ OpTest transpose_test() {
   OpTest t;
   t.op = "transpose";
   t.samples = {{{random_tensor({3, 5})}, {}, {}},
-               {{random_tensor({2, 3, 5})}, {{"perm", List{1, 2, 0}}}, {}},
-               {{random_tensor({5, 5})}, {{"perm", List{1, 0}}}, {}},
+               {{random_tensor({2, 3, 5})}, {{"perm", Extents{1, 2, 0}}}, {}},
+               {{random_tensor({5, 5})}, {{"perm", Extents{1, 0}}}, {}},
                {{random_tensor({5, 5})}, {}, {}},
                {{random_tensor({})}, {}, {}},
                {{random_tensor({0, 3})}, {}, {}},
-               {{random_tensor({7, 3})}, {{"perm", List{1, 0}}}, {0}}};
+               {{random_tensor({7, 3})}, {{"perm", Extents{1, 0}}}, {0}}};
   t.reference = [](const Sample& s) {
     const size_t rank = s.inputs[0].shape().size();
-    List perm = s.attrs.get_or<List>("perm", {});
+    Extents perm = s.attrs.get_or<Extents>("perm", {});
     for (size_t d = rank; perm.size() < rank;) perm.push_back(static_cast<int64_t>(--d));
-    List shape(rank);
+    Extents shape(rank);
     for (size_t d = 0; d < rank; ++d) {
       shape[d] = s.inputs[0].shape()[static_cast<size_t>(perm[d])];
     }
-    return std::vector{gathered(s.inputs[0], shape, [&](const List& index) {
-      List at(rank);
+    return std::vector{gathered(s.inputs[0], shape, [&](const Extents& index) {
+      Extents at(rank);
       for (size_t d = 0; d < rank; ++d) at[static_cast<size_t>(perm[d])] = index[d];
       return at;
     })};
   };
   t.bad = {{{{f32, {2, 3}, {}}},
-            {{"perm", List{0, 0}}},
+            {{"perm", Extents{0, 0}}},
             "transpose: perm must hold each of the 2 dimensions once"}};
   return t;
 }
@@ -113,11 +111,11 @@ OpTest broadcast_to_test() {
                {{random_tensor({3})}, to_shape({3}), {}},
                {{random_tensor({7, 1})}, to_shape({kBatch, 3}), {0}}};
   t.reference = [](const Sample& s) {
-    List shape;
+    Extents shape;
     for (const Dim& d : s.attrs.get<Type>("to").shape) shape.push_back(d.at(7));
-    const List& from = s.inputs[0].shape();
-    return std::vector{gathered(s.inputs[0], shape, [&](const List& index) {
-      List at(index.end() - static_cast<ptrdiff_t>(from.size()), index.end());
+    const Extents& from = s.inputs[0].shape();
+    return std::vector{gathered(s.inputs[0], shape, [&](const Extents& index) {
+      Extents at(index.end() - static_cast<ptrdiff_t>(from.size()), index.end());
       for (size_t d = 0; d < from.size(); ++d) at[d] = from[d] == 1 ? 0 : at[d];
       return at;
     })};
@@ -138,12 +136,12 @@ OpTest concat_test() {
                {{random_tensor({7, 2}), random_tensor({7, 3})}, second, {0, 0}}};
   t.reference = [](const Sample& s) {
     const int64_t given = s.attrs.get_or<int64_t>("axis", 0);
-    List shape = s.inputs[0].shape();
+    Extents shape = s.inputs[0].shape();
     const auto axis =
         static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(shape.size()) : given);
     std::vector<double> rows;
     const int64_t outer =
-        numel_of(List(shape.begin(), shape.begin() + given + (given < 0 ? 2 : 0)));
+        numel_of(Extents(shape.begin(), shape.begin() + given + (given < 0 ? 2 : 0)));
     shape[axis] = 0;
     for (const Tensor& x : s.inputs) shape[axis] += x.shape()[axis];
     for (int64_t o = 0; o < outer; ++o) {
@@ -168,7 +166,7 @@ OpTest concat_test() {
 OpTest slice_test() {
   OpTest t;
   t.op = "slice";
-  const auto attrs = [](List starts, List stops, List steps, List axes) {
+  const auto attrs = [](Extents starts, Extents stops, Extents steps, Extents axes) {
     return Attrs{{"starts", starts}, {"stops", stops}, {"steps", steps}, {"axes", axes}};
   };
   t.samples = {{{random_tensor({7, 5})}, attrs({1, 0}, {6, 4}, {2, 3}, {0, 1}), {}},
@@ -177,21 +175,22 @@ OpTest slice_test() {
                {{random_tensor({7})}, attrs({0}, {7}, {7}, {0}), {}},
                {{random_tensor({7, 5})}, attrs({1}, {4}, {1}, {1}), {0}}};
   t.reference = [](const Sample& s) {
-    List shape = s.inputs[0].shape();
-    const List extents = shape, axes = s.attrs.get<List>("axes");
-    List first(shape.size(), 0), step(shape.size(), 1);
+    Extents shape = s.inputs[0].shape();
+    const Extents extents = shape, axes = s.attrs.get<Extents>("axes");
+    Extents first(shape.size(), 0), step(shape.size(), 1);
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto d = static_cast<size_t>(axes[i]);
       const auto place = [&](int64_t p) {
         return std::min(p < 0 ? p + extents[d] : p, extents[d]);
       };
-      first[d] = place(s.attrs.get<List>("starts")[i]);
-      step[d] = s.attrs.get<List>("steps")[i];
+      first[d] = place(s.attrs.get<Extents>("starts")[i]);
+      step[d] = s.attrs.get<Extents>("steps")[i];
       shape[d] = 0;
-      for (int64_t p = first[d]; p < place(s.attrs.get<List>("stops")[i]); p += step[d]) ++shape[d];
+      for (int64_t p = first[d]; p < place(s.attrs.get<Extents>("stops")[i]); p += step[d])
+        ++shape[d];
     }
-    return std::vector{gathered(s.inputs[0], shape, [&](const List& index) {
-      List at = index;
+    return std::vector{gathered(s.inputs[0], shape, [&](const Extents& index) {
+      Extents at = index;
       for (size_t d = 0; d < at.size(); ++d) at[d] = first[d] + at[d] * step[d];
       return at;
     })};
@@ -212,7 +211,7 @@ OpTest slice_test() {
 OpTest pad_test() {
   OpTest t;
   t.op = "pad";
-  const auto attrs = [](List low, List high, List interior, double value) {
+  const auto attrs = [](Extents low, Extents high, Extents interior, double value) {
     return Attrs{{"low", low}, {"high", high}, {"interior", interior}, {"value", value}};
   };
   t.samples = {{{random_tensor({3, 5})}, attrs({1, 0}, {2, 3}, {0, 2}, 0.5), {}},
@@ -221,23 +220,23 @@ OpTest pad_test() {
                {{random_tensor({1})}, attrs({2}, {0}, {3}, 2), {}},
                {{random_tensor({7, 3})}, attrs({0, 1}, {0, 1}, {}, 0), {0}}};
   t.reference = [](const Sample& s) {
-    const List from = s.inputs[0].shape();
+    const Extents from = s.inputs[0].shape();
     const auto entry = [&](const char* name, size_t d) {
-      const List& list = s.attrs.get<List>(name);
+      const Extents& list = s.attrs.get<Extents>(name);
       return list.empty() ? 0 : list[d];
     };
-    List shape;
+    Extents shape;
     for (size_t d = 0; d < from.size(); ++d) {
       const int64_t spread = from[d] == 0 ? 0 : 1 + (from[d] - 1) * (entry("interior", d) + 1);
       shape.push_back(entry("low", d) + spread + entry("high", d));
     }
     return std::vector{gathered(
         s.inputs[0], shape,
-        [&](const List& index) {
-          List at;
+        [&](const Extents& index) {
+          Extents at;
           for (size_t d = 0; d < index.size(); ++d) {
             const int64_t p = index[d] - entry("low", d), step = entry("interior", d) + 1;
-            if (p < 0 || p % step != 0 || p / step >= from[d]) return List{};
+            if (p < 0 || p % step != 0 || p / step >= from[d]) return Extents{};
             at.push_back(p / step);
           }
           return at;
@@ -286,7 +285,7 @@ OpTest matmul_test() {
     const int64_t m = flip_a ? ac : ar, k = flip_a ? ar : ac, n = flip_b ? br : bc;
     // Of the samples only [2, 1, ...] times [4, ...] has dimensions before the matrices.
     const bool stacked = ra > 2;
-    Tensor y(f64, stacked ? List{2, 4, m, n} : List{m, n});
+    Tensor y(f64, stacked ? Extents{2, 4, m, n} : Extents{m, n});
     for (int64_t i = 0; i < y.numel(); ++i) {
       const int64_t column = i % n, row = i / n % m, matrix = i / n / m;
       const int64_t at_a = stacked ? matrix / 4 * m * k : 0,
@@ -316,7 +315,7 @@ OpTest fill_test() {
                {{}, {{"type", Type{f64, {0}, {}}}, {"value", 1.0}}, {}},
                {{}, {{"type", Type{f64, {}, {}}}, {"value", -1.0}}, {}}};
   t.reference = [](const Sample& s) {
-    List shape;
+    Extents shape;
     for (const Dim& d : s.attrs.get<Type>("type").shape) shape.push_back(d.size);
     Tensor y(f64, shape);
     for (double& element : y.as<double>()) element = s.attrs.get<double>("value");

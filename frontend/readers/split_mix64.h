@@ -8,9 +8,9 @@ namespace fluid {
 
 /// A small generator for data: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
 /// number generators", OOPSLA 2014). The same numbers on every machine.
-class Random {
+class SplitMix64 {
  public:
-  explicit Random(uint64_t seed, uint64_t stream = 0)
+  explicit SplitMix64(uint64_t seed, uint64_t stream = 0)
       : state_(mix(seed) ^ mix(stream + 0x632be59bd9b4e019u)) {}
 
   uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15u); }
