@@ -382,7 +382,7 @@ Values max_index(Value x, const MaxIndexAttrs& attrs = {}, const Loc& loc = Loc:
 /// attrs.padding: around the input.
 /// attrs.dilation: distance of the taps.
 /// Gives y: [N, C, OH, OW].
-/// Gives position: of the largest element in its window, row-major: u8, or i32 for a window of more than 256 taps.
+/// Gives position: of the largest element in its window, row-major: u8, or i32 for a window of more than 256 taps; 0 where all of it is minus infinity.
 struct MaxPool2dAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; };
 Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
 
