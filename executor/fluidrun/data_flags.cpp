@@ -14,9 +14,16 @@
 namespace fluid {
 namespace {
 
-void keep_feeds(Dataset& data, const Program& program, const std::string& spec) {
-  std::vector<std::string> feeds, unused;
-  for (const ir::Op* feed : feeds_of(program.ir())) feeds.push_back(feed->symbol);
+/// Drops the columns that no feed of `program` is named after, and says so. `must_feed_all` also
+/// names the feeds that no column is fed to.
+void keep_feeds(DataSource& source, const Program& program, const std::string& spec,
+                bool must_feed_all) {
+  Dataset& data = source.dataset;
+  std::vector<std::string> feeds, feeds_left, unused;
+  for (const ir::Op* feed : feeds_of(program.ir())) {
+    feeds.push_back(feed->symbol);
+    if (data.find(feed->symbol) == nullptr) feeds_left.push_back(feed->symbol);
+  }
   for (const auto& [name, column] : data.columns) {
     if (std::ranges::find(feeds, name) == feeds.end()) unused.push_back(name);
   }
@@ -24,21 +31,23 @@ void keep_feeds(Dataset& data, const Program& program, const std::string& spec) 
     throw UserError(fmt::format("data '{}' has columns {}, but the program's feeds are {}", spec,
                                 fmt::join(unused, ", "), fmt::join(feeds, ", ")));
   }
-  for (const std::string& name : unused) {
-    print_to(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
-             did_you_mean(name, feeds));
-  }
   std::erase_if(data.columns, [&](const auto& column) {
     return std::ranges::find(unused, column.first) != unused.end();
   });
-}
-
-/// Says which feeds the data has no column for.
-void note_feeds_left(const DataSource& source, const Program& program, const std::string& spec) {
-  for (const ir::Op* feed : feeds_of(program.ir())) {
-    if (source.dataset.find(feed->symbol) != nullptr) continue;
-    print_to(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed->symbol,
-             source.usage);
+  if (unused.size() == 1 && feeds_left.size() == 1) {
+    print_to(stderr,
+             "data '{0}': column '{1}' is not used, no feed has its name; add {1}={2} to the data "
+             "to feed it to '{2}'\n",
+             spec, unused[0], feeds_left[0]);
+    return;
+  }
+  for (const std::string& name : unused) {
+    print_to(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
+             did_you_mean(name, feeds_left));
+  }
+  if (!must_feed_all) return;
+  for (const std::string& feed : feeds_left) {
+    print_to(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed, source.usage);
   }
 }
 
@@ -46,7 +55,7 @@ void note_feeds_left(const DataSource& source, const Program& program, const std
 
 Reader open_in_order(const Program& program, const std::string& spec, int64_t batch) {
   DataSource source = open_data(spec, "test");
-  keep_feeds(source.dataset, program, spec);
+  keep_feeds(source, program, spec, /*must_feed_all=*/false);
   if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
   return Reader(std::move(source.dataset), {.batch = batch});
 }
@@ -65,8 +74,7 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world) {
   DataSource source = open_data(spec, split);
-  keep_feeds(source.dataset, program, spec);
-  note_feeds_left(source, program, spec);
+  keep_feeds(source, program, spec, /*must_feed_all=*/true);
   const int64_t samples = source.dataset.samples();
   if (batch == 0)
     batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;

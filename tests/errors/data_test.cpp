@@ -67,6 +67,18 @@ TEST_F(OwnData, NeedsNoLabelToPredict) {
   expect_has(refused, "no column is fed to 'y'; write csv:FILE?label=COLUMN\n");
 }
 
+TEST_F(OwnData, AColumnOfAnotherNameIsOfferedToTheFeedThatIsLeft) {
+  std::string program = read_file(dir_.file("line.fir"));
+  program.replace(program.find("\"y\""), 3, "\"t\"");
+  write_plain(dir_.file("target.fir"), program);
+  const std::string data = "csv:rows.csv?label=target&drop=id";
+  const std::string refused =
+      refuse_late("train target.fir --data '" + data + "'", "feed 't' is missing");
+  expect_has(refused, "column 'y' is not used, no feed has its name; add y=t to the data");
+  EXPECT_EQ(refused.find("no column is fed"), std::string::npos) << refused;
+  EXPECT_EQ(run("train target.fir --data '" + data + "&y=t'").code, 0);
+}
+
 TEST_F(OwnData, MissingValuesAreNamed) {
   write_plain(dir_.file("gap.csv"), "a,b,y\n1,2,3\n1,NA,3\n");
   refuse("train line.fir --data csv:gap.csv?label=y",
