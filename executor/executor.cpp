@@ -62,7 +62,7 @@ ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoi
 }
 
 ExecutorOptions alone(ExecutorOptions options) {
-  if (options.world.size > 1 || options.exchange_alone || options.choose_amp) {
+  if (options.world.size > 1 || options.force_collectives || options.choose_amp) {
     throw UserError("several processes and choose_amp need a place that Fluid knows by name");
   }
   return options;

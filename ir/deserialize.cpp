@@ -25,9 +25,11 @@ class Reader {
 
   std::unique_ptr<Program> program() {
     const fbs::Program& from = *fbs::GetProgram(bytes_.data());
-    if (from.format() > kFileFormat) {
-      fail("written in format " + std::to_string(from.format()) +
-           " by a newer Fluid; this one reads up to format " + std::to_string(kFileFormat));
+    if (from.format() != kFileFormat) {
+      fail("written in format " + std::to_string(from.format()) + " by " +
+           (from.format() > kFileFormat ? "a newer" : "an older") +
+           " Fluid; this one reads format " + std::to_string(kFileFormat) +
+           (from.format() > kFileFormat ? "" : ": build the program again from its source"));
     }
     read_kinds(from);
     if (from.files() != nullptr) {

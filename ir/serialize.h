@@ -10,8 +10,8 @@
 
 namespace fluid::ir {
 
-/// Of the .fluid files that this version writes; it reads this one and older ones.
-inline constexpr uint32_t kFileFormat = 1;
+/// The format of .fluid files that this version writes and reads. Format 1 had other names of ops.
+inline constexpr uint32_t kFileFormat = 2;
 
 /// The version of an op's definition, at least 1; 0 for an op that does not exist.
 using OpVersion = std::function<int(std::string_view op)>;
@@ -33,7 +33,7 @@ bool is_fluid_file(std::string_view bytes);
 
 /// Reads what serialize() wrote, and trusts nothing: takes memory and time in proportion to the
 /// size of the file. The result still has to pass verify(). Throws UserError that starts with
-/// `file_name`: not a .fluid file, damaged, of a newer format, an unknown op, an op of a newer
+/// `file_name`: not a .fluid file, damaged, of another format, an unknown op, an op of a newer
 /// version.
 std::unique_ptr<Program> deserialize(std::string_view bytes, const std::string& file_name,
                                      const OpVersion& version);

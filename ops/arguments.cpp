@@ -63,7 +63,7 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
 
 bool is_stage_attribute(std::string_view name) {
   static constexpr std::string_view kNames[] = {"arena", "workspace", "kernel", "part_of",
-                                                "after_refusals"};
+                                                "error_sync"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

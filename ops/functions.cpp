@@ -114,6 +114,8 @@ Value minimum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b},
 
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
 
+Value mse_loss(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {}, loc).at(0); }
+
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
 
 Value neg(Value x, const Loc& loc) { return record(graph_of({x}, "neg", loc), "neg", {x}, {}, loc).at(0); }
@@ -127,8 +129,6 @@ Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return 
 Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", attrs.to}}, loc).at(0); }
 
 Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}}, loc).at(0); }
-
-Value pick(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "pick", loc), "pick", {x, label}, {}, loc).at(0); }
 
 Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
@@ -144,8 +144,6 @@ Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { 
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
-Value select(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "select", loc), "select", {condition, a, b}, {}, loc).at(0); }
-
 Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0); }
 
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
@@ -160,8 +158,6 @@ Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), 
 
 Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", loc), "square", {x}, {}, loc).at(0); }
 
-Value square_error(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "square_error", loc), "square_error", {x, target}, {}, loc).at(0); }
-
 Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", attrs.lr}, {"every", attrs.every}, {"factor", attrs.factor}}, loc).at(0); }
 
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
@@ -170,10 +166,14 @@ Value sum(Value x, const SumAttrs& attrs, const Loc& loc) { return record(graph_
 
 Value sum_squares(Value x, const SumSquaresAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum_squares", loc), "sum_squares", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
+Value take_along_axis(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "take_along_axis", loc), "take_along_axis", {x, label}, {}, loc).at(0); }
+
 Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), "tanh", {x}, {}, loc).at(0); }
 
 Value transpose(Value x, const TransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "transpose", loc), "transpose", {x}, {{"perm", std::vector<int64_t>(attrs.perm)}}, loc).at(0); }
 
 Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
+
+Value where(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "where", loc), "where", {condition, a, b}, {}, loc).at(0); }
 
 }  // namespace fluid

@@ -447,6 +447,12 @@ Value minimum(Value a, Value b, const Loc& loc = Loc::here());
 struct MomentumAttrs { double mu = 0.9; bool nesterov = false; double weight_decay = 0.0; };
 Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// (x - target)^2, element by element.
+/// x: float tensor.
+/// target: same type as x.
+/// Gives loss: same type as x.
+Value mse_loss(Value x, Value target, const Loc& loc = Loc::here());
+
 /// a * b.
 /// a: number tensor.
 /// b: same dtype, broadcasts with a.
@@ -495,12 +501,6 @@ Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here(
 /// Gives y: x's dtype and rank.
 struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; };
 Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// The element of each row that the label names; a label out of range is reported and read as the nearest class.
-/// x: float [..., C].
-/// label: integer, x's shape without C.
-/// Gives y: label's shape.
-Value pick(Value x, Value label, const Loc& loc = Loc::here());
 
 /// lr, times `factor` where the epochs' figure has not fallen for more than `patience` epochs, as PyTorch's ReduceLROnPlateau: what that has come to is an operand.
 /// update: i64 scalar: updates done before this one.
@@ -554,13 +554,6 @@ Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = L
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
 
-/// a where the condition holds, else b.
-/// condition: bool tensor.
-/// a: any tensor.
-/// b: same dtype as a.
-/// Gives y: a's dtype, the shape that all three broadcast to.
-Value select(Value condition, Value a, Value b, const Loc& loc = Loc::here());
-
 /// Gradient descent: param - lr * grad.
 /// param: float tensor.
 /// grad: same type as param.
@@ -609,12 +602,6 @@ Value sqrt(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value square(Value x, const Loc& loc = Loc::here());
 
-/// (x - target)^2, element by element.
-/// x: float tensor.
-/// target: same type as x.
-/// Gives loss: same type as x.
-Value square_error(Value x, Value target, const Loc& loc = Loc::here());
-
 /// lr, times `factor` after each `every` updates.
 /// update: i64 scalar: updates done before this one.
 /// attrs.lr: the recipe's learning rate (required).
@@ -646,6 +633,12 @@ Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
 struct SumSquaresAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum_squares(Value x, const SumSquaresAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// The element of each row that the label names; a label out of range is reported and read as the nearest class.
+/// x: float [..., C].
+/// label: integer, x's shape without C.
+/// Gives y: label's shape.
+Value take_along_axis(Value x, Value label, const Loc& loc = Loc::here());
+
 /// The hyperbolic tangent.
 /// x: float tensor.
 /// Gives y: like x.
@@ -666,5 +659,12 @@ Value transpose(Value x, const TransposeAttrs& attrs = {}, const Loc& loc = Loc:
 /// Gives y: of the given type.
 struct UniformAttrs { Type type = {}; double low = 0.0; double high = 1.0; };
 Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc = Loc::here());
+
+/// a where the condition holds, else b.
+/// condition: bool tensor.
+/// a: any tensor.
+/// b: same dtype as a.
+/// Gives y: a's dtype, the shape that all three broadcast to.
+Value where(Value condition, Value a, Value b, const Loc& loc = Loc::here());
 
 }  // namespace fluid

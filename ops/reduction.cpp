@@ -69,9 +69,9 @@ Values extremum_grad(const GradCtx& c) {
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
   const Value y = restore_axes(c.out(0), x.shape(), c.attrs());
   const Value hit = equal(x, y);
-  const Value hits = sum(select(hit, scalar_like(x, 1), zero), along);
-  const Value missed = select(equal(y, y), zero, y);  // a NaN in the row is everybody's gradient
-  return {select(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
+  const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
+  const Value missed = where(equal(y, y), zero, y);  // a NaN in the row is everybody's gradient
+  return {where(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {

@@ -13,7 +13,7 @@ namespace fluid {
 namespace {
 
 constexpr const char* kNumber = "bucket";
-constexpr const char* kAfterRefusals = "after_refusals";
+constexpr const char* kErrorSync = "error_sync";
 
 int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(kNumber); }
 
@@ -36,12 +36,12 @@ Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, co
   return record(graph, op, bucket, {{kNumber, number}}, loc);
 }
 
-void tell_refusals_before(ir::Op& exchange) { exchange.attrs.set(kAfterRefusals, true); }
+void set_error_sync(ir::Op& exchange) { exchange.attrs.set(kErrorSync, true); }
 
 std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph) {
   const std::vector<ir::Op*> in_order = exchanges(graph);
-  const auto marked = std::ranges::find_if(
-      in_order, [](const ir::Op* op) { return op->attrs.has(kAfterRefusals); });
+  const auto marked =
+      std::ranges::find_if(in_order, [](const ir::Op* op) { return op->attrs.has(kErrorSync); });
   if (marked == in_order.end()) return std::nullopt;
   return static_cast<size_t>(marked - in_order.begin());
 }

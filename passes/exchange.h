@@ -17,7 +17,7 @@ Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, co
                        const Loc& loc);
 
 /// Marks the exchange before which processes tell each other whether they refused data.
-void tell_refusals_before(ir::Op& exchange);
+void set_error_sync(ir::Op& exchange);
 /// How many exchanges come before they do; nothing where they do not.
 std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph);
 

@@ -146,7 +146,7 @@ class Expansion {
 
   Value if_applied(Value value, Value otherwise) const {
     const Value applies = recipe_.applies();
-    return applies ? select(applies, value, otherwise, train_.loc) : value;
+    return applies ? where(applies, value, otherwise, train_.loc) : value;
   }
 
   /// Running statistics stay too when a step is not applied; but what is computed from that

@@ -11,7 +11,7 @@
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/exchange.h"
-#include "passes/half_copies.h"
+#include "passes/half_weights.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -65,6 +65,7 @@ class Reader {
       : graph_(graph), guard_(options.guard_plan ? 64 : 0), lifetimes_(graph) {
     for (const auto& op : graph.ops) {
       if (op->name == "param") parameters_.insert(op->symbol);
+      if (is_store(*op) && op->role == ir::Role::optimize) optimizer_states_.insert(op->symbol);
     }
   }
 
@@ -113,11 +114,15 @@ class Reader {
     return op.role == ir::Role::comm || (op.role == ir::Role::backward && !op.param.empty());
   }
 
+  Holds other_state(const std::string& symbol) const {
+    return optimizer_states_.contains(symbol) ? Holds::optimizer : Holds::buffer;
+  }
+
   /// What a store writes: a parameter, the sum of its gradients, or another state.
   Holds stored(const ir::Op& store) const {
     const bool of_parameter = parameters_.contains(store.symbol);
     if (of_parameter || copied_parameter(store.symbol)) return Holds::parameter;
-    return is_gradient(*store.operands[0].op()) ? Holds::gradient : Holds::optimizer;
+    return is_gradient(*store.operands[0].op()) ? Holds::gradient : other_state(store.symbol);
   }
 
   void name_permanent() {
@@ -134,7 +139,7 @@ class Reader {
         const bool of_parameter = kind == SourceKind::parameter || copied_parameter(op->symbol);
         const Holds holds = of_parameter       ? Holds::parameter
                             : is_gradient(*op) ? Holds::gradient
-                                               : Holds::optimizer;
+                                               : other_state(op->symbol);
         name(op->result(), Region::state, holds, op->symbol);
       }
     }
@@ -184,7 +189,7 @@ class Reader {
   }
 
   const ir::Graph& graph_;
-  std::set<std::string_view> parameters_;
+  std::set<std::string_view> parameters_, optimizer_states_;
   int64_t guard_;
   Lifetimes lifetimes_;
   MemoryPlan plan_;
@@ -284,8 +289,9 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
 }
 
 std::string_view name_of(Holds holds) {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "parameters", "optimizer", "feeds", "outputs", "gradients", "activations", "workspace"};
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "parameters", "optimizer", "buffers",     "feeds",
+      "outputs",    "gradients", "activations", "workspace"};
   return kNames[static_cast<size_t>(holds)];
 }
 

@@ -25,7 +25,16 @@ enum class Region : uint8_t { state, feeds, outputs, transient };
 std::string_view name_of(Region region);
 
 /// What a range holds, for `plan` and `summary`.
-enum class Holds : uint8_t { parameter, optimizer, feed, output, gradient, activation, workspace };
+enum class Holds : uint8_t {
+  parameter,
+  optimizer,  ///< moments of the parameters, the count of updates
+  buffer,     ///< another state, such as a running mean
+  feed,
+  output,
+  gradient,
+  activation,
+  workspace,
+};
 std::string_view name_of(Holds holds);
 
 /// A stretch of memory for one value, or for one op's workspace.

@@ -76,9 +76,9 @@ struct Options {
   Slice slice = Slice::whole;
   /// Gradients and outputs are sums over parts of a batch, weighted by their samples.
   bool weighted = false;
-  int64_t world = 1;            ///< processes that add up their gradients
-  bool exchange_alone = false;  ///< one process does as if it were several
-  bool exchanges() const { return world > 1 || exchange_alone; }
+  int64_t world = 1;               ///< processes that add up their gradients
+  bool force_collectives = false;  ///< one process does as if it were several
+  bool exchanges() const { return world > 1 || force_collectives; }
   /// Which of them this is; only where each keeps a share of the optimizer's state (ZeRO-1) does
   /// its program depend on it.
   int64_t rank = 0;

@@ -17,23 +17,24 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(dce_pass());
 
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
-  if (options.sync_bn && options.exchanges()) p.push_back(share_statistics_pass());  // likewise
-  if (options.weighted) p.push_back(weigh_part_pass());  // before it: terms of a loss differ
+  if (options.sync_bn && options.exchanges()) p.push_back(sync_batch_stats_pass());  // likewise
+  if (options.weighted)
+    p.push_back(scale_partial_loss_pass());  // before it: terms of a loss differ
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
   if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
   if (options.exchanges()) {
-    p.push_back(all_reduce_pass());     // before unscaling: ranks skip together
-    p.push_back(tell_refusals_pass());  // next: an empty slice still has what the others compute
+    p.push_back(all_reduce_pass());       // before unscaling: ranks skip together
+    p.push_back(mark_error_sync_pass());  // next: an empty slice still has what the others compute
   }
-  if (options.amp) p.push_back(unscale_gradients_pass());    // of the whole batch: all or nothing
-  if (options.check_finite) p.push_back(guard_loss_pass());  // after it, which decides by more
+  if (options.amp) p.push_back(unscale_gradients_pass());  // of the whole batch: all or nothing
+  if (options.check_finite) p.push_back(skip_nonfinite_pass());  // after it, which decides by more
   p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
   if (options.mode == Mode::init) {
     p.push_back(make_startup_pass());  // after it: the states are initialised as well
   } else if (options.amp) {
-    p.push_back(keep_halves_pass());  // after it: backward knows nothing of the copies
+    p.push_back(half_weights_pass());  // after it: backward knows nothing of the copies
   }
   p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
 }
@@ -51,7 +52,7 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(assign_layouts_pass());  // before choose_kernels, which claims layouts as they are
     p.push_back(choose_kernels_pass());
   }
-  p.push_back(own_values_pass());  // after cse, which would merge the copies away
+  p.push_back(insert_copies_pass());  // after cse, which would merge the copies away
 
   // 5. Kernels, their order, their memory.
   p.push_back(fuse_pass());

@@ -17,7 +17,8 @@ inline constexpr std::string_view kLearningRate = "lr";
 /// the whole batch.
 inline constexpr std::string_view kPartWeight = "part.weight";
 
-/// Whether guard_loss decides over a step by its loss: where the loss is scaled, the gradients do.
+/// Whether skip_nonfinite decides over a step by its loss: where the loss is scaled, the gradients
+/// do.
 bool decides_by_loss(const Options& options);
 
 /// What the passes between the backward graph and the optimizer hand on in the operands of the

@@ -32,12 +32,11 @@ void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe&
   if (s.dynamic) {
     const Value grown = minimum(scale * s.growth, scalar_like(scale, s.ceiling));
     const Value backed = maximum(scale * s.backoff, scalar_like(scale, s.floor));
-    record_store(graph, std::string(kLossScale),
-                 select(applies, select(grows, grown, scale), backed), loc);
+    record_store(graph, std::string(kLossScale), where(applies, where(grows, grown, scale), backed),
+                 loc);
   }
-  record_store(graph, std::string(kGoodSteps), select(applies, select(grows, zero, run), zero),
-               loc);
-  record_store(graph, std::string(kSkippedSteps), select(applies, skipped, skipped + 1), loc);
+  record_store(graph, std::string(kGoodSteps), where(applies, where(grows, zero, run), zero), loc);
+  record_store(graph, std::string(kSkippedSteps), where(applies, skipped, skipped + 1), loc);
 }
 
 bool run_unscale_gradients(ir::Program& program, const Options& options, const Target&) {

@@ -11,7 +11,7 @@ namespace fluid {
 namespace {
 
 std::unique_ptr<Communicator> communicator_of(const ExecutorOptions& options) {
-  if (options.world.size == 1 && !options.exchange_alone) return nullptr;
+  if (options.world.size == 1 && !options.force_collectives) return nullptr;
   auto communicator = make_communicator(options.world, options.first_timeout);
   communicator->set_timeout(options.comm_timeout);
   return communicator;

@@ -6,7 +6,7 @@
 #include "ir/error.h"
 #include "ops/random/initializer.h"
 #include "ops/source_kind.h"
-#include "passes/half_copies.h"
+#include "passes/half_weights.h"
 #include "passes/memory_plan.h"
 #include "passes/rewrite.h"
 

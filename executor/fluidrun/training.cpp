@@ -216,7 +216,7 @@ class Training {
 
   void go_on(const TrainingState& from) {
     checkpointing_.restore(executor_, loop_options(), flags_.epochs,
-                           world_.size == 1 && !flags_.world.alone);
+                           world_.size == 1 && !flags_.world.force_collectives);
     steps_ = done_ = from.steps;
     epochs_ = from.epochs;
     figures_.set_sums(from.figures);

@@ -54,7 +54,7 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
           "the same until the first step, which others may still compile, and while rank 0 saves")
       ->check(must_be_positive)
       ->capture_default_str();
-  command.add_flag("--exchange-alone", flags.alone,
+  command.add_flag("--force-collectives", flags.force_collectives,
                    "let one process exchange gradients as several do, with itself: tries NCCL on "
                    "one GPU");
   add_exchange_flags(command, flags.exchanges);
@@ -62,7 +62,7 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
 
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
   options.world = world;
-  options.exchange_alone = flags.alone;
+  options.force_collectives = flags.force_collectives;
   set_exchanges(options, flags.exchanges);
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));

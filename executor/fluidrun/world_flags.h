@@ -24,9 +24,9 @@ void set_exchanges(ExecutorOptions& options, const ExchangeFlags& flags);
 /// How the processes of a training run, started by `fluidrun launch`, torchrun or Slurm, work
 /// together.
 struct WorldFlags {
-  double first_timeout = 300;  ///< seconds that it may be late for the first step
-  double timeout = 60;         ///< seconds that a rank may be late
-  bool alone = false;          ///< ExecutorOptions::exchange_alone
+  double first_timeout = 300;      ///< seconds that it may be late for the first step
+  double timeout = 60;             ///< seconds that a rank may be late
+  bool force_collectives = false;  ///< ExecutorOptions::force_collectives
   ExchangeFlags exchanges;
 };
 void add_world_flags(CLI::App& command, WorldFlags& flags);

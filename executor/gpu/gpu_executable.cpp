@@ -38,7 +38,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
 }
 
 /// Before call number `call`. A watched step exchanges nothing.
-void GpuExecutable::tell_refusals(size_t call) const {
+void GpuExecutable::sync_error_words(size_t call) const {
   if (!list_.refusals || call != list_.tells_before || watch_) return;
   collectives_->start(*list_.refusals, {.elements = 1}, memory_.refused, f64);
 }
@@ -125,7 +125,7 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number,
   const GpuCall& call = list_.calls[number];
   const std::vector<void*>& own = buffers[number];
   const bool timed = timeline != nullptr;
-  tell_refusals(number);
+  sync_error_words(number);
   if (call.exchange.awaits > 0) {
     collectives_->await(call.exchange.awaits);
     if (timed) timeline->note_awaited(number);

@@ -39,7 +39,7 @@ class GpuExecutable : public Executable {
   using Buffers = std::vector<std::vector<void*>>;  ///< of each call
   using Graphs = std::array<GpuGraph, 4>;           ///< by index_of(slots)
 
-  void tell_refusals(size_t call) const;
+  void sync_error_words(size_t call) const;
   void join_exchanges() const;
   void load(GpuKernels& kernels);
   std::vector<TrialBuffer> trial_buffers(const GpuCall& call,

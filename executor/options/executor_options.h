@@ -34,7 +34,7 @@ struct ExecutorOptions {
   World world = {};
   /// One process does all that several would: what it exchanges goes through the place's means for
   /// that, as NCCL, and comes back. To try these where there is one GPU.
-  bool exchange_alone = false;
+  bool force_collectives = false;
   /// After it a rank that is late is given up. On GPUs a step has so long in all.
   std::chrono::milliseconds comm_timeout{60'000};
   /// The same where ranks come at different times, in the first step, as others still compile, and

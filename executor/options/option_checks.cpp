@@ -48,7 +48,7 @@ void check_amp(const ExecutorOptions& options) {
 }
 
 void check_shared_statistics(const ExecutorOptions& options) {
-  if (!options.sync_bn || (options.world.size == 1 && !options.exchange_alone)) return;
+  if (!options.sync_bn || (options.world.size == 1 && !options.force_collectives)) return;
   if (options.micro_batches > 1) {
     throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
   }

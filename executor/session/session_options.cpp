@@ -10,7 +10,7 @@ Options pass_options(const ExecutorOptions& options) {
   o.dtype = options.dtype;
   o.amp = options.amp;
   o.world = options.world.size;
-  o.exchange_alone = options.exchange_alone;
+  o.force_collectives = options.force_collectives;
   o.weighted = options.micro_batches > 1 || o.exchanges();
   o.rank = options.world.rank;
   o.shard_optimizer = options.zero > 0 && o.exchanges();

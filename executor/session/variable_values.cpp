@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ops/source_kind.h"
-#include "passes/half_copies.h"
+#include "passes/half_weights.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

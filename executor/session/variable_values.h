@@ -18,7 +18,7 @@ namespace fluid {
 /// The values of a session's variables: how they begin, and how the host reads and writes them,
 /// once all steps that were begun are done.
 ///
-/// A half copy of a parameter (passes/half_copies.h) has the parameter's value before a step runs:
+/// A half copy of a parameter (passes/half_weights.h) has the parameter's value before a step runs:
 /// complete() makes up for what could not be done when the parameter changed.
 class VariableValues {
  public:

@@ -156,7 +156,7 @@ AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions&
   ExecutorOptions options = given;
   options.choose_amp = options.verify_plan = options.check_finite = false;
   options.world = {};
-  options.exchange_alone = false;
+  options.force_collectives = false;
   options.profile = {};
   AmpChoice choice{.dtype = given.amp.value_or(AmpOptions()).dtype};
   size_t fit = 0;

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     auto x = net.data("x", {fl::kBatch, 2}, fl::f32);
     auto y = net.data("y", {fl::kBatch, 1}, fl::f32);
     auto predicted = fl::linear(x, {.units = 1});
-    auto loss = fl::mean(fl::square_error(predicted, y));
+    auto loss = fl::mean(fl::mse_loss(predicted, y));
     net.output("loss", loss);
     net.output("prediction", predicted);
     fl::minimize(loss, fl::Adam{.lr = 0.1});

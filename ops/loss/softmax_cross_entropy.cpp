@@ -31,7 +31,8 @@ OpDef softmax_cross_entropy_op() {
         const Value largest = max(x, {.axes = -1, .keep_dims = true});
         const Value total = sum(exp(x - largest), {.axes = -1, .keep_dims = true});
         const Shape& rows = label.shape();
-        return Values{log(reshape(total, rows)) - (pick(x, label) - reshape(largest, rows))};
+        return Values{log(reshape(total, rows)) -
+                      (take_along_axis(x, label) - reshape(largest, rows))};
       }},
       .kernels = {},
       .version = 1,

@@ -13,7 +13,7 @@ OpDef abs_op() {
       .infer = infer_number_unary,
       .grad = GradFn([](const GradCtx& c) {
         Value x = c.in(0), dy = c.dout(0), zero = scalar_like(dy, 0);
-        return Values{select(greater(x, zero), dy, select(less(x, zero), -dy, zero))};
+        return Values{where(greater(x, zero), dy, where(less(x, zero), -dy, zero))};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,

@@ -15,9 +15,9 @@ OpDef pow_op() {
         const Value a = c.in(0), b = c.in(1), y = c.out(0), dy = c.dout(0);
         const Value zero = scalar_like(dy, 0);
         // 0 where the formulas give 0 * inf although the power is flat: b = 0, and 0 to the b >= 0.
-        const Value da = select(equal(b, zero), zero, dy * b * pow(a, b - 1.0));
+        const Value da = where(equal(b, zero), zero, dy * b * pow(a, b - 1.0));
         const Value flat = logical_and(equal(a, zero), greater_equal(b, zero));
-        const Value db = select(flat, zero, dy * y * log(a));
+        const Value db = where(flat, zero, dy * y * log(a));
         return Values{sum_to(da, a.shape()), sum_to(db, b.shape())};
       }),
       .effects = Pure{},

@@ -15,7 +15,7 @@ OpDef relu_op() {
         // By the result, so that the operand need not be kept and a library may skip it. NaN passes
         // the gradient on, as in PyTorch.
         const Value zero = scalar_like(c.out(0), 0);
-        return Values{select(less_equal(c.out(0), zero), zero, c.dout(0))};
+        return Values{where(less_equal(c.out(0), zero), zero, c.dout(0))};
       }),
       .effects = Pure{},
       .amp = Amp::kFollow,

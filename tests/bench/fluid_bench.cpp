@@ -50,7 +50,7 @@ Work linear_regression() {
   Work w{fl::Program("linear_regression"), {}, 500};
   auto x = w.program.data("x", {fl::kBatch, 2}, fl::f32);
   auto y = w.program.data("y", {fl::kBatch, 1}, fl::f32);
-  auto loss = fl::mean(fl::square_error(fl::linear(x, {.units = 1}), y));
+  auto loss = fl::mean(fl::mse_loss(fl::linear(x, {.units = 1}), y));
   w.program.output("loss", loss);
   fl::minimize(loss, fl::Adam{.lr = 0.1});
   const int64_t n = 1'000'000;

@@ -151,7 +151,7 @@ TEST_F(GpuPrograms, TrainANetworkOfTheExamples) {
 TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndExchanges) {
   write_wide_program();
   const std::string said =
-      succeed(train("--batch 32 --max-steps 1 --drop-last --exchange-alone --workspace 1MiB "
+      succeed(train("--batch 32 --max-steps 1 --drop-last --force-collectives --workspace 1MiB "
                     "--profile=trace.json --profile-warmup 0",
                     "wide.fir"));
   EXPECT_NE(said.find("beside: 2 exchanges of 0.07 MB"), std::string::npos) << said;
@@ -299,7 +299,7 @@ TEST_F(GpuPrograms, SayWhatTakesMemoryOutsideTheArena) {
   write_wide_program();
   before_ += "export FLUID_STAND_IN_OBJECT=1048576; ";
   const std::string said =
-      succeed(train("--batch 32 --max-steps 1 --drop-last --exchange-alone", "wide.fir"));
+      succeed(train("--batch 32 --max-steps 1 --drop-last --force-collectives", "wide.fir"));
   const std::string list = said.substr(said.find("memory of cuda:0: arena "));
   for (const char* owner :
        {"context and other processes 1.00 MiB", "code of kernels ", "libraries 3.00 MiB", "graphs ",

@@ -89,7 +89,7 @@ TEST_F(GpuParallel, RanksWithOtherOrdersExchangeInOne) {
   %b2 = relu(%b1) : f32[?, 32]
   %wb = param "wb" {init = "xavier_uniform"} : f32[32, 16]
   %b = matmul(%b2, %wb) : f32[?, 16]
-  %eb = square_error(%b, %x) : f32[?, 16]
+  %eb = mse_loss(%b, %x) : f32[?, 16]
   %lob = mean(%eb) : f32[]
   %loss = add(%loa, %lob) : f32[]
   train(%loss) {optimizer = "sgd", lr = 0.1}
@@ -170,14 +170,14 @@ TEST_F(GpuParallel, OneGpuAloneGoesThroughTheSameFunctions) {
   const std::string flags = "--dtype f64 --batch 12 --epochs 2 ";
   succeed(train(flags + "--place cpu --log-json one.json"));
   for (const std::string more : {"", "--zero 1 ", "--micro-batches 3 ", "--place cpu "}) {
-    succeed(train(flags + more + "--exchange-alone --log-json alone.json"));
+    succeed(train(flags + more + "--force-collectives --log-json alone.json"));
     expect_losses("alone.json", "one.json");
     std::filesystem::remove(dir_.file("alone.json"));
   }
   // It does ask for sums: where they fail, it does.
   before_ += "export FLUID_STAND_IN_FAILS='all_reduce 2'; ";
   EXPECT_EQ(run(train(flags)).code, 0);
-  const Result failed = run(train(flags + "--exchange-alone"));
+  const Result failed = run(train(flags + "--force-collectives"));
   EXPECT_EQ(failed.code, 3) << failed.output;
   expect_has(failed.output, "all_reduce was told to fail");
 }

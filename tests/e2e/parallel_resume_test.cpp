@@ -28,7 +28,7 @@ constexpr std::string_view kMoving = R"(program @moving {
   %d = dropout(%n, %rng) {p = 0.3, stream = 3} : f32[?, 8]
   %u = param "u" {init = "xavier_uniform"} : f32[8, 1]
   %p = matmul(%d, %u) : f32[?, 1]
-  %e = square_error(%p, %y) : f32[?, 1]
+  %e = mse_loss(%p, %y) : f32[?, 1]
   %loss = mean(%e) : f32[]
   train(%loss) {optimizer = "adam", lr = 0.01, schedule = "cosine", schedule_steps = 100}
   output "loss" = %loss

@@ -244,7 +244,7 @@ TEST_F(Fluidrun, FollowsASchedule) {
   %y = data "y" : f32[?, 1]
   %w = param "w" {init = "constant", value = 0.0} : f32[2, 1]
   %p = matmul(%x, %w) : f32[?, 1]
-  %e = square_error(%p, %y) : f32[?, 1]
+  %e = mse_loss(%p, %y) : f32[?, 1]
   %loss = mean(%e) : f32[]
   train(%loss) {optimizer = "sgd", lr = 0.5, schedule = "step", schedule_every = 2, schedule_factor = 0.5}
   output "loss" = %loss

@@ -30,7 +30,7 @@ Program forward_net() {
   const Value y = linear(x, {.units = 3, .act = Act::relu});
   net.output("y", y);
   net.output("total", sum(y));
-  net.output("distance", sum(square_error(y, target)));
+  net.output("distance", sum(mse_loss(y, target)));
   return net;
 }
 
@@ -267,10 +267,10 @@ TEST(Executor, TheGradientOfAHalfPrecisionMeanCountsBeyondItsRange) {
 }
 
 TEST(Executor, AStepOnBadDataIsNotApplied) {
-  Program net("pick");
+  Program net("take_along_axis");
   const Value x = net.data("x", {kBatch, 2}, f32);
   const Value label = net.data("label", {kBatch}, i64);
-  const Value loss = mean(pick(linear(x, {.units = 3}), label));
+  const Value loss = mean(take_along_axis(linear(x, {.units = 3}), label));
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.1});
   Executor exe(net, cpu(), {.batch = 2});

@@ -7,7 +7,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
-#include "passes/half_copies.h"
+#include "passes/half_weights.h"
 #include "passes/loss_scale.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
@@ -54,7 +54,7 @@ std::vector<double> numbers(const Tensor& t) {
 /// Expects the copies to be the masters, rounded.
 void expect_copies(Executor& exe, DType half) {
   for (const std::string name : {"conv0.w", "fc0.w", "fc1.w"}) {
-    const Tensor copy = exe.parameter(half_copy_of(name));
+    const Tensor copy = exe.parameter(half_weight_of(name));
     EXPECT_EQ(copy.dtype(), half);
     EXPECT_EQ(numbers(copy), numbers(exe.parameter(name).cast(half))) << name;
   }

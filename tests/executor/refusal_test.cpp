@@ -100,10 +100,11 @@ TEST(Refusal, ABadLabelLeavesRunningStatisticsAsTheyWere) {
 TEST(Refusal, NamesNoFeedForAComputedIndex) {
   Program net("computed");
   const Value x = net.data("x", {kBatch, 3}, f32);
-  net.output("y", pick(x, cast(max(x, {.axes = {1}}), {.to = Type{i64, {kBatch}, {}}})));
+  net.output("y", take_along_axis(x, cast(max(x, {.axes = {1}}), {.to = Type{i64, {kBatch}, {}}})));
   Executor exe(net, cpu(), {.batch = 1});
   const Batch batch{1, {{"x", Tensor::of<float>({1, 3}, std::vector<float>{1, 7, 2})}}, 0};
-  expect_user_error([&] { exe.run(batch); }, "pick: index 7 is out of range [0, 3); the step");
+  expect_user_error([&] { exe.run(batch); },
+                    "take_along_axis: index 7 is out of range [0, 3); the step");
 }
 
 TEST(Refusal, NeverMixesTheIndicesOfTwoFeeds) {
@@ -111,7 +112,7 @@ TEST(Refusal, NeverMixesTheIndicesOfTwoFeeds) {
   Program net("two");
   const Value x = net.data("x", {kBatch, 3}, f32), z = net.data("z", {kBatch, 3}, f32);
   const Value i = net.data("i", {kBatch}, i64), j = net.data("j", {kBatch}, i64);
-  net.output("y", pick(x, i) + pick(z, j));
+  net.output("y", take_along_axis(x, i) + take_along_axis(z, j));
   Executor exe(net, cpu(), {.batch = kRows});
   Tensor first(i64, {kRows}), second(i64, {kRows});
   first.as<int64_t>()[kRows - 1] = 7;
@@ -182,7 +183,7 @@ Program check_behind_a_mean(bool added) {
   const Value x = net.data("x", {kBatch, 4}, f32), z = net.data("z", {kBatch, 2}, f32);
   const Value label = net.data("label", {kBatch}, i64);
   const Value m = mean(linear(z, {.units = 1}));
-  const Value picked = pick(x, label);
+  const Value picked = take_along_axis(x, label);
   net.output("picked", added ? picked + m : picked * m);
   const Value loss = m * m;
   net.output("loss", loss);

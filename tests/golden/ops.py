@@ -115,7 +115,7 @@ def losses():
         yield case("log_softmax", [[3, 4, 2]], {"axis": axis}, lambda a: F.log_softmax(a, axis))
     yield case("softmax_cross_entropy", [[5, 7]], {},
                lambda a, l: F.cross_entropy(a, l, reduction="none"), label=[0, 6, 3, 3, 1])
-    yield case("square_error", [[3, 5], [3, 5]], {},
+    yield case("mse_loss", [[3, 5], [3, 5]], {},
                lambda a, b: F.mse_loss(a, b, reduction="none"))
 
 

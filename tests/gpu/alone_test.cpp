@@ -27,10 +27,10 @@ class GpuAlone : public GpuTest {
 TEST_F(GpuAlone, TrainsAsItDoesWithoutExchanges) {
   const std::vector<double> expected = losses({});
   const Buckets small{.first_bytes = 8, .bytes = 8};
-  for (const ExecutorOptions& options : {ExecutorOptions{.exchange_alone = true},
-                                         {.exchange_alone = true, .zero = 1},
-                                         {.micro_batches = 2, .exchange_alone = true},
-                                         {.exchange_alone = true, .buckets = small}}) {
+  for (const ExecutorOptions& options : {ExecutorOptions{.force_collectives = true},
+                                         {.force_collectives = true, .zero = 1},
+                                         {.micro_batches = 2, .force_collectives = true},
+                                         {.force_collectives = true, .buckets = small}}) {
     const std::vector<double> found = losses(options);
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_NEAR(found[i], expected[i], 1e-9 * expected[i]) << "step " << i;
@@ -48,7 +48,7 @@ TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.1});
   for (int again = 0; again < 2; ++again) {
-    Executor exe(net, cuda(0), {.batch = 2, .exchange_alone = true});
+    Executor exe(net, cuda(0), {.batch = 2, .force_collectives = true});
     Tensor some(f32, {2, 4}), labels(i64, {2});
     const Batch batch{.size = 2, .columns = {{"x", some}, {"label", labels}}};
     exe.run(batch);

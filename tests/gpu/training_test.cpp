@@ -173,7 +173,7 @@ TEST_F(GpuMemoryUse, IsThatOfThePlan) {
 /// By one rank, which has a communicator, too.
 TEST_F(GpuMemoryUse, OutsideTheArenaIsListed) {
   const Program net = minimized(mnist_cnn_program(0.1), Adam{});
-  const Executor exe(net, cuda(0), {.batch = scaled(1024, 2), .exchange_alone = true});
+  const Executor exe(net, cuda(0), {.batch = scaled(1024, 2), .force_collectives = true});
   const MemoryUse use = exe.memory();
   std::set<std::string> owners;
   for (const auto& [owner, bytes] : use.outside) {

@@ -117,9 +117,13 @@ TEST(Deserialize, RefusesFilesThatAreTooLarge) {
                     "p.fluid: too large for a program: over 64 MiB");
 }
 
-TEST(Deserialize, NamesNewerVersions) {
+TEST(Deserialize, NamesOtherVersions) {
   expect_refused([](auto& f) { f.format = 9; },
-                 "written in format 9 by a newer Fluid; this one reads up to format 1");
+                 "written in format 9 by a newer Fluid; this one reads format 2");
+  expect_refused(
+      [](auto& f) { f.format = 1; },
+      "written in format 1 by an older Fluid; this one reads format 2: build the program "
+      "again from its source");
   expect_refused([](auto& f) { f.kinds[1]->version = 7; },
                  "op 'b' has version 7, written by a newer Fluid; this one knows version 2");
   expect_refused([](auto& f) { f.kinds[1]->version = 0; },

@@ -51,7 +51,7 @@ const char* const kLinearRegression = R"(program @linear {
   %b = param "b" : f32[1]
   %p = matmul(%x, %w) : f32[?, 1]
   %q = add(%p, %b) : f32[?, 1]
-  %e = square_error(%q, %y) : f32[?, 1]
+  %e = mse_loss(%q, %y) : f32[?, 1]
   %loss = mean(%e) : f32[]
   train(%loss) {optimizer = "OPTIMIZER", lr = 0.1}
   output "loss" = %loss

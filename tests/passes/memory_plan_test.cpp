@@ -49,6 +49,8 @@ TEST(MemoryPlan, TellsParametersFromTheOptimizersState) {
   }
   EXPECT_EQ(p.plan.at_peak.at(Holds::parameter), parameters);
   EXPECT_GE(p.plan.at_peak.at(Holds::optimizer), 2 * parameters) << "Adam's two moments";
+  const Planned inference = planned({}, {.mode = Mode::eval, .batch = 128});
+  EXPECT_FALSE(inference.plan.at_peak.contains(Holds::optimizer));
 }
 
 TEST(MemoryPlan, EveryModeIsSafe) {

@@ -46,7 +46,7 @@ TEST(WorldOfOne, NothingIsInsertedFor) {
 
 TEST(WorldOfOne, ExchangesWithItselfWhereAskedTo) {
   Options options{.batch = 7, .weighted = true};
-  options.exchange_alone = options.shard_optimizer = true;
+  options.force_collectives = options.shard_optimizer = true;
   const std::string step = step_after(pipeline(options), options);
   for (const std::string op : {"reduce_scatter", "all_gather"}) {
     EXPECT_NE(step.find(op), std::string::npos) << step;

@@ -14,7 +14,7 @@ inline constexpr std::string_view kDropping = R"(program @dropping {
   %d = dropout(%h, %rng) {p = 0.3, stream = 3} : f32[?, 8]
   %v = param "v" {init = "xavier_uniform"} : f32[8, 1]
   %p = matmul(%d, %v) : f32[?, 1]
-  %e = square_error(%p, %y) : f32[?, 1]
+  %e = mse_loss(%p, %y) : f32[?, 1]
   %loss = mean(%e) : f32[]
   train(%loss) {optimizer = "adam", lr = 0.01, schedule = "cosine", schedule_steps = 100}
   output "loss" = %loss

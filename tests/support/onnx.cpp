@@ -31,7 +31,7 @@ const std::map<std::string, std::string> kOps = {
     {"Sigmoid", "sigmoid"}, {"Softmax", "softmax"},
     {"Sqrt", "sqrt"},       {"Sub", "sub"},
     {"Tanh", "tanh"},       {"Transpose", "transpose"},
-    {"Where", "select"}};
+    {"Where", "where"}};
 
 bool is_reduction(const std::string& op) { return op.starts_with("Reduce"); }
 

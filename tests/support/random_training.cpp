@@ -139,7 +139,7 @@ class Recorder {
       }
       case 9: {
         const Shape rows(shape.begin(), shape.end() - 1);
-        return pick(x, labels(rows, shape.back().size));
+        return take_along_axis(x, labels(rows, shape.back().size));
       }
       case 10:
         return reshape(x, with_ones(shape));
@@ -175,7 +175,7 @@ class Recorder {
   /// What is largest along an axis, by comparison with the maximum.
   Value chosen(Value x, int64_t axis) {
     const Value largest = max(x, {.axes = axis, .keep_dims = true});
-    return select(equal(x, largest), x, scalar_like(x, 0));
+    return where(equal(x, largest), x, scalar_like(x, 0));
   }
 
   Shape with_ones(const Shape& shape) {

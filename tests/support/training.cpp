@@ -17,7 +17,7 @@ Program linear_regression_program(double lr) {
   Program net("linear_regression");
   const Value x = net.data("x", {kBatch, 2}, f32);
   const Value y = net.data("y", {kBatch, 1}, f32);
-  const Value loss = mean(square_error(linear(x, {.units = 1}), y));
+  const Value loss = mean(mse_loss(linear(x, {.units = 1}), y));
   net.output("loss", loss);
   minimize(loss, Adam{.lr = lr});
   return net;

@@ -51,9 +51,9 @@ OpTest not_test() {
   return t;
 }
 
-OpTest select_test() {
+OpTest where_test() {
   OpTest t;
-  t.op = "select";
+  t.op = "where";
   t.samples = {
       {{bool_tensor({3, 5}), random_tensor({3, 5}), random_tensor({3, 5}, -1, 1, 1)}, {}, {}},
       {{bool_tensor({3, 1}), random_tensor({}), random_tensor({5})}, {}, {}},
@@ -66,10 +66,10 @@ OpTest select_test() {
   };
   t.bad = {{{{f32, {}, {}}, {f32, {}, {}}, {f32, {}, {}}},
             {},
-            "select: operand 0 must be a bool tensor, not f32[]"},
+            "where: operand 0 must be a bool tensor, not f32[]"},
            {{{boolean, {}, {}}, {f32, {}, {}}, {f64, {}, {}}},
             {},
-            "select: operands of different dtypes, bool[], f32[] and f64[]: cast one of them"}};
+            "where: operands of different dtypes, bool[], f32[] and f64[]: cast one of them"}};
   return t;
 }
 
@@ -98,7 +98,7 @@ const AddOpTest kGreaterEqual(comparison("greater_equal",
 const AddOpTest kAnd(logical("logical_and", [](bool a, bool b) { return a ? b : false; }));
 const AddOpTest kOr(logical("logical_or", [](bool a, bool b) { return a ? true : b; }));
 const AddOpTest kNot(not_test());
-const AddOpTest kSelect(select_test());
+const AddOpTest kWhere(where_test());
 const AddOpTest kCastSame(cast_test(f64));
 const AddOpTest kCastInt(cast_test(i64));
 const AddOpTest kCastByte(cast_test(u8));

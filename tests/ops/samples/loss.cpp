@@ -42,15 +42,15 @@ OpTest softmax_test(const std::string& op, bool logarithm) {
   return t;
 }
 
-OpTest square_error_test() {
-  OpTest t = binary_test("square_error", [](double a, double b) { return (a - b) * (a - b); });
+OpTest mse_loss_test() {
+  OpTest t = binary_test("mse_loss", [](double a, double b) { return (a - b) * (a - b); });
   t.samples = {{{random_tensor({3, 5}), random_tensor({3, 5}, -2, 2, 1)}, {}, {}},
                {{random_tensor({0}), random_tensor({0})}, {}, {}},
                {{random_tensor({}), random_tensor({}, -2, 2, 1)}, {}, {}},
                {{random_tensor({37}), random_tensor({37}, -2, 2, 1)}, {}, {0, 0}}};
   t.bad = {{{{f32, {2}, {}}, {f32, {1}, {}}},
             {},
-            "square_error: expects two float tensors of equal type, got f32[2] and f32[1]"}};
+            "mse_loss: expects two float tensors of equal type, got f32[2] and f32[1]"}};
   return t;
 }
 
@@ -90,7 +90,7 @@ Tensor by_row(const Sample& s, F f) {
   return y;
 }
 
-std::vector<Tensor> picked(const Sample& s) {
+std::vector<Tensor> taken(const Sample& s) {
   return {by_row(s, [&](int64_t first, int64_t classes, int64_t label) {
     return s.inputs[0].at(first + std::clamp<int64_t>(label, 0, classes - 1));
   })};
@@ -184,9 +184,9 @@ OpTest one_hot_test() {
 
 const AddOpTest kSoftmax(softmax_test("softmax", false));
 const AddOpTest kLogSoftmax(softmax_test("log_softmax", true));
-const AddOpTest kSquareError(square_error_test());
-const AddOpTest kPick(labelled_test("pick", picked));
-const AddOpTest kPickOutside(mislabelled_test("pick", picked));
+const AddOpTest kSquareError(mse_loss_test());
+const AddOpTest kTakeAlongAxis(labelled_test("take_along_axis", taken));
+const AddOpTest kTakeAlongAxisOutside(mislabelled_test("take_along_axis", taken));
 const AddOpTest kCrossEntropy(labelled_test("softmax_cross_entropy", cross_entropy));
 const AddOpTest kCrossEntropyOutside(mislabelled_test("softmax_cross_entropy", cross_entropy));
 const AddOpTest kAccuracy(accuracy_test());

@@ -4,30 +4,30 @@
 namespace fluid {
 namespace {
 
-std::vector<Type> infer_select(const InferCtx& c) {
+std::vector<Type> infer_where(const InferCtx& c) {
   require_boolean(c, 0);
   require_one_dtype(c, 1);
   return {{c.in(1).dtype, broadcast_shape(c)}};
 }
 
-Values select_grad(const GradCtx& c) {
+Values where_grad(const GradCtx& c) {
   const Value dy = c.dout(0);
   const Value zero = scalar_like(dy, 0);
-  return {Value(), sum_to(select(c.in(0), dy, zero), c.in(1).shape()),
-          sum_to(select(c.in(0), zero, dy), c.in(2).shape())};
+  return {Value(), sum_to(where(c.in(0), dy, zero), c.in(1).shape()),
+          sum_to(where(c.in(0), zero, dy), c.in(2).shape())};
 }
 
 }  // namespace
 
-OpDef select_op() {
+OpDef where_op() {
   return OpDef{
-      .name = "select",
+      .name = "where",
       .doc = "a where the condition holds, else b.",
       .inputs = {{"condition", "bool tensor"}, {"a", "any tensor"}, {"b", "same dtype as a"}},
       .attrs = {},
       .outputs = {{"y", "a's dtype, the shape that all three broadcast to"}},
-      .infer = infer_select,
-      .grad = GradFn(select_grad),
+      .infer = infer_where,
+      .grad = GradFn(where_grad),
       .effects = Pure{},
       .amp = Amp::kFollow,
       .cost = cost_per_element(1),

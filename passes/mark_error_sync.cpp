@@ -29,27 +29,27 @@ std::optional<size_t> needed_exchanges(const ir::Program& program, const Options
   return needed;
 }
 
-bool run_tell_refusals(ir::Program& program, const Options& options, const Target& target) {
+bool run_mark_error_sync(ir::Program& program, const Options& options, const Target& target) {
   if (find_directive(program.main()) == nullptr || !options.exchanges()) return false;
   const std::optional<size_t> needed = needed_exchanges(program, options, target);
   if (!needed) return false;
   const std::vector<ir::Op*> in_order = exchanges(program.main());
   check(*needed < in_order.size(), "gradients are not exchanged after all that may refuse data");
-  tell_refusals_before(*in_order[*needed]);
+  set_error_sync(*in_order[*needed]);
   return true;
 }
 
 }  // namespace
 
-Pass tell_refusals_pass() {
+Pass mark_error_sync_pass() {
   return {
-      .name = "tell_refusals",
+      .name = "mark_error_sync",
       .doc =
           "Marks the exchange before which processes tell each other whether they refused data: "
           "the first that nothing needs which may refuse it, on all ranks the same.",
       .needs = {"reduced"},
       .gives = {},
-      .run = run_tell_refusals};
+      .run = run_mark_error_sync};
 }
 
 }  // namespace fluid

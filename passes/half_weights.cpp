@@ -1,10 +1,11 @@
+#include "passes/half_weights.h"
+
 #include <map>
 
 #include "ops/operators.h"
 #include "ops/parameter_cast.h"
 #include "ops/random/initializer.h"
 #include "ops/record.h"
-#include "passes/half_copies.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -21,7 +22,7 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
     if (parameter == nullptr || op.results[0].type.dtype != half) return Values();
     Value& copy = copies[parameter->symbol];
     if (!copy) {
-      copy = record_source(graph, "state", half_copy_of(parameter->symbol), op.results[0].type,
+      copy = record_source(graph, "state", half_weight_of(parameter->symbol), op.results[0].type,
                            {{kScratch, true}}, op.loc);
     }
     return Values{copy};
@@ -44,7 +45,7 @@ void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) 
   move_stores_last(graph);
 }
 
-bool run_keep_halves(ir::Program& program, const Options& options, const Target&) {
+bool run_half_weights(ir::Program& program, const Options& options, const Target&) {
   if (!options.amp || !options.amp->keeps_halves()) return false;
   const auto copies = read_copies(program.main(), options.amp->dtype);
   write_copies(program.main(), copies);
@@ -53,7 +54,7 @@ bool run_keep_halves(ir::Program& program, const Options& options, const Target&
 
 }  // namespace
 
-std::string half_copy_of(std::string_view parameter) {
+std::string half_weight_of(std::string_view parameter) {
   return std::string(parameter) + std::string(kSuffix);
 }
 
@@ -62,15 +63,15 @@ std::optional<std::string_view> copied_parameter(std::string_view name) {
   return name.substr(0, name.size() - kSuffix.size());
 }
 
-Pass keep_halves_pass() {
+Pass half_weights_pass() {
   return {
-      .name = "keep_halves",
+      .name = "half_weights",
       .doc =
           "Mixed precision O2: parameters that are cast to half are kept in half between steps, "
           "besides their f32 masters, and written with them.",
       .needs = {"typed"},
       .gives = {},
-      .run = run_keep_halves};
+      .run = run_half_weights};
 }
 
 }  // namespace fluid

@@ -45,7 +45,7 @@ bool own_exchanged(ir::Graph& graph) {
   return changed;
 }
 
-bool run_own_values(ir::Program& program, const Options&, const Target&) {
+bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   bool changed = false;
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
@@ -70,15 +70,15 @@ bool run_own_values(ir::Program& program, const Options&, const Target&) {
 
 }  // namespace
 
-Pass own_values_pass() {
-  return {.name = "own_values",
+Pass insert_copies_pass() {
+  return {.name = "insert_copies",
           .doc =
               "Copies feeds and variables that leave the step as they are, as an output or into "
               "a variable, and what processes exchange but others read too: their memory is "
               "theirs.",
           .needs = {"primitive"},
           .gives = {},
-          .run = run_own_values};
+          .run = run_insert_copies};
 }
 
 }  // namespace fluid

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-bool run_guard_loss(ir::Program& program, const Options& options, const Target&) {
+bool run_skip_nonfinite(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !decides_by_loss(options)) return false;
@@ -19,14 +19,14 @@ bool run_guard_loss(ir::Program& program, const Options& options, const Target&)
 
 }  // namespace
 
-Pass guard_loss_pass() {
-  return {.name = "guard_loss",
+Pass skip_nonfinite_pass() {
+  return {.name = "skip_nonfinite",
           .doc =
               "With --check-finite, skips a step whose loss is not finite, so that it can be run "
               "again; where the gradients are looked at, they decide.",
           .needs = {"gradients"},
           .gives = {},
-          .run = run_guard_loss};
+          .run = run_skip_nonfinite};
 }
 
 }  // namespace fluid

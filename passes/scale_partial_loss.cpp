@@ -1,9 +1,9 @@
 #include "ops/operators.h"
 #include "ops/random/initializer.h"
 #include "ops/record.h"
+#include "passes/batch_partition.h"
 #include "passes/metrics.h"
 #include "passes/outputs_add_up.h"
-#include "passes/over_parts.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"
@@ -19,12 +19,12 @@ class Weighing {
   /// `v`, with what is a mean or the same in every part weighted by the part's share of the
   /// samples. `what` names it for the user.
   Value adding_up(Value v, const std::string& what) {
-    const OverParts parts = analysis_.of(v);
-    if (parts.kind == OverParts::other) refuse(analysis_.culprit(v), what);
+    const BatchPartition parts = analysis_.of(v);
+    if (parts.kind == BatchPartition::other) refuse(analysis_.culprit(v), what);
     if (const auto known = weighted_.find(v); known != weighted_.end()) return known->second;
     ir::Op& op = *v.op();
     ir::RecordAs as(graph_, recording_of(op));
-    if (parts.kind == OverParts::terms) return weighted_[v] = sum_of_terms(op, what);
+    if (parts.kind == BatchPartition::terms) return weighted_[v] = sum_of_terms(op, what);
     Value& result = weighted_[v] = v;
     for (int i = 0; i < parts.shares(); ++i) result = result * cast(weight(op.loc), v.dtype());
     for (int i = parts.shares(); i < 0; ++i) result = result / cast(weight(op.loc), v.dtype());
@@ -36,7 +36,7 @@ class Weighing {
     const std::string what = "output '" + o.name + "'";
     if (adds_up(o)) {
       o.value = adding_up(o.value, what);
-    } else if (analysis_.of(o.value) != OverParts{}) {
+    } else if (analysis_.of(o.value) != BatchPartition{}) {
       throw UserError(o.value.op()->loc,
                       what + " is " + o.value.type().str() +
                           ", which does not add up over micro-batches and processes: cast it to a "
@@ -73,12 +73,12 @@ class Weighing {
   }
 
   ir::Graph& graph_;
-  PartAnalysis analysis_;
+  BatchPartitionAnalysis analysis_;
   std::map<Value, Value> weighted_;
   Value weight_;
 };
 
-bool run_weigh_part(ir::Program& program, const Options& options, const Target&) {
+bool run_scale_partial_loss(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.weighted) return false;
@@ -92,14 +92,14 @@ bool run_weigh_part(ir::Program& program, const Options& options, const Target&)
 
 }  // namespace
 
-Pass weigh_part_pass() {
-  return {.name = "weigh_part",
+Pass scale_partial_loss_pass() {
+  return {.name = "scale_partial_loss",
           .doc =
               "Weighs what a loss or an output takes from a part of a batch, so that they add up "
               "over the parts: a sum over samples by 1, a mean by the part's share of the samples.",
           .needs = {"typed"},
           .gives = {},
-          .run = run_weigh_part};
+          .run = run_scale_partial_loss};
 }
 
 }  // namespace fluid

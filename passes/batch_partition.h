@@ -11,7 +11,7 @@ namespace fluid {
 
 /// How a value of a whole batch follows from those that the same program gives for parts of it. By
 /// `power`, it was multiplied by the number of samples of its part (of the whole: of all).
-struct OverParts {
+struct BatchPartition {
   enum Kind {
     same,   ///< the value is the same in every part: a parameter, a constant, the count of samples
     rows,   ///< each element is that of one sample
@@ -21,7 +21,7 @@ struct OverParts {
   };
   Kind kind = same;
   int power = 0;
-  bool operator==(const OverParts&) const = default;
+  bool operator==(const BatchPartition&) const = default;
 
   /// By how many factors of the part's share of the samples the values add up over the parts: 0 of
   /// a sum over samples, 1 of a mean or of what is the same in every part. Of `same` and `total`.
@@ -31,9 +31,9 @@ struct OverParts {
 /// Finds out how the values of a graph follow from parts of a batch, from how its ops are lowered.
 /// An op that is another one in inference (batch_norm, dropout) decides itself what it takes from
 /// the batch: what it gives a sample counts as that sample's.
-class PartAnalysis {
+class BatchPartitionAnalysis {
  public:
-  OverParts of(Value v);
+  BatchPartition of(Value v);
   /// Where `v`'s kind is `other`: the op that made it so.
   const ir::Op& culprit(Value v) const { return *culprits_.at(v); }
   /// Whether what `op` gives a sample depends on the others: batch_norm's statistics.
@@ -43,11 +43,11 @@ class PartAnalysis {
 
  private:
   void analyse(const ir::Op& op);
-  std::vector<OverParts> results_of(const ir::Op& op);
-  std::vector<OverParts> lowered(const ir::Op& op);
-  std::vector<OverParts> of_expansion(const ir::Op& op);
+  std::vector<BatchPartition> results_of(const ir::Op& op);
+  std::vector<BatchPartition> lowered(const ir::Op& op);
+  std::vector<BatchPartition> of_expansion(const ir::Op& op);
 
-  std::map<Value, OverParts> known_;
+  std::map<Value, BatchPartition> known_;
   std::map<Value, const ir::Op*> culprits_;
 };
 

@@ -3,7 +3,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/table.h"
-#include "passes/over_parts.h"
+#include "passes/batch_partition.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
@@ -29,7 +29,7 @@ class Sharing {
 
  private:
   void find() {
-    PartAnalysis analysis;
+    BatchPartitionAnalysis analysis;
     for (const auto& op : graph_.ops) {
       if (analysis.takes_statistics(*op)) parts_.insert(op.get());
       const bool reads =
@@ -47,11 +47,13 @@ class Sharing {
     return values;
   }
 
-  static bool is_count(const OverParts& p) { return p == OverParts{OverParts::same, 1}; }
+  static bool is_count(const BatchPartition& p) {
+    return p == BatchPartition{BatchPartition::same, 1};
+  }
 
   /// What counts samples needs nothing else: all counts travel in one message, ahead of the rest.
   void find_counts() {
-    PartAnalysis analysis;
+    BatchPartitionAnalysis analysis;
     const auto add = [&](ir::Op& op) {
       if (!op.operands.empty() || !is_count(analysis.of(op.result()))) return;
       if (!count_like(op)) counts_.emplace_back(&op, Value());
@@ -91,9 +93,10 @@ class Sharing {
     if (!parts_.contains(&op)) return {};
     if (!counts_.empty() && !counts_.front().second) share_counts(op.loc);
     if (const Count* count = count_like(op)) return {count->second};
-    const OverParts p = analysis_.of(op.result());
-    if (p == OverParts{} || p.kind == OverParts::rows) return {};
-    check(p == OverParts{OverParts::total, 0}, op.name + " cannot be shared by processes");
+    const BatchPartition p = analysis_.of(op.result());
+    if (p == BatchPartition{} || p.kind == BatchPartition::rows) return {};
+    check(p == BatchPartition{BatchPartition::total, 0},
+          op.name + " cannot be shared by processes");
     const Value own = record(graph_, op.name, op.operands, op.attrs, op.loc)[0];
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }
@@ -112,10 +115,10 @@ class Sharing {
   std::set<const ir::Op*> parts_;    ///< that take statistics, or are made for one that does
   std::set<const ir::Op*> updates_;  ///< of variables, by statistics
   std::vector<Count> counts_;
-  PartAnalysis analysis_;
+  BatchPartitionAnalysis analysis_;
 };
 
-bool run_share_statistics(ir::Program& program, const Options& options, const Target&) {
+bool run_sync_batch_stats(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   if (find_directive(graph) == nullptr || !options.sync_bn || !options.exchanges()) return false;
   return Sharing(graph).run();
@@ -123,15 +126,15 @@ bool run_share_statistics(ir::Program& program, const Options& options, const Ta
 
 }  // namespace
 
-Pass share_statistics_pass() {
+Pass sync_batch_stats_pass() {
   return {
-      .name = "share_statistics",
+      .name = "sync_batch_stats",
       .doc =
           "Makes the statistics of a batch, which batch_norm takes, those of the samples of all "
           "processes.",
       .needs = {"typed"},
       .gives = {},
-      .run = run_share_statistics};
+      .run = run_sync_batch_stats};
 }
 
 }  // namespace fluid

@@ -2,9 +2,9 @@
 
 namespace fluid {
 
-OpDef square_error_op() {
+OpDef mse_loss_op() {
   return OpDef{
-      .name = "square_error",
+      .name = "mse_loss",
       .doc = "(x - target)^2, element by element.",
       .inputs = {{"x", "float tensor"}, {"target", "same type as x"}},
       .attrs = {},

@@ -1,4 +1,4 @@
-#include "passes/over_parts.h"
+#include "passes/batch_partition.h"
 
 #include <algorithm>
 #include <set>
@@ -11,7 +11,7 @@
 namespace fluid {
 namespace {
 
-constexpr OverParts kOther{OverParts::other, 0};
+constexpr BatchPartition kOther{BatchPartition::other, 0};
 
 bool is_batched(const std::vector<Dim>& shape) {
   return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
@@ -23,29 +23,30 @@ size_t batch_dim(const std::vector<Dim>& shape) {
 }
 
 /// Whether it does not scale with the number of samples: what functions that are not linear take.
-bool is_plain(const OverParts& p) {
-  return p.power == 0 && (p.kind == OverParts::same || p.kind == OverParts::rows);
+bool is_plain(const BatchPartition& p) {
+  return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::rows);
 }
 
-OverParts sum_of(const OverParts& a, const OverParts& b) {
-  if (a.kind == OverParts::other || b.kind == OverParts::other) return kOther;
+BatchPartition sum_of(const BatchPartition& a, const BatchPartition& b) {
+  if (a.kind == BatchPartition::other || b.kind == BatchPartition::other) return kOther;
   if (a == b) return a;
-  if (a.kind == OverParts::rows || b.kind == OverParts::rows) {
-    const bool alike = a.power == b.power && std::max(a.kind, b.kind) == OverParts::rows;
-    return alike ? OverParts{OverParts::rows, a.power} : kOther;
+  if (a.kind == BatchPartition::rows || b.kind == BatchPartition::rows) {
+    const bool alike = a.power == b.power && std::max(a.kind, b.kind) == BatchPartition::rows;
+    return alike ? BatchPartition{BatchPartition::rows, a.power} : kOther;
   }
-  const bool summed = a.kind != OverParts::terms && b.kind != OverParts::terms;
-  if (!summed || a.shares() != b.shares()) return {OverParts::terms, 0};
-  return a.kind == OverParts::total ? a : b;
+  const bool summed = a.kind != BatchPartition::terms && b.kind != BatchPartition::terms;
+  if (!summed || a.shares() != b.shares()) return {BatchPartition::terms, 0};
+  return a.kind == BatchPartition::total ? a : b;
 }
 
-OverParts product_of(const OverParts& a, const OverParts& b) {
+BatchPartition product_of(const BatchPartition& a, const BatchPartition& b) {
   if (a.kind > b.kind) return product_of(b, a);
-  if (b.kind == OverParts::other) return kOther;
+  if (b.kind == BatchPartition::other) return kOther;
   const int power = a.power + b.power;
-  if (a.kind == OverParts::rows && b.kind == OverParts::rows) return {OverParts::rows, power};
-  if (a.kind != OverParts::same) return kOther;
-  if (b.kind == OverParts::terms && a.power != 0) return kOther;
+  if (a.kind == BatchPartition::rows && b.kind == BatchPartition::rows)
+    return {BatchPartition::rows, power};
+  if (a.kind != BatchPartition::same) return kOther;
+  if (b.kind == BatchPartition::terms && a.power != 0) return kOther;
   return {b.kind, power};
 }
 
@@ -54,31 +55,31 @@ bool keeps_numbers(DType from, DType to) {
   return is_float(to) || (is_integer(to) && !is_float(from));
 }
 
-OverParts inverse_of(const OverParts& p) {
-  const bool has_one = p.kind == OverParts::same || p.kind == OverParts::rows;
-  return has_one ? OverParts{p.kind, -p.power} : kOther;
+BatchPartition inverse_of(const BatchPartition& p) {
+  const bool has_one = p.kind == BatchPartition::same || p.kind == BatchPartition::rows;
+  return has_one ? BatchPartition{p.kind, -p.power} : kOther;
 }
 
 /// What the lowered expressions of one op come to, given what its operands are.
 class Body {
  public:
-  Body(const ir::Op& op, const Lowered& lowered, std::vector<OverParts> operands)
+  Body(const ir::Op& op, const Lowered& lowered, std::vector<BatchPartition> operands)
       : op_(op), lowered_(lowered), operands_(std::move(operands)) {
     extents_ = lowered.out;
     extents_.insert(extents_.end(), lowered.reduce.begin(), lowered.reduce.end());
     batch_ = static_cast<int64_t>(batch_dim(extents_));
   }
 
-  OverParts result(size_t i) {
-    const OverParts body = of(lowered_.bodies[lowered_.combine ? 0 : i]);
+  BatchPartition result(size_t i) {
+    const BatchPartition body = of(lowered_.bodies[lowered_.combine ? 0 : i]);
     if (!lowered_.combine) return body;
     if (lowered_.combine != Combine::sum) {
-      return is_plain(body) && !(is_reduced() && body.kind == OverParts::rows) ? body : kOther;
+      return is_plain(body) && !(is_reduced() && body.kind == BatchPartition::rows) ? body : kOther;
     }
     if (!is_reduced()) return body;
-    if (is_batched(lowered_.out) || body.kind > OverParts::total) return kOther;
-    return {body.kind == OverParts::rows ? OverParts::total : body.kind,
-            body.power + (body.kind == OverParts::rows ? 0 : 1)};
+    if (is_batched(lowered_.out) || body.kind > BatchPartition::total) return kOther;
+    return {body.kind == BatchPartition::rows ? BatchPartition::total : body.kind,
+            body.power + (body.kind == BatchPartition::rows ? 0 : 1)};
   }
 
   /// Marks the operands that `e`, which is `terms`, is a sum of. Whether it is one of operands that
@@ -93,7 +94,7 @@ class Body {
   bool collect(const Expr& e, std::vector<bool>& terms, std::set<size_t>& factors) {
     const auto go_on = [&](size_t i) { return collect(e.args()[i], terms, factors); };
     const auto is_factor = [&](size_t i) {
-      if (of(e.args()[i]) != OverParts{}) return false;
+      if (of(e.args()[i]) != BatchPartition{}) return false;
       for_each_node(e.args()[i], [&](const Expr& part) {
         if (part.op() == Scalar::read) factors.insert(static_cast<size_t>(part.node().ivalue));
       });
@@ -123,27 +124,27 @@ class Body {
   /// Whether the batch is one of the reduced dimensions.
   bool is_reduced() const { return is_batched(lowered_.reduce); }
 
-  OverParts of(const Expr& e) {
+  BatchPartition of(const Expr& e) {
     const auto known = known_.find(e.get());
     if (known != known_.end()) return known->second;
-    const OverParts found = find(e);
+    const BatchPartition found = find(e);
     known_[e.get()] = found;
     return found;
   }
 
-  OverParts find(const Expr& e) {
+  BatchPartition find(const Expr& e) {
     const auto arg = [&](size_t i) { return of(e.args()[i]); };
     switch (e.op()) {
       case Scalar::constant:
         return {};
       case Scalar::var:  // a sample has another position in a part
-        return e.node().ivalue == batch_ ? kOther : OverParts{};
+        return e.node().ivalue == batch_ ? kOther : BatchPartition{};
       case Scalar::batch:
-        return {OverParts::same, 1};
+        return {BatchPartition::same, 1};
       case Scalar::read:
         return read(e);
       case Scalar::philox:  // keyed by the position in the whole batch
-        return {is_batched(extents_) ? OverParts::rows : OverParts::same, 0};
+        return {is_batched(extents_) ? BatchPartition::rows : BatchPartition::same, 0};
       case Scalar::add:
       case Scalar::sub:
         return sum_of(arg(0), arg(1));
@@ -162,29 +163,29 @@ class Body {
     }
   }
 
-  OverParts read(const Expr& e) const {
+  BatchPartition read(const Expr& e) const {
     const auto i = static_cast<size_t>(e.node().ivalue);
     const Shape& shape = op_.operands[i].shape();
     const size_t dim = batch_dim(shape);
-    if (operands_[i].kind != OverParts::rows || dim == shape.size()) return operands_[i];
+    if (operands_[i].kind != BatchPartition::rows || dim == shape.size()) return operands_[i];
     const Expr& at = e.args()[dim];
     const bool own = at.op() == Scalar::var && at.node().ivalue == batch_ &&
                      extents_[static_cast<size_t>(batch_)] == shape[dim];
     return own ? operands_[i] : kOther;
   }
 
-  static OverParts selection(const OverParts& condition, const OverParts& chosen) {
-    if (condition == OverParts{}) return chosen;
-    return is_plain(condition) && chosen.kind <= OverParts::rows
-               ? OverParts{OverParts::rows, chosen.power}
+  static BatchPartition selection(const BatchPartition& condition, const BatchPartition& chosen) {
+    if (condition == BatchPartition{}) return chosen;
+    return is_plain(condition) && chosen.kind <= BatchPartition::rows
+               ? BatchPartition{BatchPartition::rows, chosen.power}
                : kOther;
   }
 
   /// One that need not be linear.
-  OverParts function(const Expr& e) {
-    OverParts result;
+  BatchPartition function(const Expr& e) {
+    BatchPartition result;
     for (const Expr& a : e.args()) {
-      const OverParts p = of(a);
+      const BatchPartition p = of(a);
       if (!is_plain(p)) return kOther;
       result.kind = std::max(result.kind, p.kind);
     }
@@ -193,10 +194,10 @@ class Body {
 
   const ir::Op& op_;
   const Lowered& lowered_;
-  std::vector<OverParts> operands_;
+  std::vector<BatchPartition> operands_;
   std::vector<Dim> extents_;
   int64_t batch_ = 0;  ///< the loop variable that runs over the batch
-  std::unordered_map<const ExprNode*, OverParts> known_;
+  std::unordered_map<const ExprNode*, BatchPartition> known_;
 };
 
 /// Whether the elements of a sample are those of one under the other shape.
@@ -207,14 +208,14 @@ bool keeps_samples(const Shape& a, const Shape& b) {
   return before(a) == before(b);
 }
 
-OverParts of_source(const ir::Op& op) {
+BatchPartition of_source(const ir::Op& op) {
   const bool sampled = source_kind(op) == SourceKind::feed && is_batched(op.results[0].type.shape);
-  return {sampled ? OverParts::rows : OverParts::same, 0};
+  return {sampled ? BatchPartition::rows : BatchPartition::same, 0};
 }
 
 }  // namespace
 
-OverParts PartAnalysis::of(Value v) {
+BatchPartition BatchPartitionAnalysis::of(Value v) {
   std::vector<const ir::Op*> todo = {v.op()};
   while (!todo.empty()) {
     const ir::Op& op = *todo.back();
@@ -231,88 +232,89 @@ OverParts PartAnalysis::of(Value v) {
   return known_.at(v);
 }
 
-void PartAnalysis::analyse(const ir::Op& op) {
-  const std::vector<OverParts> results = results_of(op);
+void BatchPartitionAnalysis::analyse(const ir::Op& op) {
+  const std::vector<BatchPartition> results = results_of(op);
   for (size_t i = 0; i < results.size(); ++i) {
     const Value v(const_cast<ir::Op*>(&op), static_cast<int>(i));
     known_[v] = results[i];
-    if (results[i].kind != OverParts::other) continue;
-    const auto bad = std::ranges::find_if(
-        op.operands, [&](Value operand) { return known_.at(operand).kind == OverParts::other; });
+    if (results[i].kind != BatchPartition::other) continue;
+    const auto bad = std::ranges::find_if(op.operands, [&](Value operand) {
+      return known_.at(operand).kind == BatchPartition::other;
+    });
     culprits_[v] = bad == op.operands.end() ? &op : culprits_.at(*bad);
   }
 }
 
 /// What an op is that says itself, by what it becomes in inference, what it takes from a batch.
-std::vector<OverParts> PartAnalysis::results_of(const ir::Op& op) {
-  std::vector<OverParts> results = lowered(op);
+std::vector<BatchPartition> BatchPartitionAnalysis::results_of(const ir::Op& op) {
+  std::vector<BatchPartition> results = lowered(op);
   const auto is_plain_value = [&](Value v) { return is_plain(known_.at(v)); };
   if (def_of(op).inference == nullptr || !std::ranges::all_of(op.operands, is_plain_value)) {
     return results;
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    if (op.results[i].type.shape.has_batch()) results[i] = {OverParts::rows, 0};
+    if (op.results[i].type.shape.has_batch()) results[i] = {BatchPartition::rows, 0};
   }
   return results;
 }
 
-bool PartAnalysis::takes_statistics(const ir::Op& op) {
+bool BatchPartitionAnalysis::takes_statistics(const ir::Op& op) {
   if (def_of(op).inference == nullptr) return false;
   const bool all_known = std::ranges::none_of(
-      op.operands, [&](const Value& v) { return of(v).kind == OverParts::other; });
-  return all_known && lowered(op)[0].kind == OverParts::other;
+      op.operands, [&](const Value& v) { return of(v).kind == BatchPartition::other; });
+  return all_known && lowered(op)[0].kind == BatchPartition::other;
 }
 
-std::vector<OverParts> PartAnalysis::lowered(const ir::Op& op) {
+std::vector<BatchPartition> BatchPartitionAnalysis::lowered(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
-  std::vector<OverParts> results(op.results.size(), kOther);
-  std::vector<OverParts> operands;
+  std::vector<BatchPartition> results(op.results.size(), kOther);
+  std::vector<BatchPartition> operands;
   for (const Value& v : op.operands) operands.push_back(known_.at(v));
   if (std::holds_alternative<Expand>(lower)) {
     results = of_expansion(op);
   } else if (std::holds_alternative<Alias>(lower)) {
-    const bool mixes = operands[0].kind == OverParts::rows &&
+    const bool mixes = operands[0].kind == BatchPartition::rows &&
                        !keeps_samples(op.operands[0].shape(), op.results[0].type.shape);
     if (!mixes) results[0] = operands[0];
   } else if (std::holds_alternative<Map>(lower) || std::holds_alternative<Reduce>(lower)) {
     const Lowered lowered = lower_op(op);
     Body body(op, lowered, operands);
     for (size_t i = 0; i < results.size(); ++i) results[i] = body.result(i);
-    if (results[0].kind == OverParts::terms && terms_of(op).empty()) results[0] = kOther;
+    if (results[0].kind == BatchPartition::terms && terms_of(op).empty()) results[0] = kOther;
   } else if (std::holds_alternative<Source>(lower)) {
     results[0] = of_source(op);
   } else if (std::holds_alternative<Exchange>(lower)) {
-    results.assign(results.size(), OverParts{});
+    results.assign(results.size(), BatchPartition{});
   }
   return results;
 }
 
-std::vector<OverParts> PartAnalysis::of_expansion(const ir::Op& op) {
+std::vector<BatchPartition> BatchPartitionAnalysis::of_expansion(const ir::Op& op) {
   ir::Program scratch("expansion");
   ir::Graph& graph = scratch.main();
-  PartAnalysis within;
+  BatchPartitionAnalysis within;
   Values operands;
   for (const Value& v : op.operands) {
     operands.push_back(graph.append("arg", {}, {{"index", int64_t{0}}}, {v.type()})->result());
-    OverParts& given = within.known_[operands.back()] = known_.at(v);
-    if (given.kind == OverParts::terms) given = kOther;
-    if (given.kind == OverParts::other) within.culprits_[operands.back()] = &op;
+    BatchPartition& given = within.known_[operands.back()] = known_.at(v);
+    if (given.kind == BatchPartition::terms) given = kOther;
+    if (given.kind == BatchPartition::other) within.culprits_[operands.back()] = &op;
   }
   ir::Op* copy = graph.append(op.name, operands, op.attrs, result_types(op), op.loc);
   const auto* expand = std::get_if<Expand>(&*def_of(op).lower);
-  std::vector<OverParts> results;
+  std::vector<BatchPartition> results;
   for (const Value& v : expand->ops(ExpandCtx(*copy))) {
     results.push_back(within.of(v));
-    if (results.back().kind == OverParts::terms) results.back() = kOther;
+    if (results.back().kind == BatchPartition::terms) results.back() = kOther;
   }
   return results;
 }
 
-std::vector<bool> PartAnalysis::terms_of(const ir::Op& op) {
+std::vector<bool> BatchPartitionAnalysis::terms_of(const ir::Op& op) {
   std::vector<bool> terms(op.operands.size());
   if (std::holds_alternative<Alias>(*def_of(op).lower)) return {true};
   const Lowered lowered = lower_op(op);
-  std::vector<OverParts> operands;
+  std::vector<BatchPartition> operands;
   for (const Value& v : op.operands) operands.push_back(known_.at(v));
   if (!Body(op, lowered, operands).collect_terms(lowered.bodies[0], terms)) return {};
   return terms;

@@ -3,9 +3,9 @@
 
 namespace fluid {
 
-OpDef pick_op() {
+OpDef take_along_axis_op() {
   return OpDef{
-      .name = "pick",
+      .name = "take_along_axis",
       .doc =
           "The element of each row that the label names; a label out of range is reported and "
           "read as the nearest class.",
