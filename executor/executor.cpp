@@ -137,7 +137,7 @@ class Executor::Impl {
     }
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
-      if (!options_.any_batch) throw UserError(unprepared(mode, batch));
+      if (options_.strict_shapes) throw UserError(unprepared(mode, batch));
       step = &prepare(mode, batch.size, mode == Mode::predict ? given(batch) : no_feeds());
     }
     check_feeds(batch, step->feeds(), known_feeds_);
@@ -182,26 +182,33 @@ class Executor::Impl {
 
   ProcessGroup& group() { return group_; }
 
-  void broadcast() {
+  void broadcast(VariableSet variables) {
     if (group_.alone()) return;
-    group_.started() ? send_initialised() : start();
-  }
-
-  void broadcast_recorded() {
-    if (group_.alone()) return;
-    std::vector<Variable> written;
-    for (const auto& op : session_.recorded().main().ops) {
-      if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
+    if (variables == VariableSet::buffers) {
+      group_.meet_before_start();
+      send(session_, buffers());
+    } else if (group_.started()) {
+      send_initialised();
+    } else {
+      start();
     }
-    group_.meet_before_start();
-    send(session_, written);
   }
 
-  void scatter(const Snapshot* from) {
-    std::function<Tensor(const std::string&)> whole;
-    if (from != nullptr)
-      whole = [from](const std::string& name) { return from->find(name)->value; };
-    fluid::scatter(session(), group_, whole);
+  std::string restore(Snapshot from, const std::string& where) {
+    if (trains_ && !session().steps().has_step_for(Mode::train)) {
+      throw UserError(where + ": prepare() a training step before restore()");
+    }
+    if (group_.alone()) return take(from, where);
+    const Snapshot whole = from;  // its tensors are shared, not copied
+    std::string changed;
+    group_.lead([&] { changed = take(from, where); });
+    broadcast(VariableSet::all);
+    std::function<Tensor(const std::string&)> value;
+    if (options_.world.rank == 0) {
+      value = [&](const std::string& name) { return whole.find(name)->value; };
+    }
+    scatter(session(), group_, value);
+    return changed;
   }
 
   Snapshot snapshot() {
@@ -210,22 +217,8 @@ class Executor::Impl {
                          [&](const Variable& v) { return whole(session_, group_, v); });
   }
 
+  bool checks_finite() const { return options_.check_finite; }
   bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
-  /// A scale that other options have led to may not be one of these options.
-  void bound_loss_scale() {
-    if (!scales_loss()) return;
-    const LossScale& s = options_.amp->loss_scale;
-    const Variables& variables = session_.variables();
-    Tensor scale = session_.values().value(variables.named(kLossScale)).copy();
-    Tensor good = session_.values().value(variables.named(kGoodSteps)).copy();
-    const double bound =
-        s.dynamic ? std::clamp<double>(scale.item(), s.floor, s.ceiling) : s.initial;
-    scale.as<float>()[0] = static_cast<float>(bound);
-    good.as<int64_t>()[0] = std::min(good.as<int64_t>()[0], s.interval - 1);
-    session_.values().assign(variables.named(kLossScale), scale);
-    session_.values().assign(variables.named(kGoodSteps), good);
-  }
-
   std::vector<Variable> recorded_variables() const { return session_.steps().recorded_variables(); }
   const ir::Program& recorded() const { return session_.recorded(); }
   void give(const std::string& name, const Tensor& value) { session_.values().give(name, value); }
@@ -242,6 +235,35 @@ class Executor::Impl {
 
  private:
   static std::set<std::string> no_feeds() { return {}; }
+
+  std::string take(Snapshot& from, const std::string& where) {
+    restore_snapshot(session(), from, where);
+    bound_loss_scale();
+    return changed_results(from.options, result_options());
+  }
+
+  /// A scale that other options have led to may not be one of these options.
+  void bound_loss_scale() {
+    if (!scales_loss()) return;
+    const LossScale& s = options_.amp->loss_scale;
+    const Variables& variables = session_.variables();
+    Tensor scale = session_.values().value(variables.named(kLossScale)).copy();
+    Tensor good = session_.values().value(variables.named(kGoodSteps)).copy();
+    const double bound =
+        s.dynamic ? std::clamp<double>(scale.item(), s.floor, s.ceiling) : s.initial;
+    scale.as<float>()[0] = static_cast<float>(bound);
+    good.as<int64_t>()[0] = std::min(good.as<int64_t>()[0], s.interval - 1);
+    session_.values().assign(variables.named(kLossScale), scale);
+    session_.values().assign(variables.named(kGoodSteps), good);
+  }
+
+  std::vector<Variable> buffers() const {
+    std::vector<Variable> written;
+    for (const auto& op : session_.recorded().main().ops) {
+      if (is_store(*op)) written.push_back(session_.variables().named(op->symbol));
+    }
+    return written;
+  }
 
   void start() {
     if (options_.zero > 0 && !session_.steps().has_step_for(Mode::train)) {
@@ -315,21 +337,21 @@ class Executor::Impl {
     return checked_feeds(names);
   }
 
-  /// The step for a batch, found without allocating unless any may come: then what comes before
-  /// must not decide which outputs it has.
+  /// The step for a batch, or null; does not allocate. Without strict_shapes the batch alone
+  /// decides which outputs predict() gives, not the steps prepared before.
   PreparedStep* find(Mode mode, const Batch& batch) {
     static const std::set<std::string> kAll;
     mode = actual(mode);
     if (mode != Mode::predict) return session_.find(mode, batch.size, kAll);
-    if (options_.any_batch) return session_.find(mode, batch.size, given(batch));
-    return session_.steps().find_predict(batch);
+    return options_.strict_shapes ? session_.steps().find_predict(batch)
+                                  : session_.steps().find_predict(batch, known_feeds_);
   }
 
   std::string unprepared(Mode mode, const Batch& batch) const {
     const std::string_view verb = mode == Mode::train ? "train" : name_of(mode);
     return fmt::format(
         "{}() got a batch of {} samples, which was not prepared: call prepare({{.{} = {{{}}}}}) "
-        "first, or set any_batch",
+        "first, or do not set strict_shapes",
         name_of(mode), batch.size, verb, batch.size);
   }
 
@@ -355,18 +377,8 @@ Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 
 void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
-void Executor::broadcast() { impl_->broadcast(); }
-void Executor::scatter(const Snapshot* from) { impl_->scatter(from); }
-void Executor::broadcast_recorded() { impl_->broadcast_recorded(); }
-std::string Executor::share(const std::string& text) { return impl_->group().share(text); }
-void Executor::lead(const std::function<void()>& work) { impl_->group().lead(work); }
-void Executor::agree(const std::string& what, const std::string& value) {
-  impl_->group().agree(what, value);
-}
-void Executor::agree(const std::string& what, const std::map<std::string, std::string>& values) {
-  impl_->group().agree(what, values);
-}
-void Executor::add_up(std::span<double> figures) { impl_->group().add_up(figures); }
+void Executor::broadcast(VariableSet variables) { impl_->broadcast(variables); }
+ProcessGroup& Executor::process_group() { return impl_->group(); }
 Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
 Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
 Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
@@ -424,12 +436,7 @@ void Executor::load(const std::string& path, ParamsLayout layout) {
 Snapshot Executor::snapshot() { return impl_->snapshot(); }
 
 std::string Executor::restore(Snapshot from, const std::string& where) {
-  const auto use = impl_.use();
-  const bool prepared = !impl_->trains() || impl_->session().steps().has_step_for(Mode::train);
-  if (!prepared) throw UserError(where + ": prepare() a training step before restore()");
-  restore_snapshot(impl_->session(), from, where);
-  impl_->bound_loss_scale();
-  return changed_results(from.options, impl_->result_options());
+  return impl_->restore(std::move(from), where);
 }
 
 std::vector<std::string> Executor::parameters() const {
@@ -452,6 +459,8 @@ void Executor::set_parameter(std::string_view name, const Tensor& value) {
   check_value(variable.name, variable.type, value, "");
   session.values().assign(variable, value);
 }
+
+bool Executor::checks_finite() const { return impl_->checks_finite(); }
 
 Place Executor::place() const { return impl_->place(); }
 

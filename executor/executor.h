@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +28,13 @@
 namespace fluid {
 
 class Device;
+class ProcessGroup;
+
+/// The variables that Executor::broadcast() sends.
+enum class VariableSet : uint8_t {
+  all,
+  buffers,  ///< that the forward pass writes, as running statistics: the others stay equal
+};
 
 /// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.
 struct Prepare {
@@ -74,30 +80,15 @@ class Executor {
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  /// Compiles the steps for these sizes, so that no later step compiles or allocates.
+  /// Compiles the steps for these sizes, so that no later step of one of them compiles or
+  /// allocates.
   void prepare(const Prepare& sizes);
 
-  /// Gives every process rank 0's variables. The first run() does so by itself; later it is for
-  /// whoever sets parameters on rank 0 alone. A call of all ranks.
-  void broadcast();
-  /// The same of the variables alone that recorded stores write, as running statistics: the others
-  /// are the same on all ranks once training has begun.
-  void broadcast_recorded();
-  /// With zero = 1, after restore() on rank 0 and broadcast(): gives every process its parts of the
-  /// optimizer's state in `from`, which is null on all but rank 0. A call of all ranks.
-  void scatter(const Snapshot* from);
-  /// Rank 0's `text`, on every rank. A call of all ranks.
-  std::string share(const std::string& text);
-  /// Does `work` on rank 0, as saving, for which the others wait up to first_timeout. A call of all
-  /// ranks; what `work` throws, the others throw as a UserError.
-  void lead(const std::function<void()>& work);
-  /// Makes sure that every process was given the same `value` of `what`: a call of all ranks.
-  /// Throws the same UserError on each, which names those that differ from rank 0, when some do.
-  void agree(const std::string& what, const std::string& value);
-  /// The same of several values by their names, those that differ among which are named, too.
-  void agree(const std::string& what, const std::map<std::string, std::string>& values);
-  /// Adds up figures over all processes, in place. A call of all ranks.
-  void add_up(std::span<double> figures);
+  /// Collective. Gives every rank rank 0's values. The first run() does so by itself; later it is
+  /// for who sets parameters on rank 0 alone.
+  void broadcast(VariableSet variables = VariableSet::all);
+  /// The ranks that run this program together: barriers, text and sums across ranks.
+  ProcessGroup& process_group();
 
   /// One training step: forward, backward, update. A program without `minimize` only runs forward.
   /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of
@@ -114,8 +105,8 @@ class Executor {
   Outputs run(const Batch& batch);
   /// All outputs in inference mode (dropout off); changes no variable.
   Outputs eval(const Batch& batch);
-  /// The outputs that need none of the feeds missing from `batch`, in inference mode: of the
-  /// prepared steps that which gives most; with any_batch all, by a step for just these feeds.
+  /// The outputs that need none of the feeds missing from `batch`, in inference mode. With
+  /// strict_shapes: the outputs of the prepared step that gives most of them.
   Outputs predict(const Batch& batch);
   /// Names of the outputs that predict() leaves out, given these feeds.
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
@@ -141,12 +132,12 @@ class Executor {
   /// rank 0, and without what is shared on the others. The
   /// values may be views, valid until the next step runs or is prepared.
   Snapshot snapshot();
-  /// Goes on from `from`, which `where` names in messages: given away, as by std::move, its values
-  /// go one by one, so that a checkpoint is never in memory as a whole. Returns the options that
-  /// change results and differ from the snapshot's: "seed 1 (was 0)", or "". With none the steps
-  /// that follow give the bits of a run that was never interrupted. Throws UserError, with nothing
-  /// changed, for a snapshot of another program or optimizer, and before a training step is
-  /// prepared.
+  /// Collective. Sets all variables from rank 0's `from`; other ranks give an empty snapshot. A
+  /// snapshot that is moved in frees each value once it is set. Returns, on rank 0, the options
+  /// that change results and differ from the snapshot's: "seed 1 (was 0)", or "". With "" the
+  /// following steps give the bits of a run that was never interrupted. `where` names the snapshot
+  /// in messages. Throws UserError, with nothing changed, for a snapshot of another program or
+  /// optimizer, and before a training step is prepared.
   std::string restore(Snapshot from, const std::string& where = "snapshot");
 
   /// With check_finite, after a step that was skipped or whose loss is not finite: runs it again on
@@ -157,6 +148,9 @@ class Executor {
   /// sum over ranks is not finite. Throws UserError without check_finite, and for a batch that no
   /// step was prepared for.
   std::string first_nonfinite(const Batch& batch);
+
+  /// ExecutorOptions::check_finite.
+  bool checks_finite() const;
 
   /// Where it runs; cpu() also for a device of the caller's own.
   Place place() const;

@@ -2,8 +2,8 @@
 
 // Everything a program that uses Fluid includes.
 
-#include "executor/checkpoint/checkpoint.h"
 #include "executor/executor.h"
+#include "executor/trainer/trainer.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "frontend/program.h"

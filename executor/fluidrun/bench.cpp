@@ -11,6 +11,7 @@
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/profile_flags.h"
+#include "executor/trainer/inference.h"
 #include "ir/stopwatch.h"
 
 namespace fluid {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/signals.h"
+#include "executor/trainer/signals.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -57,7 +57,7 @@ class Setting {
     posix_spawn_file_actions_init(&actions);
     sigset_t all;
     sigfillset(&all);
-    const sigset_t held = Signals::held();  // until become_program() knows whether it will train
+    const sigset_t held = Signals::blocked();  // until become_program() knows whether it will train
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setsigmask(&attributes, &held);
     posix_spawnattr_setpgroup(&attributes, 0);
@@ -107,7 +107,7 @@ int become_program(char** argv) {
   if (parent.empty() || argv[2] == nullptr) return kNotStarted;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(getppid()) != parent) return kNotStarted;  // it ended before it was asked
-  if (!will_train(argv + 3)) Signals::release();
+  if (!will_train(argv + 3)) Signals::unblock();
   execv(argv[2], argv + 3);
   print_to(stderr, "fluidrun: cannot start {}: {}\n", argv[2], std::strerror(errno));
   return kNotStarted;

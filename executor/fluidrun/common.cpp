@@ -190,11 +190,14 @@ void add_params_layout(CLI::App& command, std::string& layout) {
       ->needs("--params");
 }
 
+ParamsLayout layout_of(const std::string& name) {
+  return name == "pytorch" ? ParamsLayout::pytorch
+         : name == "fluid" ? ParamsLayout::fluid
+                           : ParamsLayout::unsaid;
+}
+
 void load_parameters(Executor& executor, const std::string& path, const std::string& layout) {
-  if (path.empty()) return;
-  executor.load(path, layout == "pytorch" ? ParamsLayout::pytorch
-                      : layout == "fluid" ? ParamsLayout::fluid
-                                          : ParamsLayout::unsaid);
+  if (!path.empty()) executor.load(path, layout_of(layout));
 }
 
 void note_initial_parameters(const Executor& executor, const std::string& path) {

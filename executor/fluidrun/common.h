@@ -72,6 +72,8 @@ void add_program_argument(CLI::App& command, std::string& name);
 
 /// --params-layout, of commands that have --params.
 void add_params_layout(CLI::App& command, std::string& layout);
+/// The layout that --params-layout names; empty: unsaid.
+ParamsLayout layout_of(const std::string& name);
 /// Sets the parameters from the safetensors file `path`, if there is one. `layout` is that of
 /// --params-layout, or empty.
 void load_parameters(Executor& executor, const std::string& path, const std::string& layout);

@@ -60,16 +60,6 @@ Reader open_in_order(const Program& program, const std::string& spec, int64_t ba
   return Reader(std::move(source.dataset), {.batch = batch});
 }
 
-SampleFinder find_in(std::vector<const Reader*> readers) {
-  return [readers = std::move(readers)](const std::string& feed, int64_t value) {
-    for (const Reader* reader : readers) {
-      std::string place = reader->dataset().place_of(feed, value);
-      if (!place.empty()) return place;
-    }
-    return std::string();
-  };
-}
-
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world) {

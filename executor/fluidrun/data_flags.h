@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "executor/options/sample_finder.h"
 #include "executor/options/world.h"
 #include "frontend/program.h"
 #include "frontend/readers/reader.h"
@@ -29,9 +27,6 @@ Reader open_reader(const Program& program, const std::string& spec, const std::s
                    const World& world = {});
 /// The same for `predict`: feeds may lack a column, and the data's order stays.
 Reader open_in_order(const Program& program, const std::string& spec, int64_t batch);
-
-/// Finds the sample that a step rejected in the data of `readers`, which must outlive it.
-SampleFinder find_in(std::vector<const Reader*> readers);
 
 /// --batch of commands that read data; 0 when it is not given.
 void add_batch(CLI::App& command, int64_t& batch);

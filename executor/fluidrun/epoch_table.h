@@ -2,23 +2,23 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "executor/trainer/fit_options.h"
 
 namespace fluid {
 
-/// What an epoch came to, for people: a line of names, then one aligned line an epoch, on stdout.
+/// Prints epochs as an aligned table on stdout: a line of names, then a line an epoch.
 class EpochTable {
  public:
   explicit EpochTable(int64_t epochs) : epochs_(epochs) {}
 
-  /// The columns are the figures of the first epoch; `-` stands for one that a later epoch lacks.
-  /// The best until then says so.
-  void print(int64_t epoch, const std::vector<std::pair<std::string, double>>& figures,
-             double ms_per_step, double seconds, bool best);
+  /// The columns are the values of the first epoch; `-` stands for a value that a later epoch
+  /// lacks.
+  void print(const EpochEvent& epoch);
 
  private:
-  void print_names(const std::vector<std::pair<std::string, double>>& figures);
+  void print_names(const NamedScalars& values);
   size_t epoch_width() const;
 
   int64_t epochs_;

@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "executor/executor.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
-#include "executor/fluidrun/figures.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/profile_flags.h"
+#include "executor/trainer/running_means.h"
+#include "executor/trainer/trainer.h"
 
 namespace fluid {
 namespace {
@@ -28,16 +28,13 @@ int run(const EvalFlags& flags) {
   Reader reader = open_reader(program, flags.data, "test", flags.batch, {}, false);
   const Resident opened = resident_now();
   ExecutorOptions options = executor_options(flags.place, flags.seed);
-  options.find_sample = find_in({&reader});
   set_profile(options, flags.profile);
-  Executor executor(program, place_of(flags.place), options);
+  Trainer trainer(program, place_of(flags.place), options);
+  Executor& executor = trainer.executor();
   load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.eval = reader.batch_sizes()});
   describe_memory(executor, {&reader}, before, opened);
-  Figures figures;
-  for (const Batch& batch : reader) figures.add_late(executor.eval(batch), batch.size);
-  figures.catch_up();
-  for (const auto& [name, value] : figures.values()) {
+  for (const auto& [name, value] : trainer.evaluate(reader)) {
     fmt::print("{} {:.9g}\n", name, unsigned_nan(value));
   }
   note_initial_parameters(executor, flags.params);

@@ -19,8 +19,8 @@
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/signals.h"
 #include "executor/fluidrun/standard_output.h"
+#include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "ir/text.h"
 
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
   using namespace fluid;
   if (argc > 0 && argv[0] == std::string_view(kChildName)) return become_program(argv);
   occupy_standard_streams();
-  if (will_train(argv)) Signals::hold();
+  if (will_train(argv)) Signals::block();
   std::set_new_handler(out_of_memory);
   std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
   return report_unsaid(exit_code_of(argc, argv));

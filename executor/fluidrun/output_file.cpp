@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "executor/fluidrun/elements.h"
+#include "executor/trainer/inference.h"
 #include "frontend/files/csv.h"
 #include "frontend/files/npy.h"
 #include "ir/atomic_file.h"
@@ -77,15 +78,6 @@ void write_output(const std::string& path, const std::string& name, const Tensor
     csv += '\n';
   }
   write_file_atomically(path, csv);
-}
-
-std::vector<std::string> row_outputs(const Program& program) {
-  std::vector<std::string> names;
-  for (const ir::Output& o : program.ir().main().outputs) {
-    const Shape& shape = o.value.shape();
-    if (!shape.empty() && shape[0] == kBatch) names.push_back(o.name);
-  }
-  return names;
 }
 
 OutputFile::OutputFile(const std::string& text) : path_(text) {

@@ -21,9 +21,6 @@ FileFormat format_of(const std::string& path);
 /// line for each index of the first dimension, which it begins with; a scalar takes one.
 void write_output(const std::string& path, const std::string& name, const Tensor& value);
 
-/// Names of the program's outputs that hold one row a sample.
-std::vector<std::string> row_outputs(const Program& program);
-
 /// The file of `predict --output`: a row for each sample of the data, gathered over the batches.
 class OutputFile {
  public:

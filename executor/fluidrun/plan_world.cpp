@@ -7,8 +7,8 @@
 
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/common.h"
-#include "executor/fluidrun/training.h"
 #include "executor/session/session_options.h"
+#include "executor/trainer/fit_loop.h"
 #include "executor/tuning/measured_step.h"
 #include "ir/error.h"
 #include "ir/number.h"
@@ -166,7 +166,7 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
              t.communicating, 100 * t.overlap(), t.exposed());
-  const double agreeing = message_ms({.bytes = sizeof(Asked)}, link), ms = t.step + agreeing;
+  const double agreeing = message_ms({.bytes = sizeof(FitRequests)}, link), ms = t.step + agreeing;
   fmt::print("and {:.3f} ms between steps, in which ranks agree whether to stop or to save\n",
              agreeing);
   fmt::print("  {:.0f} samples/s, one process {:.0f}: efficiency {:.1f} %\n",

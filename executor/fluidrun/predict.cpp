@@ -11,11 +11,11 @@
 #include "executor/fluidrun/common.h"
 #include "executor/fluidrun/data_flags.h"
 #include "executor/fluidrun/elements.h"
-#include "executor/fluidrun/figures.h"
 #include "executor/fluidrun/memory_report.h"
 #include "executor/fluidrun/output_file.h"
 #include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/profile_flags.h"
+#include "executor/trainer/inference.h"
 #include "ir/error.h"
 
 namespace fluid {
@@ -116,15 +116,14 @@ int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
 void predict_all(Executor& executor, Reader& reader, const std::vector<std::string>& rows,
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
   int64_t seen = 0;
-  for (const Batch& batch : reader) {
-    const Outputs outputs = executor.predict(batch);
+  predict(executor, reader, [&](const Batch& batch, const Outputs& outputs) {
     for (OutputFile& file : files) file.add(outputs, reader.dataset(), seen);
     for (int64_t i = 0; i < batch.size && seen + i < printed; ++i) {
       print_sample(batch, outputs, rows, i, reader.dataset().row(seen + i), draw);
     }
     seen += batch.size;
-    if (files.empty() && seen >= printed) break;
-  }
+    return !files.empty() || seen < printed;
+  });
 }
 
 std::vector<OutputFile> output_files(const std::vector<std::string>& outputs) {
@@ -149,8 +148,7 @@ int run(const PredictFlags& flags) {
   options.find_sample = find_in({&reader});
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
-  std::vector<std::string> feeds;
-  for (const auto& [name, tensor] : reader.dataset().columns) feeds.push_back(name);
+  const std::vector<std::string> feeds = column_names(reader.dataset());
   const std::vector<std::string> rows = computed_rows(program, executor, feeds);
   for (OutputFile& file : files) file.choose(program, rows);
   load_parameters(executor, flags.params, flags.params_layout);

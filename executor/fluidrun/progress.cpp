@@ -75,30 +75,33 @@ bool Progress::due() {
   return true;
 }
 
-void Progress::draw(const DoneStep& step, const std::string& figures) {
+void Progress::draw(const StepEvent& step) {
+  const std::string figures = step.means.text();
   const double seconds = std::chrono::duration<double>(last_ - begin_).count();
   const double ms = 1e3 * seconds / static_cast<double>(done_);
-  const auto left = static_cast<double>(steps_ - step.number + (epochs_ - epoch_) * steps_);
+  const auto left = static_cast<double>(steps_ - step.step_in_epoch + (epochs_ - epoch_) * steps_);
   const std::string eta = duration(left * ms / 1e3);
   const double rate = static_cast<double>(samples_) / seconds;
   const std::string lr = fmt::format("lr {:g}", step.learning_rate);
-  const std::string scale = step.scaling ? fmt::format("scale {:g}, {} skipped",
-                                                       step.scaling->scale, step.scaling->skipped)
-                                         : "";
-  const std::string text = fmt::format(
-      "{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB", step.number,
-      steps_, eta, figures, ms, rate, lr, scale.empty() ? "" : scale + "  ", peak_mib());
+  const std::string scale = step.loss_scaling
+                                ? fmt::format("scale {:g}, {} skipped", step.loss_scaling->scale,
+                                              step.loss_scaling->skipped)
+                                : "";
+  const std::string text =
+      fmt::format("{}/{}  {} left  {}  {:.2f} ms/step  {:.0f} samples/s  {}  {}peak {:.0f} MiB",
+                  step.step_in_epoch, steps_, eta, figures, ms, rate, lr,
+                  scale.empty() ? "" : scale + "  ", peak_mib());
   if (!terminal_) {
     print_to(stderr, "epoch {}/{}  step {}\n", epoch_, epochs_, text);
     return;
   }
   const size_t width = terminal_width() - 1;  // a full line would wrap
-  const auto full = static_cast<size_t>(kBar * step.number / steps_);
+  const auto full = static_cast<size_t>(kBar * step.step_in_epoch / steps_);
   std::string line =
       fmt::format("epoch {}/{} [{:-<{}}] {}", epoch_, epochs_, std::string(full, '='), kBar, text);
   if (line.size() > width) {
     std::vector<std::string> parts = {
-        fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step.number, steps_, eta), figures,
+        fmt::format("{}/{} {}/{} {}", epoch_, epochs_, step.step_in_epoch, steps_, eta), figures,
         fmt::format("{:.1f} ms", ms), fmt::format("{:.0f}/s", rate), lr};
     if (!scale.empty()) parts.push_back(scale);
     parts.push_back(fmt::format("{:.0f} MiB", peak_mib()));

@@ -2,20 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
-#include <string>
 
-#include "executor/executor.h"
+#include "executor/trainer/fit_options.h"
 
 namespace fluid {
-
-/// A training step that is done.
-struct DoneStep {
-  int64_t number = 0;  ///< in its epoch, from 1
-  int64_t samples = 0;
-  double learning_rate = 0;
-  std::optional<LossScaling> scaling;  ///< after it
-};
 
 /// How far an epoch is, on stderr: a bar that redraws itself on a terminal, else a plain line every
 /// ten seconds. No colours. A narrow terminal gets shorter words and no bar, and loses what matters
@@ -28,12 +18,10 @@ class Progress {
   Progress(const Progress&) = delete;
 
   void begin_epoch(int64_t epoch);  ///< from 1
-  /// After each step: `figures` is asked for only when something is drawn.
-  template <class F>
-  void step(const DoneStep& step, F figures) {
+  void step(const StepEvent& step) {
     ++done_;
     samples_ += step.samples;
-    if (due()) draw(step, figures());
+    if (due()) draw(step);
   }
   /// Removes the bar, so that a line can be printed.
   void clear();
@@ -41,7 +29,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   bool due();
-  void draw(const DoneStep& step, const std::string& figures);
+  void draw(const StepEvent& step);
 
   int64_t epochs_, steps_;
   int64_t epoch_ = 1;

@@ -1,9 +1,12 @@
 #include "executor/fluidrun/step_log.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "executor/fluidrun/figures.h"
+#include "executor/fluidrun/print_to.h"
+#include "ir/error.h"
 
 namespace fluid {
 namespace {
@@ -38,19 +41,20 @@ int64_t step_log_bytes(const std::string& path, int64_t last, int64_t epochs) {
   return bytes;
 }
 
-std::string line_of(const LoggedStep& step, const Outputs& outputs) {
+std::string line_of(const StepEvent& step) {
   nlohmann::ordered_json line = {{"epoch", step.epoch}, {"step", step.step}};
-  for (const auto& [name, value] : scalars(outputs)) line[name] = value;
-  line["lr"] = step.lr;
-  if (step.scaling) line["loss_scale"] = step.scaling->scale;
+  for (const auto& [name, value] : scalars(step.outputs)) line[name] = value;
+  line["lr"] = step.learning_rate;
+  if (step.loss_scaling) line["loss_scale"] = step.loss_scaling->scale;
   line["skipped"] = step.skipped;
   line["step_ms"] = step.ms;
   return text_of(line);
 }
 
-nlohmann::ordered_json begun_line(const char* event, const LoggedEpoch& epoch) {
+nlohmann::ordered_json event_line(const char* event, const EpochEvent& epoch,
+                                  const NamedScalars& values) {
   nlohmann::ordered_json line = {{"event", event}, {"epoch", epoch.epoch}, {"steps", epoch.steps}};
-  for (const auto& [name, value] : epoch.figures) line[name] = value;
+  for (const auto& [name, value] : values) line[name] = value;
   return line;
 }
 
@@ -63,22 +67,36 @@ void StepLog::cut(int64_t last, int64_t epochs) {
   if (file_) file_->cut(last > 0 ? step_log_bytes(path_, last, epochs) : 0);
 }
 
-void StepLog::append(const LoggedStep& step, const Outputs& outputs) {
-  if (file_) file_->append(line_of(step, outputs));
+void StepLog::append(int64_t step, const std::string& line) {
+  if (!file_ || !failure_.empty()) return;
+  try {
+    file_->append(line);
+  } catch (const UserError& e) {
+    const std::string why = fmt::format("--log-json: {}", e.what());
+    failure_ = fmt::format("{} (at step {})", why, step);
+    print_to(stderr, "{}; training goes on without it\n", why);
+  }
 }
 
-void StepLog::append_validation(const LoggedEpoch& epoch) {
-  if (file_) file_->append(text_of(begun_line("validation", epoch)));
+void StepLog::append(const StepEvent& step) {
+  if (file_) append(step.step, line_of(step));
 }
 
-void StepLog::append_epoch(const LoggedEpoch& epoch) {
+void StepLog::append(const EpochEvent& epoch) {
   if (!file_) return;
-  nlohmann::ordered_json line = begun_line("epoch", epoch);
+  if (!epoch.validation.empty()) {
+    append(epoch.steps, text_of(event_line("validation", epoch, epoch.validation)));
+  }
+  nlohmann::ordered_json line = event_line("epoch", epoch, epoch.training);
   line["complete"] = epoch.complete;
   line["best"] = epoch.best;
   line["step_ms"] = epoch.ms_per_step;
   line["seconds"] = epoch.seconds;
-  file_->append(text_of(line));
+  append(epoch.steps, text_of(line));
+}
+
+void StepLog::check() const {
+  if (!failure_.empty()) throw UserError(failure_);
 }
 
 }  // namespace fluid

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/fluidrun/best_epoch.h"
-#include "executor/fluidrun/checkpointing.h"
 #include "executor/fluidrun/common.h"
+#include "executor/fluidrun/fit_flags.h"
 #include "executor/fluidrun/profile_flags.h"
 #include "executor/fluidrun/world_flags.h"
 

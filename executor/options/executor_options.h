@@ -46,7 +46,9 @@ struct ExecutorOptions {
   /// others the parameters (ZeRO-1). parameter("fc0.w.m") is that part then, a vector, and
   /// snapshot() a call of all ranks.
   int zero = 0;
-  bool any_batch = false;  ///< compile what is not prepared when it comes: do not refuse
+  /// A batch of a size that was not prepared is a UserError; by default its step is compiled when
+  /// it comes.
+  bool strict_shapes = false;
   /// For first_nonfinite(): a step whose loss is not finite is not applied. Where the loss is
   /// scaled the gradients alone decide, as without, and they may be finite all the same.
   bool check_finite = false;

@@ -91,6 +91,19 @@ PreparedStep* StepCache::find_predict(const Batch& batch) const {
   return best;
 }
 
+PreparedStep* StepCache::find_predict(const Batch& batch, std::span<const std::string> all) const {
+  const auto is_given = [&](const std::string& feed) { return batch.find(feed) != nullptr; };
+  for (const auto& step : steps_) {
+    const Options& options = step->options();
+    if (options.mode != Mode::predict || options.batch != batch.size) continue;
+    const bool fits = options.feeds.empty() ? std::ranges::all_of(all, is_given)
+                                            : options.feeds.size() == batch.columns.size() &&
+                                                  std::ranges::all_of(options.feeds, is_given);
+    if (fits) return step.get();
+  }
+  return nullptr;
+}
+
 Regions StepCache::regions_with(const MemoryPlan& plan) const {
   const Regions& now = memory_->regions();
   return {.state = std::max(now.state, plan.state),
@@ -223,6 +236,19 @@ AddedSteps StepCache::add(std::span<const Options> wanted,
   }
   adopt(std::move(compiled), std::move(steps), std::move(variables), grows);
   return added;
+}
+
+PreparedStep* StepCache::find_predict(const Batch& batch, std::span<const std::string> all) const {
+  const auto is_given = [&](const std::string& feed) { return batch.find(feed) != nullptr; };
+  for (const auto& step : steps_) {
+    const Options& options = step->options();
+    if (options.mode != Mode::predict || options.batch != batch.size) continue;
+    const bool fits = options.feeds.empty() ? std::ranges::all_of(all, is_given)
+                                            : options.feeds.size() == batch.columns.size() &&
+                                                  std::ranges::all_of(options.feeds, is_given);
+    if (fits) return step.get();
+  }
+  return nullptr;
 }
 
 Regions StepCache::regions_with(const Parts& parts, const Steps& steps,

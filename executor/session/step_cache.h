@@ -46,6 +46,9 @@ class StepCache {
   PreparedStep* find(const Options& wanted) const;
   /// The predict step that uses most of the batch's columns and needs no other, or null.
   PreparedStep* find_predict(const Batch& batch) const;
+  /// The predict step that was prepared for exactly the batch's columns, or null. `all`: the
+  /// program's feeds. Does not allocate.
+  PreparedStep* find_predict(const Batch& batch, std::span<const std::string> all) const;
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 

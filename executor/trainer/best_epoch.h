@@ -3,45 +3,31 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "executor/checkpoint/checkpoint.h"
+#include "executor/trainer/fit_options.h"
 #include "frontend/program.h"
-
-namespace CLI {
-class App;
-}
 
 namespace fluid {
 
-struct BestFlags {
-  std::string output;  ///< "accuracy:max"; empty: the loss, min
-  std::optional<int64_t> patience = {};
-  std::string save;
-};
-void add_best_flags(CLI::App& command, BestFlags& flags);
-
-/// Which epoch has been the best by a figure of the validation data, and whether that is too long
-/// ago.
+/// The best epoch by an output over the validation data, and whether training should stop because
+/// no better one came for `patience` epochs.
 class BestEpoch {
  public:
-  /// `loss`: the output that training minimizes, or empty. Throws UserError for flags that do not
-  /// go together, and for an output that is no figure.
-  BestEpoch(const BestFlags& flags, const Program& program, const std::string& loss,
-            bool validates);
+  /// `loss`: the output that training minimizes, or empty. Throws UserError for `best`, `patience`
+  /// or `save_best` without validation, and for a `best` that names no scalar output.
+  BestEpoch(const FitOptions& options, const Program& program, const std::string& loss);
 
-  /// Takes the figures of a whole epoch, "val_loss" and so on: whether it is the best until now.
-  bool take(int64_t epoch, const std::vector<std::pair<std::string, double>>& figures);
-  /// Whether the last `patience` of the epochs done brought nothing better.
+  /// Takes the validation values of a complete epoch. Returns whether it is the best so far.
+  bool take(int64_t epoch, const NamedScalars& validation);
+  /// Whether the last `patience` of `epochs` completed epochs brought no better one.
   bool patience_ends(int64_t epochs) const;
-  /// "val_loss 0.1234 in epoch 3"; empty while there is none.
+  /// "val_loss 0.1234 in epoch 3"; empty before the first best epoch.
   std::string text() const;
-  /// "accuracy:max", as an option that changes results; empty when no epoch is the best.
+  /// "accuracy:max", for checkpoints; empty when no output is watched.
   std::string criterion() const;
 
   const std::optional<TrainingState::Best>& best() const { return best_; }
-  void go_on(const std::optional<TrainingState::Best>& best) { best_ = best; }
+  void resume(const std::optional<TrainingState::Best>& best) { best_ = best; }
 
  private:
   std::string output_;  ///< empty: none is watched

@@ -1,4 +1,4 @@
-#include "executor/fluidrun/divergence.h"
+#include "executor/trainer/divergence.h"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ void Divergence::check_overflow(double scale, int64_t step) const {
     if (skipped_in_a_row_ < kSkippedInARow) return;
     throw UserError(
         fmt::format("gradients have overflowed in the {} steps up to step {}, with a loss scale "
-                    "that stays at {:g}, and nothing is saved; try a smaller --loss-scale",
+                    "that stays at {:g}, and nothing is saved; try a smaller loss scale",
                     kSkippedInARow, step, scale));
   }
   if (scale > static_cast<float>(rule_.floor)) return;
@@ -59,7 +59,7 @@ std::string Divergence::explain(const Batch& batch, const Outputs& outputs, int6
 void Divergence::diverged(const std::string& what, int64_t step) const {
   throw UserError(fmt::format(
       "{} at step {}: training diverged, and nothing is saved; where the data is as it should "
-      "be, try a smaller --lr than {:g}",
+      "be, try a smaller learning rate than {:g}",
       what, step, lr_));
 }
 

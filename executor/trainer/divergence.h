@@ -8,24 +8,25 @@
 
 namespace fluid {
 
-/// Looks after each training step whether it was skipped, and whether training has diverged: that
-/// is a UserError.
+/// Looks after each training step whether the step was skipped, and whether training has diverged,
+/// which is a UserError.
 class Divergence {
  public:
-  /// `loss`: the output that training minimizes, or empty. `lr`: what messages advise less than.
+  /// `loss`: the output that training minimizes, or empty. `lr`: the rate that messages advise to
+  /// reduce.
   Divergence(Executor& executor, const LossScale& rule, std::string loss, double lr);
 
-  /// Whether step `step`, the next to be looked at, was not applied because its gradients
-  /// overflowed. Throws when the loss scale cannot fall any more; when it never falls, after a
-  /// hundred such steps in a row.
+  /// Whether step `step` was skipped because its gradients overflowed. Steps come in order. Throws
+  /// when a dynamic loss scale cannot fall any more, and for a fixed one after a hundred skipped
+  /// steps in a row.
   bool was_skipped(const Outputs& outputs, int64_t step);
   /// Throws when the loss is nan: all parameters are nan then, and stay so.
   void check_loss(const Outputs& outputs, int64_t step) const;
-  /// With --check-finite: where a step that was not applied met its first number that is not
-  /// finite; "" when it was applied. Throws when it was the loss.
+  /// With ExecutorOptions::check_finite: the first op of a skipped step whose result is not finite;
+  /// "" when the step was applied. Throws when the loss itself is not finite. Collective.
   std::string explain(const Batch& batch, const Outputs& outputs, int64_t step, bool skipped);
 
-  /// After the step that was looked at last.
+  /// After the step that was_skipped() saw last.
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:

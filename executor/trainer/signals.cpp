@@ -1,18 +1,22 @@
-#include "executor/fluidrun/signals.h"
+#include "executor/trainer/signals.h"
 
 #include <unistd.h>
 
-#include <exception>
+#include <array>
 #include <string_view>
+#include <utility>
 
 namespace fluid {
 namespace {
 
-constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kStops = {SIGINT, SIGTERM, SIGHUP};
 
 volatile std::sig_atomic_t g_stop = 0;
 volatile std::sig_atomic_t g_save = 0;
 volatile std::sig_atomic_t g_training = 0;
+
+int g_living = 0;  ///< Signals objects
+std::array<std::pair<int, struct sigaction>, kStops.size() + 1> g_before = {};
 
 extern "C" void on_stop(int number) {
   if (g_stop != 0) _exit(128 + number);
@@ -24,43 +28,38 @@ extern "C" void on_stop(int number) {
 }
 extern "C" void on_save(int) { g_save = 1; }
 
-void handle(int number, void (*handler)(int)) {
+/// Returns the action that was there before. As nohup leaves SIGHUP ignored, so it stays.
+struct sigaction handle(int number, void (*handler)(int)) {
+  struct sigaction before = {};
+  sigaction(number, nullptr, &before);
+  if (number == SIGHUP && before.sa_handler == SIG_IGN) return before;
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigaction(number, &action, nullptr);
-}
-
-/// As nohup leaves SIGHUP.
-bool is_ignored(int number) {
-  struct sigaction now = {};
-  sigaction(number, nullptr, &now);
-  return now.sa_handler == SIG_IGN;
+  return before;
 }
 
 }  // namespace
 
 Signals::Signals() {
+  if (g_living++ > 0) return;
   g_stop = 0;
   g_save = 0;
   g_training = 0;
-  for (const int number : kStops) {
-    if (number != SIGHUP || !is_ignored(number)) handle(number, on_stop);
-  }
-  handle(SIGUSR1, on_save);
-  handle(SIGPIPE, SIG_IGN);
-  release();
+  for (size_t i = 0; i < kStops.size(); ++i) g_before[i] = {kStops[i], handle(kStops[i], on_stop)};
+  g_before[kStops.size()] = {SIGUSR1, handle(SIGUSR1, on_save)};
+  unblock();
 }
 
 Signals::~Signals() {
-  if (std::uncaught_exceptions() > 0) return;
-  for (const int number : kStops) {
-    if (!is_ignored(number)) handle(number, SIG_DFL);
-  }
-  handle(SIGUSR1, SIG_IGN);  // training is over, and what it saves is saved
+  if (--g_living > 0) return;
+  g_stop = 0;
+  g_save = 0;
+  for (const auto& [number, action] : g_before) sigaction(number, &action, nullptr);
 }
 
-sigset_t Signals::held() {
+sigset_t Signals::blocked() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : kStops) sigaddset(&signals, number);
@@ -68,13 +67,13 @@ sigset_t Signals::held() {
   return signals;
 }
 
-void Signals::hold() {
-  const sigset_t signals = held();
+void Signals::block() {
+  const sigset_t signals = blocked();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
 }
 
-void Signals::release() {
-  const sigset_t signals = held();
+void Signals::unblock() {
+  const sigset_t signals = blocked();
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
@@ -82,10 +81,10 @@ void Signals::training_begins() { g_training = 1; }
 
 int Signals::stop_signal() { return g_stop; }
 
-bool Signals::take_save_asked() {
-  const bool asked = g_save != 0;
+bool Signals::take_save_requested() {
+  const bool requested = g_save != 0;
   g_save = 0;
-  return asked;
+  return requested;
 }
 
 }  // namespace fluid

@@ -4,30 +4,30 @@
 
 namespace fluid {
 
-/// While it lives, the signals that stop training (SIGINT, SIGTERM and SIGHUP, unless the process
-/// was started with SIGHUP ignored) and the one that saves (SIGUSR1) do this:
-/// - before training_begins(), a signal to stop ends the program at once with 128 + its number, as
-///   nothing was computed that could be saved;
-/// - afterwards the first one only sets a flag, and a second one ends the program at once;
+/// Handles signals while it lives: SIGINT, SIGTERM and SIGHUP stop training, SIGUSR1 saves. SIGHUP
+/// stays ignored where the process was started so.
+/// - Before training_begins() a stop signal ends the process with 128 + its number: there is
+///   nothing to save yet.
+/// - Afterwards the first stop signal sets a flag, and a second one ends the process.
 /// - SIGUSR1 sets a flag at any time.
-/// SIGPIPE is ignored: a reader that goes away ends what it reads, not training. All of it holds
-/// from an exception on, too, so that the failure can be reported.
+/// An object made while another one lives shares its handlers and flags. The last one to go
+/// restores the handlers that were there before.
 class Signals {
  public:
   Signals();
   ~Signals();
   Signals(const Signals&) = delete;
 
-  /// Blocks these signals until a Signals is made, in a process that is going to train: they then
-  /// never do what they do by default. The mask survives exec().
-  static void hold();
-  static void release();   ///< undoes hold()
-  static sigset_t held();  ///< what hold() blocks
+  /// Blocks these signals until a Signals is made, in a process that is going to train: they never
+  /// take their default action. The mask survives exec().
+  static void block();
+  static void unblock();      ///< undoes block()
+  static sigset_t blocked();  ///< the signals that block() blocks
 
   static void training_begins();
-  static bool stop_asked() { return stop_signal() != 0; }
-  static int stop_signal();       ///< the first signal to stop; 0: none came
-  static bool take_save_asked();  ///< true once for each request
+  static bool stop_requested() { return stop_signal() != 0; }
+  static int stop_signal();           ///< the first stop signal; 0: none came
+  static bool take_save_requested();  ///< true once for each request
 };
 
 }  // namespace fluid

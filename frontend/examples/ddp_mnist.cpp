@@ -22,23 +22,9 @@ int main(int argc, char** argv) {
     fl::Reader data(
         fl::open_data(options.data).dataset,
         {.batch = 96 / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
-    fl::Executor exe(net, fl::cpu(), {.world = world});
-    exe.prepare({.train = data.batch_sizes()});
-    int64_t steps = 0;
-    for (int64_t epoch = 1; epoch <= std::max<int64_t>(1, options.epochs); ++epoch) {
-      double lost = 0, hits = 0, samples = 0;
-      for (const fl::Batch& batch : data) {
-        const fl::Outputs outputs = exe.run(batch);  // of all ranks
-        const fl::Output& accuracy = outputs.find("accuracy");
-        lost += outputs["loss"].item() * accuracy.weight;  // the mean of as many samples
-        hits += accuracy.sum;
-        samples += accuracy.weight;
-        if (++steps == options.steps) break;
-      }
-      if (world.rank == 0) {
-        std::printf("epoch %ld: loss %.4f, accuracy %.4f\n", epoch, lost / samples, hits / samples);
-      }
-      if (options.steps > 0 && steps >= options.steps) break;
-    }
+    fl::Trainer trainer(net, fl::cpu(), {.world = world});
+    trainer.fit(
+        data,
+        {.epochs = options.epochs_or(1), .max_steps = options.steps, .on_epoch = fl::print_epoch});
   });
 }

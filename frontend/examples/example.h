@@ -16,6 +16,8 @@ struct ExampleOptions {
   std::string data;    ///< the SPEC of the data to train on; empty: only record
   int64_t epochs = 0;  ///< 0: as many as the example trains by itself
   int64_t steps = 0;   ///< at most so many a run; 0: no limit
+
+  int64_t epochs_or(int64_t otherwise) const { return epochs > 0 ? epochs : otherwise; }
 };
 
 inline int64_t example_count(std::string_view flag, std::string_view text) {

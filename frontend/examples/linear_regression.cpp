@@ -1,6 +1,5 @@
 // Fits y = w x + b over the full batch with Adam: the whole step is one sweep over the data.
 
-#include <algorithm>
 #include <cstdio>
 
 #include "frontend/examples/example.h"
@@ -22,13 +21,11 @@ int main(int argc, char** argv) {
     if (options.data.empty()) return;
 
     fl::Reader data(fl::open_data(options.data).dataset, {.batch = 0});
-    fl::Executor exe(net, fl::cpu(), {.batch = data.samples()});
-    int64_t steps = options.epochs > 0 ? options.epochs : 500;  // an epoch is one step
-    if (options.steps > 0) steps = std::min(steps, options.steps);
-    double loss_now = 0;
-    for (int64_t step = 0; step < steps; ++step) {
-      for (const fl::Batch& batch : data) loss_now = exe.run(batch)["loss"].item();
-    }
+    fl::Trainer trainer(net, fl::cpu());
+    const fl::History history =  // an epoch is one step
+        trainer.fit(data, {.epochs = options.epochs_or(500), .max_steps = options.steps});
+    const double loss_now = history.epochs.back().training.front().second;
+    fl::Executor& exe = trainer.executor();
     const fl::Tensor w = exe.parameter("fc0.w");
     std::printf("loss %.4f, w = (%.3f, %.3f), b = %.3f\n", loss_now, w.at(0), w.at(1),
                 exe.parameter("fc0.b").item());

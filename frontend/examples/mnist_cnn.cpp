@@ -27,22 +27,13 @@ void record(fl::Program& net) {
   fl::minimize(loss, fl::Adam{.lr = 0.02});
 }
 
-double accuracy(fl::Executor& exe, fl::Reader& data) {
-  double sum = 0, weight = 0;
-  for (const fl::Batch& batch : data) {
-    const fl::Outputs out = exe.eval(batch);
-    sum += out.find("accuracy").sum;
-    weight += out.find("accuracy").weight;
-  }
-  return sum / weight;
-}
-
 /// Classifies the first images of `data` from their pixels alone.
-void predict(fl::Executor& exe, const fl::Dataset& data) {
+void predict(fl::Trainer& trainer, const fl::Dataset& data) {
   constexpr int64_t kImages = 8, kClasses = 10;
   const fl::Dataset few = data.first(kImages);
-  const fl::Outputs out = exe.predict({few.samples(), {{"image", *few.find("image")}}, 0});
-  const auto prob = out["prob"].as<float>();
+  fl::Reader images({{{"image", *few.find("image")}}}, {.batch = kImages});
+  const fl::Dataset predicted = trainer.predict(images);
+  const auto prob = predicted.find("prob")->as<float>();
   for (int64_t i = 0; i < few.samples(); ++i) {
     const auto row = prob.subspan(static_cast<size_t>(i * kClasses), kClasses);
     const auto best = std::max_element(row.begin(), row.end());
@@ -55,25 +46,18 @@ void predict(fl::Executor& exe, const fl::Dataset& data) {
 void train(const fl::Program& net, const ExampleOptions& options) {
   fl::Reader train(fl::open_data(options.data, "train").dataset, {.batch = 128, .shuffle_seed = 1});
   fl::Reader test(fl::open_data(options.data, "test").dataset, {.batch = 1000});
-  fl::Executor exe(net, fl::cpu());
-  exe.prepare({.train = train.batch_sizes(), .eval = test.batch_sizes()});
-  int64_t steps = 0;
-  const int64_t epochs = options.epochs > 0 ? options.epochs : 1;
-  for (int64_t epoch = 1; epoch <= epochs; ++epoch) {
-    for (const fl::Batch& batch : train) {
-      exe.run(batch);
-      if (++steps == options.steps) break;
-    }
-    std::printf("epoch %lld: test accuracy %.4f\n", static_cast<long long>(epoch),
-                accuracy(exe, test));
-    if (steps == options.steps) break;
-  }
-  exe.save("mnist_cnn.safetensors");
+  fl::Trainer trainer(net, fl::cpu());
+  trainer.fit(train, {.epochs = options.epochs_or(1),
+                      .max_steps = options.steps,
+                      .validation = &test,
+                      .save = "mnist_cnn.safetensors",
+                      .on_epoch = fl::print_epoch});
 
-  fl::Executor trained(net, fl::cpu(), {.any_batch = true});
+  fl::Trainer trained(net, fl::cpu());
   trained.load("mnist_cnn.safetensors");
-  trained.prepare({.eval = test.batch_sizes()});
-  std::printf("loaded again: test accuracy %.4f\n", accuracy(trained, test));
+  for (const auto& [name, value] : trained.evaluate(test)) {
+    std::printf("loaded again: test %s %.4f\n", name.c_str(), value);
+  }
   predict(trained, test.dataset());
 }
 

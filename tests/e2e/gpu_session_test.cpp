@@ -59,7 +59,7 @@ struct Pair {
 class GpuSession : public testing::HostGpuPaceTest {};
 
 TEST_P(GpuSession, TrainsAsTheCpuDoes) {
-  Pair both(small_network(), {.any_batch = true});
+  Pair both(small_network(), {});
   both.train(5, 4, 1e-5);
   both.train(3, 2, 1e-5);  // memory grows, variables move
   both.train(5, 1, 1e-5);
@@ -67,7 +67,7 @@ TEST_P(GpuSession, TrainsAsTheCpuDoes) {
 }
 
 TEST_P(GpuSession, EvaluatesAndPredictsAsTheCpuDoes) {
-  Pair both(small_network(), {.any_batch = true});
+  Pair both(small_network(), {});
   both.train(4, 1, 1e-5);
   const Batch samples = batch_of(6, 9);
   const Outputs expected = both.cpu.eval(samples), found = both.gpu.eval(samples);
@@ -106,15 +106,14 @@ constexpr int64_t kSmall = 64 << 10;  ///< beside arenas: the words of refused d
 class GpuPlace : public testing::HostGpuTest {};
 
 TEST_F(GpuPlace, TrainsInMicroBatches) {
-  Pair both(small_network(), {.micro_batches = 3, .any_batch = true});
+  Pair both(small_network(), {.micro_batches = 3});
   both.train(7, 3, 1e-5);
 }
 
 TEST_F(GpuPlace, TrainsInMixedPrecision) {
   for (const DType half : {bf16, f16}) {
     for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
-      Pair both(small_network(),
-                {.amp = AmpOptions{.dtype = half, .level = level}, .any_batch = true});
+      Pair both(small_network(), {.amp = AmpOptions{.dtype = half, .level = level}});
       both.train(4, 3, half == bf16 ? 2e-2 : 2e-3);
     }
   }
@@ -122,7 +121,7 @@ TEST_F(GpuPlace, TrainsInMixedPrecision) {
 
 TEST_F(GpuPlace, SkipsAStepWhoseGradientsOverflow) {
   const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
-  Pair both(small_network(), {.amp = amp, .any_batch = true});
+  Pair both(small_network(), {.amp = amp});
   both.train(4, 6, 1e-2);
   EXPECT_GT(both.cpu.loss_scaling()->skipped, 0);
   EXPECT_EQ(both.gpu.loss_scaling()->skipped, both.cpu.loss_scaling()->skipped);
@@ -130,7 +129,7 @@ TEST_F(GpuPlace, SkipsAStepWhoseGradientsOverflow) {
 }
 
 TEST_F(GpuPlace, CheckpointsMoveBetweenPlaces) {
-  Pair both(small_network(), {.any_batch = true});
+  Pair both(small_network(), {});
   both.gpu.run(batch_of(4));
   both.cpu.run(batch_of(4));
   both.cpu.restore(both.gpu.snapshot(), "here");
@@ -142,7 +141,7 @@ TEST_F(GpuPlace, CheckpointsMoveBetweenPlaces) {
 }
 
 TEST_F(GpuPlace, FindsWhereAStepStoppedBeingFinite) {
-  Pair both(small_network(false), {.any_batch = true, .check_finite = true});
+  Pair both(small_network(false), {.check_finite = true});
   const Batch samples = batch_of(4);
   for (Executor* exe : {&both.cpu, &both.gpu}) {
     Tensor w = exe->parameter("fc0.w");
@@ -165,8 +164,7 @@ TEST_F(GpuPlace, AStepIsOverWhereNumbersAreChecked) {
 }
 
 TEST_F(GpuPlace, ProfilesItsCalls) {
-  Executor exe(small_network(), stand_in(),
-               {.any_batch = true, .profile = ProfileOptions{.warm_up = 1, .steps = 2}});
+  Executor exe(small_network(), stand_in(), {.profile = ProfileOptions{.warm_up = 1, .steps = 2}});
   exe.run(batch_of(4, 0));
   fluid::testing::fail_host_gpu("launch", fluid_gpu_failed);  // steps are graphs, recorded ones too
   for (int step = 1; step < 3; ++step) exe.run(batch_of(4, step));
@@ -192,7 +190,7 @@ TEST_F(GpuPlace, TheMemoryTakenIsThatOfThePlan) {
 TEST_F(GpuPlace, GrowsInTheMemoryThatItHas) {
   const int64_t needed = Executor(small_network(), stand_in(), {.batch = 64}).memory().total;
   fluid::testing::reset_host_gpu({.memory = needed + kSmall});
-  Pair both(small_network(), {.any_batch = true});
+  Pair both(small_network(), {});
   both.train(48, 2, 1e-5);
   const Outputs before = both.gpu.run(batch_of(48, 2));
   both.cpu.run(batch_of(48, 2));
@@ -224,7 +222,7 @@ TEST_F(GpuPlace, GraphsGoBeforeTheMemoryThatTheyReferTo) {
 TEST_F(GpuPlace, IsAsBeforeWhereItCannotGrow) {
   const int64_t needed = Executor(small_network(), stand_in(), {.batch = 48}).memory().total;
   fluid::testing::reset_host_gpu({.memory = needed + kSmall});
-  Pair both(small_network(), {.any_batch = true});
+  Pair both(small_network(), {});
   both.train(48, 2, 1e-5);
   for (int again = 0; again < 2; ++again) {
     const std::string why = error_of<DeviceError>([&] { both.gpu.run(batch_of(128)); });
@@ -238,7 +236,7 @@ TEST_F(GpuPlace, IsAsBeforeWhereItCannotGrow) {
 TEST_F(GpuPlace, IsGivenUpWhereItsMemoryIsLost) {
   const int64_t needed = Executor(small_network(), stand_in(), {.batch = 48}).memory().total;
   fluid::testing::reset_host_gpu({.memory = needed + kSmall});
-  Executor exe(small_network(), stand_in(), {.any_batch = true});
+  Executor exe(small_network(), stand_in(), {});
   exe.run(batch_of(48));
   constexpr int kCallsBefore = 3;  // for error words and the word of refused data; the larger arena
   fluid::testing::fail_host_gpu("allocate", fluid_gpu_out_of_memory, kCallsBefore);

@@ -164,7 +164,7 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
 /// Training and evaluation take turns, and other sizes come: the slots are used by all.
 TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   const auto figures = [](bool wait, bool prefetch) {
-    Executor exe(classifier(), stand_in(), {.any_batch = true, .prefetch = prefetch});
+    Executor exe(classifier(), stand_in(), {.prefetch = prefetch});
     std::vector<Told> all;
     std::optional<Outputs> before;
     for (int step = 0; step < 12; ++step) {

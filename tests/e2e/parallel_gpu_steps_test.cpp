@@ -44,7 +44,6 @@ ExecutorOptions of_rank(const World& world, ExecutorOptions options = {}) {
 /// Training with evaluations and a snapshot on the way; what each step told, read when the next was
 /// begun or at once.
 std::string told(const World& world, ExecutorOptions options, bool late) {
-  options.any_batch = true;
   Executor exe(parallel_program({.clip = {.global_norm = 0.5}}), cuda(world.rank),
                of_rank(world, std::move(options)));
   std::string all;

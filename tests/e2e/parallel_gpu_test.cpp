@@ -4,6 +4,7 @@
 #include <sstream>
 #include <thread>
 
+#include "executor/comm/process_group.h"
 #include "frontend/layers.h"
 #include "ir/atomic_file.h"
 #include "ops/functions.h"
@@ -460,7 +461,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
         const size_t at_first = run(32);
         const auto in_turn = [&](int rank, int64_t n) {
           if (world.rank == rank) exe.prepare({.train = {n}});
-          exe.share("done");
+          exe.process_group().share("done");
         };
         in_turn(0, 48);
         in_turn(1, 40);
@@ -493,7 +494,7 @@ TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
           exe.broadcast();
           const std::string at_first = decisions_of(exe);
           if (world.rank == decides) exe.prepare({.eval = {40}});
-          exe.share("done");
+          exe.process_group().share("done");
           const std::string later = decisions_of(exe);
           return later.size() > at_first.size() ? later : "it decided nothing";
         }).results();

@@ -148,7 +148,7 @@ TEST_F(RanksTest, TheExampleComesToTheSameFigures) {
     const Result result = run_command(way);
     ASSERT_EQ(result.code, 0) << result.output;
     std::smatch line;
-    const std::regex figures("epoch 1: loss ([0-9.]+), accuracy ([0-9.]+)\n");
+    const std::regex figures("epoch 1/1  loss ([0-9.]+)  accuracy ([0-9.]+)\n");
     ASSERT_TRUE(std::regex_search(result.output, line, figures)) << way << ": " << result.output;
     const std::pair found = {std::stod(line[1]), std::stod(line[2])};
     if (!alone) alone = found;

@@ -82,16 +82,15 @@ TEST_F(BestCommand, RefusesWhatMeansNothing) {
   refuse(unvalidated + "--best loss", "--best needs --val");
   refuse(unvalidated + "--patience 2", "--patience needs --val");
   refuse(unvalidated + "--save-best w.safetensors", "--save-best needs --val");
-  refuse(train("--best los"),
-         "--best los: no output of one number has this name (did you mean 'loss'?)");
-  refuse(train("--best line"), "--best line: no output of one number has this name");
-  refuse(train("--best loss:mi"), "--best loss:mi: write loss:min or loss:max");
+  refuse(train("--best los"), "best: no scalar output has the name 'los' (did you mean 'loss'?)");
+  refuse(train("--best line"), "best: no scalar output has the name 'line'");
+  refuse(train("--best loss:mi"), "best: write loss:min or loss:max, not loss:mi");
   refuse(train("--save-best no/such/file"), "cannot write 'no/such/file'");
   std::string silent = kLine;
   silent.erase(silent.find("  output \"loss\""), sizeof "  output \"loss\" = %loss");
   write_plain(dir_.file("silent.fir"), silent);
   refuse("train silent.fir --data synthetic-linear --val synthetic-linear --patience 1",
-         "--patience needs --best OUTPUT: the loss is no output");
+         "patience needs an output to compare (best): the loss is not an output");
 }
 
 }  // namespace

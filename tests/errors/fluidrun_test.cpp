@@ -220,7 +220,7 @@ TEST_F(Fluidrun, ALossScaleThatStaysEndsInTheEnd) {
       "--save w.safetensors --loss-scale";
   refuse_late(train + " 0.5",
               "gradients have overflowed in the 100 steps up to step 100, with a loss scale that "
-              "stays at 0.5, and nothing is saved; try a smaller --loss-scale");
+              "stays at 0.5, and nothing is saved; try a smaller loss scale");
   refuse_late(train + "-backoff 1", "a loss scale that stays at 65536, and");
   refuse_late(train + "-floor 0.1 --loss-scale-init 0.3",
               "gradients overflow with a loss scale of 0.1 at step 3: training diverged");

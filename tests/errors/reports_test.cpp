@@ -232,7 +232,7 @@ TEST_F(Reports, ANanLossEndsTheTraining) {
   write_plain(dir_.file("w.safetensors"), "old");
   refuse_late("train line.fir --lr 1e30 --epochs 100 --save w.safetensors" + kData,
               "training diverged, and nothing is saved; where the data is as it should be, try a "
-              "smaller --lr than 1e+30");
+              "smaller learning rate than 1e+30");
   EXPECT_EQ(read_file(dir_.file("w.safetensors")), "old");
 }
 

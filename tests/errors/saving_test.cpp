@@ -111,7 +111,7 @@ TEST_F(Saving, TrainsOnWhereTheBestEpochCannotBeWritten) {
   EXPECT_NE(result.output.find("3/3"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("not saved /dev/full"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find(
-                "fluidrun: --save-best: cannot write '/dev/full': No space left on device\n"),
+                "fluidrun: save_best: cannot write '/dev/full': No space left on device\n"),
             std::string::npos)
       << result.output;
   EXPECT_EQ(bytes_in("w.safetensors"), bytes_in("good.safetensors"));

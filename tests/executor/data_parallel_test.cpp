@@ -5,6 +5,7 @@
 #include <csignal>
 #include <thread>
 
+#include "executor/comm/process_group.h"
 #include "executor/executor.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
@@ -132,8 +133,7 @@ TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
 TEST(DataParallel, ASharedStateIsKnownWhateverIsPreparedFirst) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
-        Executor exe(parallel_program(), cpu(),
-                     {.threads = 1, .world = world, .zero = 1, .any_batch = true});
+        Executor exe(parallel_program(), cpu(), {.threads = 1, .world = world, .zero = 1});
         expect_user_error([&] { exe.broadcast(); },
                           "prepare() a training step before broadcast(): its state is shared");
         exe.run(share_of_batch(world));
@@ -149,7 +149,7 @@ TEST(DataParallel, ASnapshotNeedsNoOtherRank) {
     sigemptyset(&told);
     sigaddset(&told, SIGUSR1);
     sigprocmask(SIG_BLOCK, &told, nullptr);
-    Executor exe(parallel_program(), cpu(), {.threads = 1, .world = world, .any_batch = true});
+    Executor exe(parallel_program(), cpu(), {.threads = 1, .world = world});
     exe.run(share_of_batch(world));
     testing::say("ran");
     int signal = 0;
@@ -167,7 +167,7 @@ TEST(DataParallel, AllRanksLearnThatRankZeroFailed) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
         Executor exe(parallel_program(), cpu(), {.batch = 6, .threads = 1, .world = world});
-        exe.lead([] { throw UserError("the disk is full"); });
+        exe.process_group().lead([] { throw UserError("the disk is full"); });
         return std::string();
       }).results();
   EXPECT_EQ(results[0], "UserError: the disk is full");

@@ -124,16 +124,16 @@ TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
                     "the program has no feed 'X' (did you mean 'x'?)");
 }
 
-/// Where any batch may come, what was prepared before does not decide.
+/// Without strict_shapes, what was prepared before does not decide.
 TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
   const Program net = forward_net();
-  for (const bool any : {true, false}) {
-    Executor exe(net, cpu(), {.any_batch = any});
+  for (const bool strict : {true, false}) {
+    Executor exe(net, cpu(), {.strict_shapes = strict});
     exe.prepare({.predict = {2}, .predict_feeds = {"x"}});
     set_weights(exe);
     const Outputs out = exe.predict(forward_batch());
     EXPECT_EQ(out["total"].item(), 16);
-    EXPECT_EQ(out.has("distance"), any);
+    EXPECT_EQ(out.has("distance"), !strict);
   }
 }
 
@@ -167,13 +167,13 @@ TEST(Executor, IsRefusedInAForkedProcess) {
   exe.run(forward_batch());
 }
 
-TEST(Executor, RefusesAnUnpreparedBatchUnlessAllowed) {
+TEST(Executor, CompilesAnUnpreparedBatchUnlessStrict) {
   const Program net = forward_net();
-  Executor strict(net, cpu(), {.batch = 3});
+  Executor strict(net, cpu(), {.batch = 3, .strict_shapes = true});
   expect_user_error([&] { strict.run(forward_batch()); },
                     "run() got a batch of 2 samples, which was not prepared: call "
-                    "prepare({.train = {2}}) first, or set any_batch");
-  Executor free(net, cpu(), {.any_batch = true});
+                    "prepare({.train = {2}}) first, or do not set strict_shapes");
+  Executor free(net, cpu(), {.batch = 3});
   set_weights(free);
   EXPECT_EQ(free.run(forward_batch())["total"].item(), 16);
   expect_user_error([&] { strict.prepare({.eval = {0}}); }, "cannot prepare a batch of 0 samples");

@@ -134,7 +134,7 @@ std::vector<double> read_by(const DataOptions& options, const std::string& as) {
   net.output("x", x * 1.0);
   minimize(mean(x * w), SGD{.lr = 0});
   const Program saved(read_program(net.text(), "net.fir"));
-  Executor exe(saved, cpu(), {.any_batch = true});
+  Executor exe(saved, cpu(), {});
   const std::vector<uint8_t> bytes = {51, 102};
   const Batch batch = batch_of("x", Tensor::of<uint8_t>({1, 2, 1, 1}, bytes));
   const Outputs out = as == "run"    ? exe.run(batch)

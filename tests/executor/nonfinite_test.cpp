@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "executor/comm/process_group.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
@@ -207,8 +208,9 @@ std::vector<std::string> told(const Program& net, ExecutorOptions options,
                exe.run(share(good, world));
                if (parameter_bytes(exe) == before) text += ", but training does not go on";
                const std::vector<std::byte> after = parameter_bytes(exe);
-               exe.agree("set of parameters",
-                         std::string(reinterpret_cast<const char*>(after.data()), after.size()));
+               exe.process_group().agree(
+                   "set of parameters",
+                   std::string(reinterpret_cast<const char*>(after.data()), after.size()));
                return text;
              })
       .results();

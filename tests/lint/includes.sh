@@ -24,6 +24,7 @@ executor/debug
 executor/checkpoint
 executor/tuning
 executor/.
+executor/trainer
 executor/fluidrun
 END
 )

@@ -1,13 +1,15 @@
-#include "executor/fluidrun/figures.h"
+#include "executor/trainer/running_means.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "executor/comm/process_group.h"
+
 namespace fluid {
 
-void Figures::add(const Outputs& outputs, int64_t samples) {
+void RunningMeans::add(const Outputs& outputs, int64_t samples) {
   outputs.each_figure([&](const Output& o) {
     auto sum = std::ranges::find(sums_, o.name, &Sum::name);
     if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
@@ -17,55 +19,55 @@ void Figures::add(const Outputs& outputs, int64_t samples) {
   });
 }
 
-void Figures::add_late(const Outputs& outputs, int64_t samples) {
-  catch_up();
+void RunningMeans::add_late(const Outputs& outputs, int64_t samples) {
+  flush();
   late_.emplace(outputs, samples);
 }
 
-void Figures::catch_up() {
+void RunningMeans::flush() {
   if (late_) add(late_->first, late_->second);
   late_.reset();
 }
 
-void Figures::add_up(Executor& executor, const std::vector<std::string>& names) {
+void RunningMeans::all_reduce(ProcessGroup& group, const std::vector<std::string>& names) {
   std::vector<double> all;
   for (const std::string& name : names) {
     const auto sum = std::ranges::find(sums_, name, &Sum::name);
     const bool known = sum != sums_.end();
     all.insert(all.end(), {known ? sum->sum : 0, known ? sum->weight : 0});
   }
-  executor.add_up(all);
+  group.add_up(all);
   sums_.clear();
   for (size_t i = 0; i < names.size(); ++i) {
     if (all[2 * i + 1] > 0) sums_.push_back({names[i], all[2 * i], all[2 * i + 1]});
   }
 }
 
-std::vector<std::pair<std::string, double>> Figures::values() const {
-  std::vector<std::pair<std::string, double>> values;
+NamedScalars RunningMeans::values() const {
+  NamedScalars values;
   for (const Sum& s : sums_) values.emplace_back(s.name, s.sum / s.weight);
   return values;
 }
 
-std::string Figures::text() const {
+std::string RunningMeans::text() const {
   std::string text;
   for (const auto& [name, value] : values()) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, figure_text(value));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, scalar_text(value));
   }
   return text;
 }
 
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
-std::string figure_text(double value) {
+std::string scalar_text(double value) {
   if (std::isnan(value)) return "nan";
   const double size = std::abs(value);
   const bool plain = size == 0 || (size >= 1e-3 && size < 1e5) || std::isinf(value);
   return plain ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value);
 }
 
-std::vector<std::pair<std::string, double>> scalars(const Outputs& outputs) {
-  std::vector<std::pair<std::string, double>> values;
+NamedScalars scalars(const Outputs& outputs) {
+  NamedScalars values;
   outputs.each_figure([&](const Output& o) { values.emplace_back(o.name, o.value.item()); });
   return values;
 }

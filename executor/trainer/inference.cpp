@@ -1,0 +1,81 @@
+#include "executor/trainer/inference.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "executor/comm/process_group.h"
+
+namespace fluid {
+
+std::vector<std::string> row_outputs(const Program& program) {
+  std::vector<std::string> names;
+  for (const ir::Output& o : program.ir().main().outputs) {
+    const Shape& shape = o.value.shape();
+    if (!shape.empty() && shape[0] == kBatch) names.push_back(o.name);
+  }
+  return names;
+}
+
+std::vector<std::string> column_names(const Dataset& data) {
+  std::vector<std::string> names;
+  for (const auto& [name, column] : data.columns) names.push_back(name);
+  return names;
+}
+
+SampleFinder find_in(std::vector<const Reader*> readers) {
+  return [readers = std::move(readers)](const std::string& feed, int64_t value) {
+    for (const Reader* reader : readers) {
+      std::string place = reader != nullptr ? reader->dataset().place_of(feed, value) : "";
+      if (!place.empty()) return place;
+    }
+    return std::string();
+  };
+}
+
+NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs) {
+  executor.broadcast(VariableSet::buffers);
+  RunningMeans means;
+  for (const Batch& batch : data) {
+    if (batch.size > 0) means.add_late(executor.eval(batch), batch.size);
+  }
+  means.flush();
+  if (executor.process_group().world().size > 1) {
+    means.all_reduce(executor.process_group(), outputs);
+  }
+  return means.values();
+}
+
+void predict(Executor& executor, Reader& data,
+             const std::function<bool(const Batch&, const Outputs&)>& take) {
+  for (const Batch& batch : data) {
+    if (batch.size > 0 && !take(batch, executor.predict(batch))) return;
+  }
+}
+
+Dataset predicted_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs) {
+  std::vector<std::string> bytes(outputs.size());
+  std::vector<std::pair<DType, std::vector<int64_t>>> types(outputs.size());
+  int64_t rows = 0;
+  predict(executor, data, [&](const Batch& batch, const Outputs& computed) {
+    rows += batch.size;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Tensor& value = computed[outputs[i]];
+      types[i] = {value.dtype(), value.shape()};
+      bytes[i].append(reinterpret_cast<const char*>(value.data()),
+                      static_cast<size_t>(value.bytes()));
+    }
+    return true;
+  });
+  Dataset predicted;
+  for (size_t i = 0; i < outputs.size() && rows > 0; ++i) {
+    auto [dtype, shape] = types[i];
+    shape[0] = rows;
+    Tensor column(dtype, shape);
+    std::memcpy(column.data(), bytes[i].data(), bytes[i].size());
+    predicted.columns.emplace_back(outputs[i], std::move(column));
+  }
+  return predicted;
+}
+
+}  // namespace fluid

@@ -1,0 +1,159 @@
+#include "executor/trainer/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "executor/comm/process_group.h"
+#include "executor/trainer/checkpointing.h"
+#include "executor/trainer/fit_loop.h"
+#include "executor/trainer/inference.h"
+#include "executor/trainer/signals.h"
+#include "ir/error.h"
+#include "passes/check_recorded.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// The name of the output that training minimizes; empty when the loss is not an output.
+std::string loss_output(const Program& program) {
+  const ir::Graph& graph = program.ir().main();
+  const ir::Op* train = find_directive(graph);
+  for (const ir::Output& o : graph.outputs) {
+    if (train != nullptr && o.value == train->operands.at(0)) return o.name;
+  }
+  return "";
+}
+
+const ir::Op& training_directive(const Program& program) {
+  const ir::Op* train = find_directive(program.ir().main());
+  if (train != nullptr) return *train;
+  check_not_compiled(program.ir());
+  throw UserError("program '" + program.ir().name + "' cannot be trained: it minimizes nothing");
+}
+
+}  // namespace
+
+class Trainer::Impl {
+ public:
+  Impl(const Program& program, Place place, ExecutorOptions options,
+       const CheckpointingOptions& checkpoints)
+      : program(program.ir().clone()),
+        checkpointing(checkpoints, options.world),
+        executor(this->program, place, resumed_options(std::move(options))) {
+    checkpointing.share_state(executor.process_group());
+  }
+
+  History fit(Reader& train, const FitOptions& options) {
+    const ir::Op& recipe = training_directive(program);
+    const double lr = recipe.attrs.get_or("lr", 0.0);
+    std::optional<Signals> signals;
+    if (options.handle_signals) signals.emplace();
+    if (at.steps > 0) Signals::training_begins();
+    at.stop_called = false;
+    readers = {&train, options.validation};
+    return FitLoop(program, executor, checkpointing, at, train, options, loss_output(program), lr)
+        .run();
+  }
+
+  Program program;
+  Checkpointing checkpointing;
+  std::vector<const Reader*> readers;  ///< of the current call, for messages about their samples
+  Executor executor;
+  Progression at;
+
+ private:
+  ExecutorOptions resumed_options(ExecutorOptions options) {
+    if (const auto amp = checkpointing.option("amp")) options.chosen_amp = precision_in(*amp);
+    if (options.decisions.empty()) options.decisions = checkpointing.decisions();
+    if (!options.find_sample) {
+      options.find_sample = [this](const std::string& feed, int64_t value) {
+        return find_in(readers)(feed, value);
+      };
+    }
+    return options;
+  }
+};
+
+Trainer::Trainer(const Program& program, Place place, ExecutorOptions options,
+                 const CheckpointingOptions& checkpoints)
+    : impl_(std::make_unique<Impl>(program, place, std::move(options), checkpoints)) {}
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+
+History Trainer::fit(Reader& train, const FitOptions& options) {
+  return impl_->fit(train, options);
+}
+
+void Trainer::stop() { impl_->at.stop_called = true; }
+
+NamedScalars Trainer::evaluate(Reader& data) {
+  impl_->readers = {&data};
+  Prepare sizes{.eval = data.batch_sizes()};
+  std::erase(sizes.eval, 0);  // of a rank whose share of the last batch is empty
+  impl_->executor.prepare(sizes);
+  std::vector<std::string> names;
+  for (const ir::Output& o : impl_->program.ir().main().outputs) names.push_back(o.name);
+  return fluid::evaluate(impl_->executor, data, names);
+}
+
+Dataset Trainer::predict(Reader& data) {
+  impl_->readers = {&data};
+  const std::vector<std::string> feeds = column_names(data.dataset());
+  std::vector<std::string> rows = row_outputs(impl_->program);
+  for (const std::string& name : impl_->executor.left_out(feeds)) std::erase(rows, name);
+  if (rows.empty()) {
+    throw UserError("predict() needs an output with one row a sample that the data's columns give");
+  }
+  Prepare sizes{.predict = data.batch_sizes(), .predict_feeds = feeds};
+  std::erase(sizes.predict, 0);
+  impl_->executor.prepare(sizes);
+  return predicted_rows(impl_->executor, data, rows);
+}
+
+void Trainer::save(const std::string& path) {
+  impl_->executor.process_group().lead([&] { impl_->executor.save(path); });
+}
+
+void Trainer::load(const std::string& path, ParamsLayout layout) {
+  ProcessGroup& group = impl_->executor.process_group();
+  group.lead([&] { impl_->executor.load(path, layout); });
+  if (group.started()) impl_->executor.broadcast();
+}
+
+bool Trainer::resumes() const { return impl_->checkpointing.resumed() != nullptr; }
+
+std::string Trainer::resumed_path() const { return impl_->checkpointing.path(); }
+
+Executor& Trainer::executor() { return impl_->executor; }
+
+void check_fit_options(const Program& program, const FitOptions& options) {
+  training_directive(program);
+  BestEpoch(options, program, loss_output(program));
+}
+
+void print_epoch(const EpochEvent& epoch) {
+  if (epoch.rank != 0) return;
+  std::string line = fmt::format("epoch {}/{}", epoch.epoch, epoch.epochs);
+  for (const auto& [name, value] : epoch.training) {
+    line += fmt::format("  {} {}", name, scalar_text(value));
+  }
+  for (const auto& [name, value] : epoch.validation) {
+    line += fmt::format("  val_{} {}", name, scalar_text(value));
+  }
+  line += epoch.best ? "  best\n" : "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+void print_notice(const std::string& text) {
+  const std::string line = text + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace fluid
