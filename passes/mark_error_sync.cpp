@@ -9,8 +9,8 @@
 namespace fluid {
 namespace {
 
-/// Exchanges that some op needs which may refuse data; nothing where none may. Follows from what is
-/// recorded, whether it is run or left out: of an empty slice as of any other.
+/// Number of collectives up to the last one that an op which may reject data depends on; nullopt if
+/// no op may. Depends only on the recorded program, so a rank without samples gets the same number.
 std::optional<size_t> needed_exchanges(const ir::Program& program, const Options& options,
                                        const Target& target) {
   const std::unique_ptr<ir::Program> expanded = program.clone();
