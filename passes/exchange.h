@@ -25,7 +25,8 @@ std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph);
 /// order on all ranks. The collective of set_error_sync() waits for all ops that may reject data.
 using AwaitedOp = std::pair<const ir::Op*, const ir::Op*>;
 std::vector<AwaitedOp> awaited_pairs(const ir::Graph& graph);
-/// Reorders the ops so that awaited_pairs() holds. Otherwise keeps their order if possible.
+/// Reorders the ops so that the ops of each awaited pair are in order. Stays as close to the
+/// present order as possible.
 void sort_by_exchanges(ir::Graph& graph);
 
 /// For each value, the number of the last collective of backward on which it depends; -1 if there
