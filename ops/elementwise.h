@@ -6,7 +6,8 @@
 
 namespace fluid {
 
-/// Fail unless operand `i` has a dtype of the named class: "x must be a float tensor, not i64[3]".
+/// Fail unless operand `i` is a float, number or bool tensor. The message names its type: "the
+/// operand must be a float tensor, not i64[3]".
 void require_float(const InferCtx& c, size_t i);
 void require_number(const InferCtx& c, size_t i);  ///< any dtype but bool
 void require_boolean(const InferCtx& c, size_t i);

@@ -124,7 +124,7 @@ std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   return {zero, e};
 }
 
-/// Whether x + e == x for every x. For floats only -0 qualifies: -0 + 0 is 0.
+/// Whether x + e == x for every x. A float e must be -0, because -0 + 0 is +0.
 bool adds_nothing(const Expr& e) {
   return is_constant(e, 0) && (!is_float(e.dtype()) || std::signbit(e.node().fvalue));
 }

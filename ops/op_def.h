@@ -173,8 +173,9 @@ enum class Combine : uint8_t {
   sum,
   max,  ///< NaN wins, as in PyTorch
   min,
-  argmax,  ///< two results: the maximum, and the row-major index of its first occurrence among the
-           ///< reduced extents (any integer dtype); NaN wins
+  /// Two results: the maximum, and the row-major index of its first occurrence among the reduced
+  /// extents, in any integer dtype. NaN wins.
+  argmax,
 };
 
 /// out[o] = combine over r of body(o, r). Accumulates in f32 or wider (f64 for f64, i64 for

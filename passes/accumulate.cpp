@@ -13,11 +13,11 @@
 namespace fluid {
 namespace {
 
-/// Turns the program of a whole step into that of one micro-batch. Micro-batches carry values to
-/// the next one: sums of gradients as "<parameter>.grad", sums of outputs as "<output>.part". New
-/// values of recorded states, such as running statistics, are carried as "<state>.part". The next
-/// micro-batch reads "<state>.part" in place of the state. Only the last micro-batch stores the
-/// state, if the step is applied.
+/// Turns the program of a whole step into the program of one micro-batch. Micro-batches carry
+/// values to the next one: sums of gradients as "<parameter>.grad", sums of outputs as
+/// "<output>.part". New values of recorded states, such as running statistics, are carried as
+/// "<state>.part". The next micro-batch reads "<state>.part" in place of the state. Only the last
+/// micro-batch stores the state, if the step is applied.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)

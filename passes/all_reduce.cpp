@@ -93,7 +93,7 @@ class Reduction {
     Values parts;
     for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
     Value& loss = recipe_.directive().operands.at(0);
-    const bool decides = decides_by_loss(options_);  // all ranks agree
+    const bool decides = decides_by_loss(options_);  // equal on all ranks
     if (decides) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {

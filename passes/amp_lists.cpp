@@ -39,7 +39,7 @@ std::set<std::string> layers_of(const ir::Graph& graph) {
 
 std::optional<AmpWish> amp_wish(const ir::Op& op, const AmpOptions& options) {
   if (op.attrs.get_or(kNoAmp, false)) return AmpWish{DType::f32, "scope: NoAmp"};
-  // Optimizer updates keep their precision: they are not compute-bound.
+  // Ops that update variables keep their precision: they are not compute-bound.
   if (std::holds_alternative<Updates>(*def_of(op).effects)) return std::nullopt;
   std::optional<AmpWish> wish;
   size_t best = 0;

@@ -61,7 +61,7 @@ BatchPartition inverse_of(const BatchPartition& p) {
   return has_one ? BatchPartition{p.kind, -p.power} : kOther;
 }
 
-/// Computes the BatchPartition of an op's lowered expressions from those of its operands.
+/// Computes the BatchPartition of an op's lowered expressions from the partitions of its operands.
 class Body {
  public:
   Body(const ir::Op& op, const Lowered& lowered, std::vector<BatchPartition> operands)

@@ -68,9 +68,9 @@ class Chooser {
   }
 
  private:
-  /// The longest chain from `head` that a library kernel runs faster than generated code. The time
-  /// of generated code is that of `head` alone, because the epilogue is fused with it or with other
-  /// neighbours.
+  /// The longest chain from `head` that a library kernel runs faster than generated code. For
+  /// generated code only `head` counts, because generated code fuses the epilogue with `head` or
+  /// with other neighbours.
   std::optional<Taken> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);
     std::optional<Taken> best;

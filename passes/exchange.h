@@ -12,7 +12,8 @@ namespace fluid {
 
 /// Records a collective on `bucket` that is ordered after all collectives of the graph.
 Values record_exchange(ir::Graph& graph, std::string_view op, const Values& bucket, const Loc& loc);
-/// Records a collective with order number `number`. Numbers from `number` on are shifted by one.
+/// Records a collective with order number `number`. Collectives numbered `number` or higher move up
+/// by one.
 Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, const Values& bucket,
                        const Loc& loc);
 

@@ -18,7 +18,7 @@ constexpr double kFunction = 12;          // cost of exp and similar functions
 constexpr int64_t kTiny = 8;              // no contraction below this many terms or elements
 constexpr double kSmall = 1 << 20;        // bytes; only smaller results share a launch
 constexpr size_t kMostOps = 256;          // limit per kernel
-constexpr size_t kMostInLoops = 64;       // limit for ops in shared loops: inlining repeats ops
+constexpr size_t kMostInLoops = 64;       // limit if loops are shared: inlining repeats ops
 constexpr size_t kMostSideBySide =
     64;  // limit of results side by side in one kernel; more only cost compile time
 

@@ -21,8 +21,8 @@ Lives lives_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups);
 /// Peak of the bytes that are live at once.
 int64_t peak_of(const Lives& lives, int64_t batch);
 
-/// Whether `v`, a value outside of the groups, stays intact until the end of the step. Collectives
-/// overwrite their operands in place.
+/// Whether later groups may still read `v`, even at the end of the step. False for operands and
+/// results of collectives, which are overwritten in place.
 bool stays_as_it_is(Value v, const Uses& uses);
 
 /// Whether code is generated for the group. False for a lone alias.

@@ -8,7 +8,7 @@ namespace fluid {
 
 /// Name of the half-precision state of `parameter`. In mixed precision O2, forward and backward of
 /// parameter "w" read the state "w.half". The state is derived: code that writes the parameter
-/// between steps refreshes it, and files omit it.
+/// between steps refreshes it, and checkpoints omit it.
 std::string half_weight_of(std::string_view parameter);
 
 /// The parameter whose half-precision state is called `name`; nullopt for names of another form.

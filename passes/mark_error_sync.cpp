@@ -9,8 +9,9 @@
 namespace fluid {
 namespace {
 
-/// Number of collectives up to the last one that an op which may reject data depends on; nullopt if
-/// no op may. Depends only on the recorded program, so a rank without samples gets the same number.
+/// Position, from 1, of the last collective on which an op that may reject data depends; 0 if there
+/// is none. Returns nullopt if no op may reject data. Depends only on the recorded program, so a
+/// rank without samples gets the same position.
 std::optional<size_t> needed_exchanges(const ir::Program& program, const Options& options,
                                        const Target& target) {
   const std::unique_ptr<ir::Program> expanded = program.clone();

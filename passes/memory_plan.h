@@ -65,7 +65,7 @@ struct MemoryPlan {
   int64_t& bytes(Region region);
   int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
   std::string peak;                  ///< the op at the peak of memory in use
-  std::map<Holds, int64_t> at_peak;  ///< bytes in use at the peak; feeds and outputs count one slot
+  std::map<Holds, int64_t> at_peak;  ///< bytes in use at the peak; one slot of feeds and outputs
   /// Arena bytes for this step alone, with `feed_slots` slots for feeds.
   int64_t total(int feed_slots) const {
     return state + feed_slots * feeds + 2 * outputs + transient;
@@ -102,7 +102,7 @@ class InPlacePairs {
   const std::vector<InPlace>* of_body(const ir::Graph& body);
 
   std::unordered_map<const ir::Op*, const std::vector<InPlace>*> of_op_;
-  std::unordered_map<const ir::Op*, std::vector<InPlace>> own_;  ///< pairs without a body
+  std::unordered_map<const ir::Op*, std::vector<InPlace>> own_;  ///< ops without a generated body
   OpKinds kinds_;
   std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> of_body_;
 };

@@ -28,7 +28,7 @@ enum class Slice : uint8_t {
   empty,   ///< rank without samples: updates with zero gradients of its own
 };
 
-/// Settings of loss scaling for f16 gradients. Defaults are those of PyTorch's GradScaler; it has
+/// Settings of loss scaling for f16 gradients. The defaults follow PyTorch's GradScaler, which has
 /// no floor and no ceiling.
 struct LossScale {
   double initial = 65536;

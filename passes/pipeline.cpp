@@ -17,17 +17,18 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   p.push_back(dce_pass());
 
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
-  if (options.sync_bn && options.exchanges()) p.push_back(sync_batch_stats_pass());  // pre-backward
+  // Before backward, which differentiates its collectives.
+  if (options.sync_bn && options.exchanges()) p.push_back(sync_batch_stats_pass());
   if (options.weighted)
-    p.push_back(scale_partial_loss_pass());  // before backward: terms of a loss differ
+    p.push_back(scale_partial_loss_pass());  // before backward: scales the terms of the loss
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
-  if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // on scaled gradients
+  if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // adds up scaled gradients
   if (options.exchanges()) {
     p.push_back(all_reduce_pass());       // before unscaling: ranks skip together
     p.push_back(mark_error_sync_pass());  // next: an empty micro-batch still has all ops
   }
-  if (options.amp) p.push_back(unscale_gradients_pass());  // once per batch: one decision for all
+  if (options.amp) p.push_back(unscale_gradients_pass());        // on the sums of the whole batch
   if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no-op with loss scaling
   p.push_back(clip_gradients_pass());    // after unscaling: norms of true gradients
   p.push_back(expand_optimizer_pass());  // needs the gradients; adds the optimizer states

@@ -262,7 +262,7 @@ class Planner {
     plan_.values[v] = place(Region::transient, 0, bytes);
   }
 
-  /// The buffer of an operand that is dead after `op` and that `result` may overwrite.
+  /// The buffer of an operand whose last reader is `op` and that `result` may overwrite.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
     for (const InPlace& pair : pairs_.of(op)) {
       if (pair.out != result) continue;

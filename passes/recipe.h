@@ -37,7 +37,7 @@ class Recipe {
   /// The gradient of parameter `i`.
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
   /// Number of the last collective of backward on which the gradient of parameter `i` depends; -1
-  /// if none. Numbers are those at the end of append_backward.
+  /// if none. Uses the numbers that collectives have at the end of append_backward.
   int64_t waits_for(size_t i) const;
   void set_waits(const std::vector<int64_t>& numbers) const;
   /// Replaces each gradient by the value that `replace` records.

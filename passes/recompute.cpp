@@ -260,7 +260,8 @@ class Recompute {
     std::set<const ir::Op*> ops;
   };
 
-  /// Inserts a copy of the chain into the reader's kernel and lets it replace `v` there.
+  /// Inserts a copy of the chain into the reader's kernel, whose ops then read the copy in place of
+  /// `v`.
   Repeated repeat(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
     std::map<Value, Value> copies;

@@ -12,7 +12,7 @@ namespace fluid {
 /// recomputed from its result, which the next layer keeps anyway. `groups` are the kernels in
 /// execution order; their ops change. Repeated ops are appended to `graph`.
 ///
-/// Recomputed values have the same bits. Repeated are only cheap ops: differences, products,
+/// Recomputed values have the same bits. Only cheap ops are repeated: differences, products,
 /// comparisons, selections, casts. Ops that round to half precision are not repeated, because
 /// kernels round only when they store. A comparison with a half-precision value of the first kernel
 /// uses the stored, rounded value.

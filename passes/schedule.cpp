@@ -119,7 +119,7 @@ class Problem {
   /// An update runs after the other readers of its variable, so that it can be in place.
   void order_updates() {
     const auto uses = graph_.uses();
-    std::map<std::string, Value> variables;  // and carried values
+    std::map<std::string, Value> variables;  // also carried values
     for (const auto& op : graph_.ops) {
       if (source_kind(*op) != SourceKind::none) variables[op->symbol] = op->result();
     }
@@ -195,8 +195,8 @@ class Problem {
 };
 
 /// List scheduling: repeatedly takes the ready op with the lowest score, the first one on ties.
-/// Stores come last. `score` may test whether a root has one reader left, but not larger numbers,
-/// because scores are updated only at one.
+/// Stores come last. `score` may test only whether a root has one reader left. Scores are not
+/// updated for other numbers of readers.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;

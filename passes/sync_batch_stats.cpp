@@ -66,7 +66,7 @@ class Sharing {
     }
   }
 
-  using Count = std::pair<const ir::Op*, Value>;  ///< op of this process's count, total
+  using Count = std::pair<const ir::Op*, Value>;  ///< (op that counts, total over processes)
   Count* count_like(const ir::Op& op) {
     const auto found = std::ranges::find_if(counts_, [&](const Count& c) {
       return c.first->name == op.name && c.first->attrs == op.attrs;

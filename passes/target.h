@@ -15,8 +15,8 @@ struct Claim {
   double seconds = 0;     ///< predicted time
   int64_t workspace = 0;  ///< bytes of scratch while it runs
   bool keeps_nan = true;  ///< propagates NaN to the result
-  /// The values of a sample may affect results of other samples: the last bits if finite,
-  /// everything if not.
+  /// Values of one sample may change the results of other samples: the last bits, or all bits if a
+  /// value is not finite.
   bool mixes_samples = false;
   bool adds_in_place = false;  ///< the result may overwrite the addend of the epilogue
   /// Required layouts of the operands and results; nullopt is the plain layout.

@@ -52,7 +52,7 @@ Values batch_norm_by_batch(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), mean, var};
 }
 
-/// Inference: normalises by the running statistics, and returns them in place of the batch's.
+/// Inference: normalises by the running statistics, and returns them in place of batch statistics.
 Values batch_norm_by_running(const ExpandCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const Value centred = x - per_channel(c.in(3), x, x.dtype());

@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// Random bits in [0, 2^32) of the element at logical `index` (i64). The Philox key is `seed` and
-/// attribute `stream`; the high word of `stream` is the counter.
+/// Random bits in [0, 2^32) of the element at logical `index` (i64). Philox with key `seed`; high
+/// and low word of attribute `stream` are its counter and stream.
 Expr stream_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
 
 /// Uniform number in [0, 1) from 32 random bits: a multiple of 2^-24, so f32 and f64 give equal

@@ -37,7 +37,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
 /// Whether record_initializer() records zeros for these attributes.
 bool begins_as_zeros(const Attrs& attrs, const Loc& loc);
 
-/// Throws the errors of record_initializer() without recording into a graph of the caller.
+/// Throws the errors of record_initializer(), without recording anything.
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
                        const Loc& loc);
 
