@@ -279,9 +279,9 @@ struct OpDef {
   Required<int> version;
   /// Builds what the op becomes in eval and predict (dropout: its operand). Null: the op stays.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
-  /// The op takes attributes beyond `attrs`: `param` those of its initialiser, `train` those of its
-  /// optimizer. With open attributes `attrs` are optional and get no defaults; the code that reads
-  /// the extra attributes checks them.
+  /// The op takes attributes beyond `attrs`: `param` takes its initialiser's, `train` its
+  /// optimizer's. `attrs` are then optional and get no defaults; the code that reads an attribute
+  /// checks it.
   bool open_attrs = false;
 };
 
