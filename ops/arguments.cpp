@@ -86,7 +86,8 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
   }
 }
 
-/// An int where a float is meant, and the empty list of any kind, are taken as what is meant.
+/// Converts an int to float, ints to floats, and an empty list of ints to an empty list of `like`'s
+/// kind.
 Attr converted(const Attr& given, const Attr& like) {
   if (given.index() == like.index()) return given;
   if (const auto* i = std::get_if<int64_t>(&given); i != nullptr && like.index() == 2) {

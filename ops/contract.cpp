@@ -16,7 +16,7 @@ Expr negated(const Expr& product) {
   return Expr::make(product.op(), product.dtype(), {-product.args()[0], product.args()[1]});
 }
 
-/// Contracts a product that nothing else reads: else it would be computed twice.
+/// Contracts a product that has a single use. A product with several uses would be computed twice.
 class Contraction {
  public:
   void count(const Expr& root) {

@@ -30,7 +30,7 @@ bool all_constant(const std::vector<Expr>& args) {
 
 int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-/// Integers wrap, as they do in the generated code.
+/// Wraps around on integer overflow, as the generated code does.
 int64_t wrapped(Scalar op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a);
   const auto y = static_cast<uint64_t>(b);
@@ -105,7 +105,8 @@ double apply_unary(Scalar op, double x) {
   }
 }
 
-/// `e` as quotient * n + rest, taking out of sums whatever is a multiple of n.
+/// Splits `e` into (quotient, rest) with e == quotient * n + rest. Multiples of n among the terms
+/// of sums go into the quotient.
 std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   const Expr zero = integer(e.dtype(), 0);
   if (is_constant(e)) {
@@ -123,7 +124,7 @@ std::pair<Expr, Expr> split_multiple(const Expr& e, int64_t n) {
   return {zero, e};
 }
 
-/// Whether x + e is x for every x: of a float, x = -0 tells 0 from -0.
+/// Whether x + e == x for every x. A float e must be -0, because -0 + 0 is +0.
 bool adds_nothing(const Expr& e) {
   return is_constant(e, 0) && (!is_float(e.dtype()) || std::signbit(e.node().fvalue));
 }
@@ -216,7 +217,7 @@ Expr fold_constants(Scalar op, DType t, const std::vector<Expr>& args) {
       return Expr::constant(t, std::isfinite(a));
     case Scalar::cast:
       if (t == DType::boolean) return Expr::constant(t, ints ? i != 0 : a != 0);
-      // One rounding, as in the generated code.
+      // Rounds once, as the generated code does. Through double, i64 to f32 would round twice.
       if (t == DType::f32 && ints) return Expr::constant(t, static_cast<float>(i));
       if (is_float(t)) return Expr::constant(t, a);
       return ints ? integer(t, i) : Expr();
@@ -233,7 +234,7 @@ Expr fold_constants(Scalar op, DType t, const std::vector<Expr>& args) {
   }
 }
 
-/// A simpler expression of the same value, or null.
+/// Returns a simpler expression of equal value, or null.
 Expr fold(Scalar op, DType t, const std::vector<Expr>& args) {
   if (op < Scalar::add || op > Scalar::cast) return {};
   if (op == Scalar::fma || op == Scalar::product) return {};

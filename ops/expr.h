@@ -12,13 +12,13 @@
 
 namespace fluid {
 
-/// What a scalar expression node does.
+/// Operator of a scalar expression node.
 enum class Scalar : uint8_t {
-  constant,  // fvalue (floats), ivalue (integers, bool)
-  var,       // ivalue: loop variable of the iteration domain, i64
-  batch,     // the batch extent, i64
-  read,      // ivalue: operand; args: one i64 index a dimension
-  // i64 index arithmetic and float arithmetic
+  constant,  // value in fvalue (floats) or ivalue (integers, bool)
+  var,       // ivalue: index of the loop variable; dtype i64
+  batch,     // the batch size, i64
+  read,      // ivalue: operand; args: one i64 index per dimension
+  // Arithmetic on i64 indices and on floats.
   add,
   sub,
   mul,
@@ -28,8 +28,8 @@ enum class Scalar : uint8_t {
   min,
   max,
   pow,
-  fma,      // args: a, b, c; a * b + c, rounded once where the processor has such an instruction
-  product,  // a * b whose addition to a sum is an fma
+  fma,      // args: a, b, c; a * b + c, rounded once where the CPU or GPU has an fma instruction
+  product,  // a * b as the body of a sum; each addition is an fma
   neg,
   abs,
   sqrt,
@@ -49,41 +49,40 @@ enum class Scalar : uint8_t {
   lt,
   le,
   gt,
-  ge,  // bool
+  ge,  // comparisons, bool
   logical_and,
   logical_or,
   logical_not,
   isfinite,
   select,  // args: bool, then, else
-  cast,    // to dtype: towards zero for floats to integers, != 0 for bool
-  // in kernel IR only (codegen/kernel_ir.h):
-  load,    // ivalue: buffer; args: i64 element offset, and optionally a bool: where false, fvalue
-  let,     // ivalue: a value named by a Let
+  cast,    // to dtype; float to integer truncates, bool is x != 0
+  // Only in kernel IR (codegen/kernel_ir.h):
+  load,    // ivalue: buffer; args: i64 element offset, optional bool mask (false gives fvalue)
+  let,     // ivalue: a value defined by a Let
   acc,     // ivalue: an accumulator; args: constant indices into its array
-  lanes,   // args[0]: an acc; its lanes combined in a fixed tree
-  philox,  // args: i64 seed, i64 counter, i64 stream, i64 index -> 32 random bits as i64 in [0,
-           // 2^32)
+  lanes,   // args[0]: an acc; reduces its SIMD lanes in a fixed tree
+  philox,  // args: seed, counter, stream, index (i64); 32 random bits as i64 in [0, 2^32)
 };
 
 class Expr;
 
-/// One immutable node; shared between expressions.
+/// An immutable node of an expression DAG. Expressions share nodes.
 struct ExprNode {
   Scalar op = Scalar::constant;
-  DType dtype = DType::f32;  ///< of the result; never a half: halves are read as f32
+  DType dtype = DType::f32;  ///< of the result; never f16 or bf16: half-precision reads give f32
   std::vector<Expr> args;
   int64_t ivalue = 0;
   double fvalue = 0;
-  /// read only: when true, an index out of the operand's shape gives `fvalue` instead of an error.
+  /// For reads: an index outside the operand's shape gives `fvalue` instead of an error.
   bool guarded = false;
-  /// read only: the index comes from data; it is clamped and an out-of-range one sets the error
+  /// For reads: the index comes from data. It is clamped, and an out-of-range index sets the error
   /// word.
   bool checked = false;
 };
 
-/// A scalar expression: the body of a Map or a Reduce. Index expressions are i64. Arithmetic needs
-/// equal dtypes on both sides; a C++ number on one side takes the other's dtype.
-/// `div` is for floats, `floordiv` and `mod` (result in [0, n) for n > 0) for integers.
+/// A scalar expression: the body of a Map or a Reduce. Index expressions are i64. Both operands of
+/// an arithmetic node have one dtype; a C++ number takes the dtype of the other operand. `div` is
+/// for floats, `floordiv` and `mod` (result in [0, n) for n > 0) are for integers.
 class Expr {
  public:
   Expr() = default;
@@ -110,7 +109,7 @@ bool is_constant(const Expr& e);  ///< any constant
 bool is_constant(const Expr& e, double value);
 bool same(const Expr& a, const Expr& b);  ///< structurally equal
 
-// These fold constants, x-0 and x*1, and of integers x+0 and x*0.
+// The operators fold constants, x - 0 and x * 1; for integers also x + 0 and x * 0.
 Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
@@ -127,7 +126,7 @@ Expr operator/(double a, const Expr& b);
 
 namespace scalar {
 
-Expr floordiv(const Expr& a, const Expr& b);  // fold (a*n + b) / n where 0 <= b < n is a constant
+Expr floordiv(const Expr& a, const Expr& b);  // folds (a * n + b) / n for a constant n
 Expr mod(const Expr& a, const Expr& b);
 Expr min(const Expr& a, const Expr& b);
 Expr max(const Expr& a, const Expr& b);  ///< NaN when either is NaN, as in PyTorch
@@ -145,19 +144,19 @@ Expr philox(const Expr& seed, const Expr& counter, const Expr& stream, const Exp
 
 }  // namespace scalar
 
-/// Rebuilds `e` bottom-up: `replace` may return a replacement for a node whose arguments are
-/// already rewritten, or a null Expr to keep it. Shared nodes are visited once.
+/// Rebuilds `e` bottom-up. `replace` gets each node with its arguments already rewritten and
+/// returns a replacement, or a null Expr to keep the node. Shared nodes are visited once.
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& replace);
-/// Calls `visit` once for every distinct node below `e`, arguments first.
+/// Calls `visit` once for every distinct node of `e`, arguments before their users.
 void for_each_node(const Expr& e, const std::function<void(const Expr&)>& visit);
 
-/// sum(coef[v] * v) + offset over loop variables.
+/// An affine function of loop variables: sum(coefficient[v] * v) + offset.
 struct Affine {
   std::vector<std::pair<int64_t, int64_t>> terms;  ///< (variable, coefficient != 0), sorted
   int64_t offset = 0;
   int64_t coefficient(int64_t var) const;
 };
-/// The affine form of an i64 expression, when it is one.
+/// The affine form of an i64 expression, or nullopt when it is not affine.
 std::optional<Affine> as_affine(const Expr& e);
 
 }  // namespace fluid

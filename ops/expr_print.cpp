@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 46> kNames = {
     "cast",     "load",    "v",     "acc",  "lanes", "philox"};
 static_assert(kNames.size() == static_cast<size_t>(Scalar::philox) + 1);
 
-/// How tightly an operator binds; 0: it is written as a call.
+/// Precedence of an infix operator. 0: the operator is printed as a call.
 int precedence(Scalar op) {
   if (op == Scalar::logical_or) return 1;
   if (op == Scalar::logical_and) return 2;

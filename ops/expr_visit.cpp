@@ -15,7 +15,7 @@ class Rewriter {
   Expr run(const Expr& e) {
     if (const auto known = done_.find(e.get()); known != done_.end()) return known->second;
     const Expr rebuilt = rebuild(e);
-    // Folding may leave a part that is rewritten already: x of x + 0.
+    // A node that folding replaced by one of its arguments (x of x + 0) is rewritten already.
     const Expr replaced = rebuilt.op() == e.op() ? replace_(rebuilt) : Expr();
     return done_[e.get()] = replaced ? replaced : rebuilt;
   }

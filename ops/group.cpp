@@ -20,7 +20,7 @@ Vars intersection(const Vars& a, const Vars& b) {
 
 bool subset(const Vars& a, const Vars& b) { return intersection(a, b).size() == a.size(); }
 
-Vars real(const Vars& vars) {  // without dims of extent 1
+Vars real(const Vars& vars) {  // drops dimensions of extent 1
   Vars kept;
   std::ranges::copy_if(vars, std::back_inserter(kept), [](int64_t v) { return v >= 0; });
   return kept;
@@ -53,7 +53,7 @@ class UnionFind {
     while (parent_[i] != i) i = parent_[i];
     return i;
   }
-  /// False when they are together already.
+  /// Returns false when `a` and `b` are in one set already.
   bool merge(size_t a, size_t b) {
     a = find(a);
     b = find(b);
@@ -65,12 +65,13 @@ class UnionFind {
   std::vector<size_t> parent_;
 };
 
-/// Finds out which variables of different sinks are one.
+/// Unifies loop variables of different sinks.
 class Ties {
  public:
   explicit Ties(Group& group) : group_(group), classes_(group.extents.size()) {}
 
-  /// A reduction is read at plain variables: these are its own. False when it is read otherwise.
+  /// Unifies the variables of each reduction with the indices at which it is read. Returns false
+  /// when an index is not a plain variable.
   bool tie_reductions() {
     for (const GroupSink& sink : group_.sinks) {
       for (const Expr& let : lets_of(sink.body)) {
@@ -81,7 +82,8 @@ class Ties {
     return consistent(classes_);
   }
 
-  /// Variables that index the same dim of the same place are one, where nothing speaks against it.
+  /// Unifies variables that index the same dimension of the same value, unless the result is
+  /// inconsistent.
   void tie_reads(const std::vector<SinkBuilder::Anchor>& anchors) {
     for (const SinkBuilder::Anchor& anchor : anchors) {
       for (const std::vector<Expr>& read : anchor.reads) tie_read(anchor.reads.front(), read);
@@ -105,7 +107,7 @@ class Ties {
  private:
   bool tie(const Vars& vars, const std::vector<Expr>& index) {
     for (size_t d = 0; d < vars.size(); ++d) {
-      if (vars[d] < 0) continue;  // extent 1: the index can only be 0
+      if (vars[d] < 0) continue;  // extent 1: the index is 0
       if (index[d].op() != Scalar::var) return false;
       classes_.merge(static_cast<size_t>(vars[d]), static_cast<size_t>(index[d].node().ivalue));
     }
@@ -123,7 +125,8 @@ class Ties {
     if (merges && consistent(trial)) classes_ = std::move(trial);
   }
 
-  /// Variables of one class have one extent, and no sink has two of them.
+  /// Checks that all variables of a class have one extent and that no sink has two variables of a
+  /// class.
   bool consistent(const UnionFind& classes) const {
     for (size_t v = 0; v < group_.extents.size(); ++v) {
       if (group_.extents[v] != group_.extents[classes.find(v)]) return false;
@@ -143,7 +146,7 @@ class Ties {
   UnionFind classes_;
 };
 
-/// Sinks that share a variable or an op, or depend on each other, make a part.
+/// Groups sinks that share a variable or an op, or depend on each other, into parts.
 void make_parts(Group& group) {
   const size_t n = group.sinks.size();
   UnionFind parts(n);
@@ -168,7 +171,7 @@ void make_parts(Group& group) {
   }
 }
 
-/// Chooses the rows of one part, and what waits for the finish.
+/// Chooses the row variables of one part and the sinks that run in the finish.
 class RowChoice {
  public:
   RowChoice(Group& group, GroupPart& part) : group_(group), part_(part) {}
@@ -185,7 +188,8 @@ class RowChoice {
  private:
   GroupSink& sink(int i) { return group_.sinks[static_cast<size_t>(i)]; }
 
-  /// The variables that all sinks of the sweep have; those they keep, where there are any.
+  /// Row variables are the variables common to all sinks of the sweep. If some of them are output
+  /// variables of every sink, only these become rows.
   bool choose() {
     std::optional<Vars> rows;
     std::optional<Vars> kept;
@@ -207,7 +211,8 @@ class RowChoice {
     return true;
   }
 
-  /// Sets across, finish and stage for these rows; true when the finish has grown.
+  /// Sets `across`, `finish` and `stage` for the chosen rows. Returns true when more sinks moved to
+  /// the finish.
   bool mark() {
     bool grown = false;
     for (int i : part_.sinks) {
@@ -225,7 +230,8 @@ class RowChoice {
     return grown;
   }
 
-  /// Whether the finish keeps every reduction that the sink reads: those of a row are gone.
+  /// Whether every reduction that the sink reads outlives the sweep. A reduction within a row is
+  /// gone by then.
   bool reads_complete(const GroupSink& s) {
     return std::ranges::all_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);
@@ -233,7 +239,7 @@ class RowChoice {
     });
   }
 
-  /// Whether a reduction that the sink reads is complete only after the sweep.
+  /// Whether the sink reads a reduction that is complete only after the sweep.
   bool waits(const GroupSink& s) {
     return std::ranges::any_of(lets_of(s.body), [&](const Expr& let) {
       const GroupSink& source = sink(reduction_of(let).sink);

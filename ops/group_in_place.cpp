@@ -5,8 +5,8 @@
 namespace fluid {
 namespace {
 
-/// Whether `read` asks for the element that the sink's own iteration writes; with `only`, as far as
-/// those variables go.
+/// Whether `read` accesses the element that the current iteration of `writer` stores. With `only`,
+/// compares just the indices of these variables.
 bool same_element(const GroupSink& writer, const Expr& read,
                   const std::vector<int64_t>* only = nullptr) {
   for (size_t d = 0; d < writer.out.size(); ++d) {
@@ -20,7 +20,7 @@ bool same_element(const GroupSink& writer, const Expr& read,
   return true;
 }
 
-/// Whether every read of `reader` at this place has happened when `writer` overwrites it.
+/// Whether `reader` has executed `read` before `writer` overwrites the element.
 bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink& reader,
                  const Expr& read) {
   if (writer.finish != reader.finish) return writer.finish;
@@ -30,7 +30,7 @@ bool read_before(const GroupPart& part, const GroupSink& writer, const GroupSink
   return reader.stage == writer.stage && together && same_element(writer, read);
 }
 
-/// Every read of a group's inputs, found in one walk.
+/// Collects all reads of a group's inputs in one walk.
 class InputReads {
  public:
   explicit InputReads(const Group& group)
@@ -60,8 +60,8 @@ class InputReads {
     Expr expr;
   };
   const Group& group_;
-  std::vector<const GroupPart*> parts_;   ///< of each sink
-  std::vector<std::vector<Read>> reads_;  ///< of each input
+  std::vector<const GroupPart*> parts_;   ///< part of each sink
+  std::vector<std::vector<Read>> reads_;  ///< reads of each input
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ Shape without_ones(const Shape& shape) {
   return kept;
 }
 
-/// The alias as a Map that reads the operand at the same index but for dims of extent 1.
+/// Lowers an Alias to a Map that reads the operand at the same index, skipping dimensions of extent
+/// 1.
 Lowered lower_alias(const ir::Op& op) {
   const Value from = op.operands.at(0);
   const Shape& to = op.results[0].type.shape;

@@ -8,29 +8,30 @@
 
 namespace fluid {
 
-/// Turns the ops of a group into sinks with bodies, each over variables of its own.
+/// Builds the sinks of a group. Each sink gets a body and loop variables of its own.
 class SinkBuilder {
  public:
   SinkBuilder(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
               std::span<const Value> inputs, LoweredOps& lowered);
 
-  /// False when a read inside the group cannot be expressed (an index that comes from data).
+  /// Returns false when a read inside the group cannot be inlined because its index comes from
+  /// data.
   bool build();
 
-  /// Places that were read, by key, with the indices of each read: a hint which variables of
-  /// different sinks run over the same thing.
+  /// A value and the indices of each read of it. Reads of one value suggest which variables of
+  /// different sinks to unify.
   struct Anchor {
     Value place;
     std::vector<std::vector<Expr>> reads;
   };
 
   Group group;
-  std::vector<Anchor> anchors;  ///< in order of appearance
+  std::vector<Anchor> anchors;  ///< in order of first read
 
  private:
   struct Domain {
     std::vector<int64_t> out, reduce;
-    std::vector<Expr> index;  ///< out, then reduce
+    std::vector<Expr> index;  ///< `out`, then `reduce`
   };
   Domain new_domain(const Lowered& lowered);
   int64_t new_var(const Dim& extent);

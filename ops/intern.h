@@ -9,7 +9,8 @@
 
 namespace fluid {
 
-/// Gives structurally equal expressions one node, so that pointers can stand for them.
+/// Hash-consing: structurally equal expressions get one node, so that pointer equality is
+/// structural equality.
 class Interner {
  public:
   Expr operator()(const Expr& e);
@@ -20,7 +21,7 @@ class Interner {
   Expr node(const Expr& e);
 
   std::map<Key, Expr> nodes_;
-  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;  ///< the first keeps it alive
+  std::unordered_map<const ExprNode*, std::pair<Expr, Expr>> seen_;  ///< {owner of key, result}
 };
 
 }  // namespace fluid

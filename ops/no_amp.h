@@ -4,11 +4,11 @@
 
 namespace fluid {
 
-/// An attribute, bool, that any op may have: mixed precision leaves it in f32.
+/// Bool attribute that any op may have. Automatic mixed precision keeps such an op in f32.
 inline constexpr std::string_view kNoAmp = "no_amp";
 
-/// Ops that this thread records while one lives run in f32 under mixed precision: they get the
-/// attribute above, which is part of the program's file. Gradients follow their ops.
+/// RAII guard. Ops that the current thread records while a guard is alive get the attribute kNoAmp,
+/// which is stored in the program file. Their gradients run in f32 too.
 class NoAmp {
  public:
   NoAmp();
@@ -17,7 +17,8 @@ class NoAmp {
 
   static bool active();
 
-  /// While one lives, guards around it do nothing: what passes record is not what the user does.
+  /// Suspends the guards of the current thread. Passes use it, because kNoAmp is for ops that the
+  /// user records.
   class Paused {
    public:
     Paused();

@@ -1,8 +1,8 @@
 #pragma once
 
-// One operation, defined in one place. A new op is one file that returns an OpDef by designated
-// initialisers; a Required field left out does not compile. The build gathers all of them in a
-// table (ops/table.h); functions.h and OPS.md are generated from it.
+// Definition of an op. A new op is one file that returns an OpDef by designated initialisers; an
+// omitted Required field does not compile. The build gathers all definitions in a table
+// (ops/table.h) and generates functions.h and OPS.md from the table.
 
 #include <concepts>
 #include <functional>
@@ -18,13 +18,14 @@
 
 namespace fluid {
 
-/// A field that must be given: it has no default constructor.
+/// A mandatory field of OpDef: it has no default constructor, so an omitted initialiser does not
+/// compile.
 template <class T>
 struct Required {
   T value;
   template <class U>
   requires std::constructible_from<T, U&&> Required(U&& v)
-      : value(std::forward<U>(v)) {}  // NOLINT: initialised like the T it holds
+      : value(std::forward<U>(v)) {}  // NOLINT: implicit, as an initialiser of T is
   const T& operator*() const { return value; }
   const T* operator->() const { return &value; }
 };
@@ -32,23 +33,24 @@ template <class E>
 struct Required<std::vector<E>> {
   std::vector<E> value;
   Required(std::initializer_list<E> list) : value(list) {}
-  Required(std::vector<E> list) : value(std::move(list)) {}  // NOLINT: made by a helper
+  Required(std::vector<E> list) : value(std::move(list)) {}  // NOLINT: implicit
   const std::vector<E>& operator*() const { return value; }
   const std::vector<E>* operator->() const { return &value; }
 };
 
-/// An operand or a result: its name and what it may be.
+/// Name and documentation of an operand or a result.
 struct PortDef {
   std::string name;
   std::string doc;
   bool variadic = false;  ///< the last operand may repeat (concat)
-  bool optional = false;  ///< trailing operands may be left out (a bias)
-  /// A result after the first that only gradients and metrics read (the place of a maximum, the
-  /// weight of an average): the function in functions.h gives the first result alone.
+  bool optional = false;  ///< trailing operands may be omitted (a bias)
+  /// A result after the first one that only gradients and metrics read (the argmax of a pooling
+  /// window, the weight of an average). The function in functions.h returns the first result alone.
   bool auxiliary = false;
 };
 
-/// An attribute: the alternative of `fallback` is its type; when not `required` it is its default.
+/// An attribute. The variant alternative of `fallback` is its type. `fallback` is the default
+/// unless `required`.
 struct AttrDef {
   std::string name;
   Attr fallback;
@@ -56,8 +58,9 @@ struct AttrDef {
   bool required = false;
 };
 
-/// What `infer` sees. Throw UserError(c.loc(), ...) when the operands do not fit: say what they
-/// are. That of a source (param, data...) checks attributes and gets the declared type.
+/// Argument of `infer`. Call fail() when operands do not fit, with a message that states the
+/// operands. The `infer` of a source (param, data, ...) gets the declared type as operand 0 and
+/// checks the attributes.
 class InferCtx {
  public:
   InferCtx(std::string_view op, const std::vector<Type>& in, const Attrs& attrs, const Loc& loc)
@@ -86,7 +89,8 @@ class InferCtx {
   const Loc& loc_;
 };
 
-/// What `grad` sees: the forward op and the gradients of its results. Build with the user's ops.
+/// Argument of `grad`: the forward op and the gradients of its results. Build gradients with the
+/// functions of ops/functions.h.
 class GradCtx {
  public:
   GradCtx(ir::Op& op, Values dout) : op_(op), dout_(std::move(dout)) {}
@@ -106,7 +110,7 @@ class GradCtx {
   Values dout_;
 };
 
-/// What `Expand` and `inference` see: build the same results from simpler ops.
+/// Argument of `Expand` and `inference`: build the op's results from simpler ops.
 class ExpandCtx {
  public:
   explicit ExpandCtx(ir::Op& op) : op_(op) {}
@@ -124,8 +128,8 @@ class ExpandCtx {
   ir::Op& op_;
 };
 
-/// What `lower` of a Map or a Reduce sees. Loop variables 0..rank-1 run over the result's extents,
-/// the following ones over the reduced extents.
+/// Argument of `lower` of a Map or a Reduce. Loop variables 0..rank-1 run over the result's
+/// extents, the following variables over the reduced extents.
 class LowerCtx {
  public:
   LowerCtx(const std::vector<Type>& in, const std::vector<Type>& out, const Attrs& attrs)
@@ -140,16 +144,18 @@ class LowerCtx {
   const Attrs& attrs() const { return attrs_; }
 
   Expr out_var(size_t d) const { return Expr::var(static_cast<int64_t>(d)); }
-  Expr reduce_var(size_t d) const;  ///< the d-th reduced extent's variable
+  Expr reduce_var(size_t d) const;  ///< variable of the d-th reduced extent
   std::vector<Expr> out_vars() const;
-  Expr extent(const Dim& d) const;  ///< a number, or a multiple of Scalar::batch
-  /// Operand `i` at the result's own index, broadcast as NumPy does (trailing dims aligned).
+  Expr extent(const Dim& d) const;  ///< a constant, or a multiple of Scalar::batch
+  /// Reads operand `i` at the result's index, with NumPy broadcasting (trailing dimensions
+  /// aligned).
   Expr in(size_t i) const;
-  /// Operand `i` at `index` (as many as its rank), which is known to be in range.
+  /// Reads operand `i` at `index`, one entry per dimension. The index must be in range.
   Expr read(size_t i, std::vector<Expr> index) const;
-  /// As `read`, but `fallback` where `index` is out of range.
+  /// Reads operand `i` at `index`. An out-of-range index gives `fallback`.
   Expr read_or(size_t i, std::vector<Expr> index, double fallback) const;
-  /// As `read` for an index that comes from data: clamped, and the error word is set.
+  /// Reads operand `i` at an index that comes from data. An out-of-range index is clamped and sets
+  /// the error word.
   Expr read_checked(size_t i, std::vector<Expr> index) const;
 
  private:
@@ -158,7 +164,7 @@ class LowerCtx {
   const Attrs& attrs_;
 };
 
-/// One expression a result, evaluated at every index of the results, which have equal shapes.
+/// One expression per result, evaluated at every index. All results have one shape.
 struct Map {
   std::function<std::vector<Expr>(const LowerCtx&)> body;
 };
@@ -167,52 +173,55 @@ enum class Combine : uint8_t {
   sum,
   max,  ///< NaN wins, as in PyTorch
   min,
-  argmax,  ///< results: the maximum, then the row-major position of its first occurrence among the
-           ///< reduced extents (any integer dtype); NaN wins
+  /// Two results: the maximum, and the row-major index of its first occurrence among the reduced
+  /// extents, in any integer dtype. NaN wins.
+  argmax,
 };
 
-/// out[o] = combine over r of body(o, r), in f32 or wider (f64 for f64, i64 for integers).
+/// out[o] = combine over r of body(o, r). Accumulates in f32 or wider (f64 for f64, i64 for
+/// integers).
 struct ReduceBody {
   std::vector<Dim> extents;  ///< of the reduced variables
-  Expr body;                 ///< read with a guard where windows reach over the edge
+  Expr body;                 ///< use read_or() for windows that extend past the edge
 };
 struct Reduce {
   Combine combine;
   std::function<ReduceBody(const LowerCtx&)> body;
 };
 
-/// Results built from simpler ops.
+/// The op is a composition of simpler ops.
 struct Expand {
   std::function<Values(const ExpandCtx&)> ops;
 };
 
-/// The result is the operand's bytes under another shape (reshape): no kernel at all.
+/// The result is the operand's bytes with another shape (reshape). No kernel runs.
 struct Alias {};
 
-/// Neither lowered nor expanded: data, param, state, arg: a place in memory, known by its symbol.
+/// A named place in memory: data, param, state, arg. Not lowered.
 struct Source {};
-/// Writes its operand 0 into the variable named by its symbol at the end of the step.
+/// Writes operand 0 into the variable named by the op's symbol, at the end of the step.
 struct Store {};
 
-/// A request to the passes, gone before codegen: train.
+/// A request to the passes that is gone before codegen: train.
 struct Directive {};
 
-/// A composite of kernels formed by the passes: fused.
+/// A group of ops that the passes formed: fused.
 struct Composite {};
 
-/// Done together with the other processes: all_reduce. Result i lies in operand i's memory.
+/// A collective over all processes: all_reduce, reduce_scatter, all_gather. Result i aliases
+/// operand i.
 struct Exchange {};
 
 using Lower =
     std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite, Exchange>;
 
 struct NoGrad {};
-using GradFn = std::function<Values(const GradCtx&)>;  ///< one value an operand, null for none
+using GradFn = std::function<Values(const GradCtx&)>;  ///< one per operand; null: none
 using Grad = std::variant<NoGrad, GradFn>;
 
 struct Pure {};
-struct Random {};  ///< has an int attribute "stream", set when recorded
-/// Result `first` of each pair is the new value of the variable that operand `second` reads.
+struct Random {};  ///< has an int attribute "stream", set when the op is recorded
+/// In each pair, result `first` is the new value of the variable that operand `second` reads.
 struct Updates {
   std::vector<std::pair<int, int>> results;
 };
@@ -220,28 +229,28 @@ struct Collective {};
 struct Metric {};  ///< results: (sum, weight)
 using Effects = std::variant<Pure, Random, Updates, Collective, Metric>;
 
-/// What automatic mixed precision does with the op: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}`.
+/// Class of the op for automatic mixed precision: `.amp = Amp::kHalf`, or `{Amp::kHalf, {1}}`.
 struct Amp {
   enum Class : uint8_t { kHalf, kF32, kFollow };
   Class klass;
-  std::vector<int> f32_operands;  ///< these stay f32 although the op runs in half
-  Amp(Class klass, std::vector<int> f32_operands = {})  // NOLINT: a class alone is an Amp
+  std::vector<int> f32_operands;  ///< operands that stay f32 when the op runs in half precision
+  Amp(Class klass, std::vector<int> f32_operands = {})  // NOLINT: implicit from a class alone
       : klass(klass), f32_operands(std::move(f32_operands)) {}
 };
 
 struct CostCtx {
-  const std::vector<Type>& in;  ///< concrete types
+  const std::vector<Type>& in;  ///< with the batch made concrete
   const std::vector<Type>& out;
   const Attrs& attrs;
   double numel_in(size_t i) const { return static_cast<double>(in.at(i).shape.numel().size); }
   double numel_out(size_t i = 0) const { return static_cast<double>(out.at(i).shape.numel().size); }
 };
 struct Cost {
-  double flops = 0;   ///< arithmetic operations; a multiply-add counts two
-  double bytes = -1;  ///< moved to and from memory; -1: every operand and result once
+  double flops = 0;   ///< arithmetic operations; a multiply-add counts as two
+  double bytes = -1;  ///< memory traffic; -1: every operand and result once
 };
 
-/// Result `out` may lie in operand `in`'s memory when nobody reads the operand later.
+/// Result `out` may alias operand `in` when nothing reads the operand later.
 struct InPlace {
   int out = 0;
   int in = 0;
@@ -262,16 +271,17 @@ struct OpDef {
   Required<std::function<std::vector<Type>(const InferCtx&)>> infer;
   Required<Grad> grad;
   Required<Effects> effects;
-  Amp amp;  // has no default either
+  Amp amp;  // no default either
   Required<std::function<Cost(const CostCtx&)>> cost;
   Required<std::vector<InPlace>> in_place;
   Required<Lower> lower;
   Required<std::vector<LibraryKernel>> kernels;
   Required<int> version;
-  /// What the op becomes in eval and predict (dropout: its operand); absent: itself.
+  /// Builds what the op becomes in eval and predict (dropout: its operand). Null: the op stays.
   std::function<Values(const ExpandCtx&)> inference = nullptr;
-  /// The op takes attributes beyond `attrs`, which are then optional and get no defaults; whoever
-  /// reads them checks them (param: those of its initialiser, train: those of its optimizer).
+  /// The op takes attributes beyond `attrs`: `param` takes its initialiser's, `train` its
+  /// optimizer's. `attrs` are then optional and get no defaults; the code that reads an attribute
+  /// checks it.
   bool open_attrs = false;
 };
 

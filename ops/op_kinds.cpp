@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Combines hashes as boost::hash_combine does.
+/// Mixes hashes by the formula of boost::hash_combine.
 class Hasher {
  public:
   template <class T>
@@ -63,7 +63,7 @@ int OpKinds::of(const ir::Op& op) {
 GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                       OpKinds& kinds) {
   std::unordered_map<const ir::Op*, int> members;
-  std::map<Value, int> read;  // from outside, by first appearance
+  std::map<Value, int> read;  // values from outside, numbered by first appearance
   GroupKey key = {static_cast<int>(ops.size())};
   const auto add_member = [&](const Value& v) {
     key.push_back(members.at(v.op()));

@@ -9,10 +9,9 @@
 
 namespace fluid {
 
-/// Numbers ops by what they compute of their operands, whatever these are: ops of one kind have one
-/// name and equal attributes, operand types and result types, so they lower to the same
-/// expressions. Layers that repeat have few kinds. The ops must live, unchanged, as long as this
-/// does.
+/// Numbers ops by kind. Ops of one kind have equal names, attributes, operand types and result
+/// types, so they lower to the same expressions. Repeated layers have few kinds. The ops must
+/// outlive the OpKinds object, unchanged.
 class OpKinds {
  public:
   int of(const ir::Op& op);
@@ -25,11 +24,11 @@ class OpKinds {
     bool operator()(const ir::Op* a, const ir::Op* b) const;
   };
   std::unordered_map<const ir::Op*, int> known_;
-  std::unordered_map<const ir::Op*, int, Hash, Equal> kinds_;  ///< by the first op of each
+  std::unordered_map<const ir::Op*, int, Hash, Equal> kinds_;  ///< key: first op of a kind
 };
 
-/// Says how a group of ops reads and what it yields. Groups of equal keys become equal kernels of
-/// different values.
+/// Structure of a group: kinds of the ops, their data flow, and the outputs. Groups with equal keys
+/// compile to the same kernel.
 using GroupKey = std::vector<int>;
 GroupKey key_of_group(std::span<const ir::Op* const> ops, std::span<const Value> outputs,
                       OpKinds& kinds);

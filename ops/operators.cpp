@@ -7,7 +7,7 @@ Value number_like(const Located& like, double value) {
   return scalar_like(like.value, value, like.loc);
 }
 
-/// `shape` with an extent of -1 replaced by what `numel` leaves for it.
+/// Replaces an extent of -1 in `shape` by the inferred extent.
 Shape resolved(Shape shape, Dim numel, const Loc& loc) {
   Dim* open = nullptr;
   for (Dim& d : shape) {

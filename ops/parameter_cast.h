@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// The parameter that `op`, a cast, gives in another dtype; null for any other op.
+/// Returns the parameter whose cast `op` is. Null when `op` is not a cast of a parameter.
 const ir::Op* cast_parameter(const ir::Op& op);
 
 }  // namespace fluid

@@ -29,8 +29,9 @@ std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::
   return ir::parse(contents, file_name, &offsets);
 }
 
-/// Gives the ops of a text that have no location, while they are checked, that of their line in the
-/// file: messages then name it. Printed again, the program is the text that it was.
+/// RAII. While it is alive, ops of a text file that have no location get the file name and line, so
+/// that error messages name them. The destructor removes these locations, so that printing gives
+/// the original text.
 class LinesAsLocations {
  public:
   LinesAsLocations(ir::Program& program, std::string_view text, const std::string& file_name,
@@ -59,7 +60,8 @@ class LinesAsLocations {
   std::vector<ir::Op*> placed_;
 };
 
-/// `message` under the file's path; it may begin with the file's name already: "net.fir:3: what".
+/// Prefixes `message` with `path`. A message that starts with the file's base name ("net.fir:3:
+/// what") keeps the line number.
 std::string in_file(const std::string& path, const std::string& message) {
   const std::string name = Loc{path}.str();
   return message.starts_with(name + ":") ? path + message.substr(name.size())

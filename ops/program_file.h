@@ -8,19 +8,19 @@
 
 namespace fluid {
 
-/// ir::verify, and verify_op for each op.
+/// Runs ir::verify, and verify_op on each op.
 void verify_program(const ir::Program& program);
 
-/// Reads a .fluid or .fir file, told apart by content. Attributes left out get their defaults; the
-/// result is verified, ops included. Throws UserError that starts with `path` and, where the fault
-/// lies in an op of a text, its line.
+/// Reads a .fluid or .fir file; the contents decide which. Fills in default attributes and verifies
+/// the program with its ops. Throws UserError that starts with `path` and, for a faulty op of a
+/// text file, its line.
 std::unique_ptr<ir::Program> load_program(const std::string& path);
 
-/// The same of a program's text or of what ir::serialize() gave; `file_name` is for messages.
+/// Reads a program from text or from the bytes of ir::serialize(). `file_name` appears in messages.
 std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::string& file_name);
 
-/// Writes text when `path` ends in ".fir", else a .fluid file; atomically. Throws UserError when
-/// the program is not valid or the file cannot be written.
+/// Writes text when `path` ends in ".fir", else a .fluid file. The write is atomic. Throws
+/// UserError when the program is invalid or the file cannot be written.
 void save_program(const ir::Program& program, const std::string& path);
 
 }  // namespace fluid

@@ -62,15 +62,15 @@ std::vector<Type> infer_extremum(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// Equality finds the extremum wherever x is computed again, as a value has one rounding
-/// (ops/contract); tests/e2e/shared_values_test.cpp would find it if it had two.
+/// Recomputed values of x equal the extremum bit for bit, because a value has one rounding in all
+/// kernels (ops/contract.h). tests/e2e/shared_values_test.cpp checks it.
 Values extremum_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
   const Value y = restore_axes(c.out(0), x.shape(), c.attrs());
   const Value hit = equal(x, y);
   const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
-  const Value missed = where(equal(y, y), zero, y);  // a NaN in the row is everybody's gradient
+  const Value missed = where(equal(y, y), zero, y);  // NaN in the row: all gradients are NaN
   return {where(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 

@@ -13,10 +13,11 @@
 namespace fluid {
 namespace {
 
-/// Makes a slice's executable of a whole step's. What a step computes is carried to its last slice:
-/// sums of gradients as "<parameter>.grad", of outputs as "<output>.part"; what it writes into
-/// recorded states, such as running statistics, as "<state>.part", which the next slice reads in
-/// their stead: the state itself is written by the last slice alone, if the step is applied.
+/// Turns the program of a whole step into the program of one micro-batch. Micro-batches carry
+/// values to the next one: sums of gradients as "<parameter>.grad", sums of outputs as
+/// "<output>.part". New values of recorded states, such as running statistics, are carried as
+/// "<state>.part". The next micro-batch reads "<state>.part" in place of the state. Only the last
+/// micro-batch stores the state, if the step is applied.
 class Accumulation {
  public:
   Accumulation(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -51,8 +52,8 @@ class Accumulation {
     return fill(*v.op()->graph(), {.type = v.type(), .value = 0});
   }
 
-  /// Gives everything its place, in all slices alike. Gradients come first and in the order of
-  /// all_reduce's buckets, which can then be where the sums are.
+  /// Assigns the carried values offsets that are equal in all micro-batches. Gradients come first,
+  /// in the order of all_reduce's buckets, so that the buckets can alias the sums.
   void lay_out() {
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
       const Value gradient = recipe_.gradient(i);
@@ -70,7 +71,8 @@ class Accumulation {
     end_ += bytes;
   }
 
-  /// To what processes add up on the way; what is then written follows from the others' samples.
+  /// For a rank without samples: contributes zeros to the collectives, and drops the stores that
+  /// depend on a feed. The remaining stores depend only on other ranks' samples.
   void add_nothing() {
     rewrite_ops(graph_, [](ir::Op& op) {
       if (!is_exchange(op)) return Values();
@@ -98,7 +100,8 @@ class Accumulation {
     graph_.erase_if(is_store);
   }
 
-  /// Turns the reads of what `op` reads from a state that an earlier slice wrote to its part.
+  /// Redirects operands of `op` from states that an earlier micro-batch updated to the carried
+  /// values.
   Values reading_part(ir::Op& op) {
     for (Value& v : op.operands) {
       const auto found = diverted_.find(v.op()->symbol);
@@ -109,7 +112,8 @@ class Accumulation {
     return {};
   }
 
-  /// Whether it is finite decides over the step: it is not where that of a slice is not.
+  /// Sums the losses of the micro-batches. The sum is not finite if one of the losses is not; the
+  /// step is then skipped.
   void add_loss() {
     ir::RecordAs as(graph_, recipe_.recording());
     Value& loss = recipe_.directive().operands.at(0);
@@ -136,7 +140,7 @@ class Accumulation {
     graph_.ops.back()->symbol = name;
   }
 
-  /// The sum with this slice.
+  /// `v` plus the value carried from the previous micro-batches.
   Value added(const std::string& name, Value v) {
     const Value sum = slice_ == Slice::first ? v : v + carried(name, v.type());
     kept_.emplace_back(name, sum);
@@ -147,9 +151,9 @@ class Accumulation {
   const Recipe& recipe_;
   Slice slice_;
   bool adds_loss_;
-  std::map<std::string, Value> diverted_;  ///< by recorded state; its part, where it is read
+  std::map<std::string, Value> diverted_;  ///< by recorded state: its carried value, once read
   std::vector<std::pair<std::string, Value>> kept_;
-  std::map<std::string, int64_t> offsets_;  ///< of what is carried, by name
+  std::map<std::string, int64_t> offsets_;  ///< offsets of carried values, by name
   int64_t end_ = 0;
 };
 

@@ -10,8 +10,8 @@
 namespace fluid {
 namespace {
 
-/// Gathers what the processes add up. All ranks must come to the same buckets in the same order,
-/// whatever part of the batch they have: so these follow the recipe, not the order of the ops.
+/// Adds the all-reduces. All ranks must run the same buckets in the same order, even if their
+/// programs differ. So buckets follow the order of parameters in the recipe, not the order of ops.
 class Reduction {
  public:
   Reduction(ir::Graph& graph, const Recipe& recipe, const Options& options)
@@ -24,7 +24,7 @@ class Reduction {
   }
 
  private:
-  /// The last parameters first: backward comes to their gradients first.
+  /// Goes from the last parameter to the first, because backward computes gradients in this order.
   void reduce_gradients() {
     cuts_.resize(recipe_.parameters().size());
     bucket_of_.resize(cuts_.size());
@@ -40,7 +40,7 @@ class Reduction {
     flush(bucket, bytes);
   }
 
-  /// The gradient in the dtype in which it goes to the other processes.
+  /// The gradient cast to the dtype of the collective.
   Value travelling(size_t i) {
     Value& g = cast_[i];
     if (g) return g;
@@ -57,7 +57,7 @@ class Reduction {
     if (options_.shard_optimizer) cut(bucket);
     for (const size_t i : bucket) waits_for_ = std::max(waits_for_, recipe_.waits_for(i));
     const Values sums = insert_exchange(
-        graph_, waits_for_ + 1 + flushed_,  // buckets went before, and moved what they wait for
+        graph_, waits_for_ + 1 + flushed_,  // + flushed_: earlier buckets have lower numbers
         options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
         recipe_.directive().loc);
     for (size_t k = 0; k < bucket.size(); ++k) {
@@ -70,7 +70,7 @@ class Reduction {
     ++flushed_;
   }
 
-  /// Divides the bucket among the processes, whatever parameters they cut.
+  /// Divides the bucket evenly among the processes. A cut may lie inside a parameter.
   void cut(const std::vector<size_t>& bucket) {
     std::vector<int64_t> starts = {0};
     for (const size_t i : bucket) {
@@ -88,12 +88,12 @@ class Reduction {
     }
   }
 
-  /// All in one message, in f64.
+  /// Reduces all outputs in one collective, in f64.
   void reduce_outputs() {
     Values parts;
     for (const Summand& summand : summands(graph_)) parts.push_back(summand.value);
     Value& loss = recipe_.directive().operands.at(0);
-    const bool decides = decides_by_loss(options_);  // for all ranks
+    const bool decides = decides_by_loss(options_);  // equal on all ranks
     if (decides) parts.push_back(loss);
     if (parts.empty()) return;
     for (Value& part : parts) {
@@ -111,8 +111,8 @@ class Reduction {
   const Recipe& recipe_;
   const Options& options_;
   const Buckets& buckets_;
-  int64_t flushed_ = 0;     ///< buckets of gradients so far
-  int64_t waits_for_ = -1;  ///< exchange of backward that one of them waits for, the last
+  int64_t flushed_ = 0;     ///< number of gradient buckets so far
+  int64_t waits_for_ = -1;  ///< last collective of backward that a bucket waits for
   std::map<size_t, Value> cast_;
   std::vector<std::vector<int64_t>> cuts_;  ///< by parameter, see Recipe::shard
   std::vector<int64_t> bucket_of_;

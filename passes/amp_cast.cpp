@@ -22,7 +22,7 @@ bool takes_part(const ir::Op& op) {
          !std::holds_alternative<Directive>(lower) && !is_constant(op);
 }
 
-/// Chooses a precision for every op and casts what it reads, once a value and dtype.
+/// Chooses a precision for every op and casts its operands. Creates one cast per value and dtype.
 class Caster {
  public:
   Caster(const ir::Graph& graph, const AmpOptions& options)
@@ -50,7 +50,7 @@ class Caster {
     for (size_t i = 0; i < types.size(); ++i) op.results.at(i).type = types[i];
   }
 
-  /// What users see keeps the dtype that was recorded.
+  /// Casts `v` back to its recorded dtype. Outputs, stores and directives keep their dtypes.
   Value as_recorded(Value v) { return converted(v, recorded_.at(v)); }
 
   AmpReport report() && { return std::move(report_); }
@@ -61,7 +61,8 @@ class Caster {
     return std::ranges::find(f32, static_cast<int>(operand)) != f32.end();
   }
 
-  /// What the op computes in, and why; nothing when it reads no f32 and no half.
+  /// Returns the precision of the op and the reason; nullopt when the op reads neither f32 nor
+  /// half.
   std::optional<AmpWish> precision(const ir::Op& op) {
     bool reads_floats = false, decided = false, all_half = true;
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -95,7 +96,8 @@ class Caster {
     return casts_[key] = new_cast(v, to);
   }
 
-  /// Of a parameter under another shape, the parameter is cast.
+  /// Casts `v`. For a reshaped parameter, casts the parameter and reshapes the cast, so that other
+  /// readers can share the cast.
   Value new_cast(Value v, DType to) {
     const bool reshapes = std::holds_alternative<Alias>(*def_of(*v.op()).lower);
     if (reshapes && adapts_.contains(v.op())) {
@@ -107,13 +109,13 @@ class Caster {
 
   const AmpOptions& options_;
   DType half_;
-  std::map<Value, DType> recorded_;  ///< before anything was cast
-  std::set<const ir::Op*> adapts_;   ///< read parameters and constants alone: any precision is good
+  std::map<Value, DType> recorded_;  ///< dtypes before any cast
+  std::set<const ir::Op*> adapts_;   ///< ops of parameters and constants only: any dtype
   std::map<std::pair<Value, DType>, Value> casts_;
   AmpReport report_;
 };
 
-/// Has served when precisions are chosen; equal ops are then equal again.
+/// Erases the kNoAmp attributes. Precisions are chosen, and equal ops should compare equal again.
 bool erase_marks(ir::Graph& graph) {
   bool changed = false;
   for (const auto& op : graph.ops) {

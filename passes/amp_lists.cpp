@@ -14,14 +14,15 @@ bool is_in_layer(const std::string& scope, const std::string& layer) {
   return scope == layer || scope.starts_with(layer + ".");
 }
 
-/// How well a name of a list fits an op: the length of the layer's name, 0 for the op's name.
+/// How specifically a listed name matches `op`: the length of a layer's name, 0 for the op's name.
+/// The longest match wins.
 std::optional<size_t> fit(const std::string& name, const ir::Op& op) {
   if (is_in_layer(op.scope, name)) return name.size();
   if (op.name == name) return 0;
   return std::nullopt;
 }
 
-/// The layers of a program, the outer ones included.
+/// Names of all layers of the graph, including the enclosing layers.
 std::set<std::string> layers_of(const ir::Graph& graph) {
   std::set<std::string> layers;
   for (const auto& op : graph.ops) {
@@ -38,7 +39,7 @@ std::set<std::string> layers_of(const ir::Graph& graph) {
 
 std::optional<AmpWish> amp_wish(const ir::Op& op, const AmpOptions& options) {
   if (op.attrs.get_or(kNoAmp, false)) return AmpWish{DType::f32, "scope: NoAmp"};
-  // What an update computes is kept: it is no matter of speed.
+  // Ops that update variables keep their precision: they are not compute-bound.
   if (std::holds_alternative<Updates>(*def_of(op).effects)) return std::nullopt;
   std::optional<AmpWish> wish;
   size_t best = 0;

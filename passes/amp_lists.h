@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// What the user says of an op's precision, beyond its class.
+/// The precision that NoAmp or the user's lists demand for an op. It overrides the op's class.
 struct AmpWish {
   DType dtype = DType::f32;
   std::string reason;

@@ -10,12 +10,13 @@ namespace fluid {
 namespace {
 
 struct Gradients {
-  Value seed;  ///< of the loss for itself
-  /// One a parameter, in the order in which the parameters were recorded.
+  Value seed;  ///< d loss / d loss
+  /// Gradient of each parameter, in the order of recording.
   std::vector<std::pair<ir::Op*, Value>> parameters;
 };
 
-/// Reverse-mode differentiation of one scalar with respect to the parameters it depends on.
+/// Reverse-mode differentiation of a scalar loss with respect to the parameters on which it
+/// depends.
 class Backward {
  public:
   Backward(ir::Graph& graph, Value loss) : graph_(graph), loss_(loss), count_(graph.ops.size()) {}
@@ -97,9 +98,9 @@ class Backward {
 
   ir::Graph& graph_;
   Value loss_;
-  size_t count_;  ///< of the forward ops
+  size_t count_;  ///< number of forward ops
   std::vector<ir::Op*> params_;
-  std::set<Value> wanted_;  ///< values whose gradient some parameter needs
+  std::set<Value> wanted_;  ///< values on the path from a parameter to the loss
   std::map<Value, Value> gradients_;
 };
 

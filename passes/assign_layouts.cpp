@@ -9,19 +9,20 @@
 namespace fluid {
 namespace {
 
-constexpr double kStrided = 2;  // a copy between layouts against one in order
+constexpr double kStrided = 2;  // cost of a transposing copy relative to a contiguous copy
 
-/// Images, not filters; where the pixels or the channels are one, both layouts are the same bytes.
+/// Whether channels-first and channels-last differ: true for images with more than one channel and
+/// more than one pixel. Filters keep their layout.
 bool has_choice(const Type& type) {
   const Shape& s = type.shape;
   return s.size() == 4 && s[0].batch && !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
 }
 
-/// Ops whose values share a layout, and what it would save.
+/// Connected ops whose values share a layout, and the time that channels-last saves.
 struct Region {
   std::vector<ir::Op*> ops;
-  bool library = false;  ///< a library has a kernel for one of them
-  double saved = 0;      ///< seconds
+  bool library = false;  ///< a library kernel can run one of the ops
+  double saved = 0;      ///< seconds that channels-last saves
 };
 
 class Assigner {
@@ -55,7 +56,7 @@ class Assigner {
     return values;
   }
 
-  /// Whether the op can run on any layout: generated code can, libraries where they say so.
+  /// Whether the op runs on any layout. Generated code does; a library kernel may.
   bool is_free(const ir::Op& op) const {
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
@@ -64,7 +65,7 @@ class Assigner {
     return def.kernels->empty() || claimed_seconds(op, true).has_value();
   }
 
-  /// Regions of ops that are connected by values with a choice.
+  /// Connected components of free ops. Edges are values for which has_choice() holds.
   std::vector<Region> regions() const {
     std::map<Value, std::vector<ir::Op*>> touching;
     for (const auto& op : graph_.ops) {
@@ -107,7 +108,7 @@ class Assigner {
     return std::min(generated, claimed_seconds(op, last).value_or(generated));
   }
 
-  /// The op alone, with or without channels last.
+  /// A program that holds only `op`, with channels-last values if `last`.
   std::unique_ptr<ir::Program> laid_out(const ir::Op& op, bool last) const {
     auto program = concrete_copy({&op}, options_.batch);
     ir::Op& copy = *program->main().ops.back();
@@ -135,8 +136,7 @@ class Assigner {
     return v.op()->results[static_cast<size_t>(v.index())].type;
   }
 
-  /// Values with a choice that are made on one side of the border of a set of ops and read on the
-  /// other, in the order of their first readers.
+  /// Values with a choice that cross the border of `inside`, in the order of their first readers.
   Values crossing(const std::set<const ir::Op*>& inside) const {
     Values values;
     std::set<Value> seen;
@@ -160,7 +160,7 @@ class Assigner {
     return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Gives the ops' values the layout, and copies those that cross the border.
+  /// Sets channels-last on the values of the chosen ops and inserts copies at the border.
   void apply(const std::set<const ir::Op*>& chosen) {
     const Values border = crossing(chosen);
     for (const auto& op : graph_.ops) {
@@ -186,7 +186,7 @@ class Assigner {
     }
   }
 
-  /// A copy just behind `v` in the other layout.
+  /// Inserts a copy of `v` behind its op, channels-last if `last`.
   Value add_copy(Value v, bool last) {
     ir::RecordAs as(graph_, recording_of(*v.op()));
     const Value other = copy(v, v.op()->loc);

@@ -17,12 +17,13 @@ bool is_batched(const std::vector<Dim>& shape) {
   return std::ranges::any_of(shape, [](const Dim& d) { return d.batch; });
 }
 
-/// Where the batch is among the dimensions; rank where it is not.
+/// Index of the batch dimension; the rank if there is none.
 size_t batch_dim(const std::vector<Dim>& shape) {
   return static_cast<size_t>(std::ranges::find_if(shape, &Dim::batch) - shape.begin());
 }
 
-/// Whether it does not scale with the number of samples: what functions that are not linear take.
+/// Whether the value is independent of the number of samples. Only such values are valid operands
+/// of nonlinear functions.
 bool is_plain(const BatchPartition& p) {
   return p.power == 0 && (p.kind == BatchPartition::same || p.kind == BatchPartition::rows);
 }
@@ -50,7 +51,7 @@ BatchPartition product_of(const BatchPartition& a, const BatchPartition& b) {
   return {b.kind, power};
 }
 
-/// Whether a cast is linear, roundings aside.
+/// Whether a cast is linear, up to rounding.
 bool keeps_numbers(DType from, DType to) {
   return is_float(to) || (is_integer(to) && !is_float(from));
 }
@@ -60,7 +61,7 @@ BatchPartition inverse_of(const BatchPartition& p) {
   return has_one ? BatchPartition{p.kind, -p.power} : kOther;
 }
 
-/// What the lowered expressions of one op come to, given what its operands are.
+/// Computes the BatchPartition of an op's lowered expressions from the partitions of its operands.
 class Body {
  public:
   Body(const ir::Op& op, const Lowered& lowered, std::vector<BatchPartition> operands)
@@ -82,8 +83,8 @@ class Body {
             body.power + (body.kind == BatchPartition::rows ? 0 : 1)};
   }
 
-  /// Marks the operands that `e`, which is `terms`, is a sum of. Whether it is one of operands that
-  /// are not factors as well.
+  /// Marks in `terms` the operands that are terms of `e`, an expression of kind `terms`. Returns
+  /// false when `e` is not a sum of operands, or when an operand is both a term and a factor.
   bool collect_terms(const Expr& e, std::vector<bool>& terms) {
     std::set<size_t> factors;
     if (!collect(e, terms, factors)) return false;
@@ -121,7 +122,7 @@ class Body {
     }
   }
 
-  /// Whether the batch is one of the reduced dimensions.
+  /// Whether the batch is a reduced dimension.
   bool is_reduced() const { return is_batched(lowered_.reduce); }
 
   BatchPartition of(const Expr& e) {
@@ -181,7 +182,7 @@ class Body {
                : kOther;
   }
 
-  /// One that need not be linear.
+  /// The result of a function that may be nonlinear.
   BatchPartition function(const Expr& e) {
     BatchPartition result;
     for (const Expr& a : e.args()) {
@@ -196,11 +197,11 @@ class Body {
   const Lowered& lowered_;
   std::vector<BatchPartition> operands_;
   std::vector<Dim> extents_;
-  int64_t batch_ = 0;  ///< the loop variable that runs over the batch
+  int64_t batch_ = 0;  ///< the loop variable of the batch dimension
   std::unordered_map<const ExprNode*, BatchPartition> known_;
 };
 
-/// Whether the elements of a sample are those of one under the other shape.
+/// Whether a reshape from `a` to `b` keeps the elements of a sample together.
 bool keeps_samples(const Shape& a, const Shape& b) {
   const auto before = [](const Shape& s) {
     return Shape(s.begin(), s.begin() + static_cast<ptrdiff_t>(batch_dim(s))).numel();
@@ -245,7 +246,7 @@ void BatchPartitionAnalysis::analyse(const ir::Op& op) {
   }
 }
 
-/// What an op is that says itself, by what it becomes in inference, what it takes from a batch.
+/// Results of `op`. Batched results of an op with an inference form count as rows.
 std::vector<BatchPartition> BatchPartitionAnalysis::results_of(const ir::Op& op) {
   std::vector<BatchPartition> results = lowered(op);
   const auto is_plain_value = [&](Value v) { return is_plain(known_.at(v)); };

@@ -9,36 +9,39 @@
 
 namespace fluid {
 
-/// How a value of a whole batch follows from those that the same program gives for parts of it. By
-/// `power`, it was multiplied by the number of samples of its part (of the whole: of all).
+/// Relation between a value computed on the whole batch and the values that the same program
+/// computes on parts of the batch (micro-batches or shards). The value scales with n^power, where n
+/// is the number of samples of its part.
 struct BatchPartition {
   enum Kind {
-    same,   ///< the value is the same in every part: a parameter, a constant, the count of samples
-    rows,   ///< each element is that of one sample
-    total,  ///< the sum over the samples
-    terms,  ///< a sum of values that are of different kinds
-    other,  ///< none of these: a root of a total
+    same,   ///< equal in every part: a parameter, a constant, the number of samples
+    rows,   ///< each element belongs to one sample
+    total,  ///< a sum over samples
+    terms,  ///< a sum of values of different kinds
+    other,  ///< any other relation, such as the square root of a total
   };
   Kind kind = same;
   int power = 0;
   bool operator==(const BatchPartition&) const = default;
 
-  /// By how many factors of the part's share of the samples the values add up over the parts: 0 of
-  /// a sum over samples, 1 of a mean or of what is the same in every part. Of `same` and `total`.
+  /// Number of factors n_part / n_batch by which to scale the values so that they add up over the
+  /// parts. 0 for a sum over samples; 1 for a mean, or for a value that is equal in every part.
+  /// Only for `same` and `total`.
   int shares() const { return kind == same ? 1 - power : -power; }
 };
 
-/// Finds out how the values of a graph follow from parts of a batch, from how its ops are lowered.
-/// An op that is another one in inference (batch_norm, dropout) decides itself what it takes from
-/// the batch: what it gives a sample counts as that sample's.
+/// Computes the BatchPartition of each value of a graph from the lowered form of the ops. For an op
+/// with an inference form (batch_norm, dropout), per-sample results count as rows even if they
+/// depend on batch statistics.
 class BatchPartitionAnalysis {
  public:
   BatchPartition of(Value v);
-  /// Where `v`'s kind is `other`: the op that made it so.
+  /// For a `v` of kind `other`: the op that introduced this kind.
   const ir::Op& culprit(Value v) const { return *culprits_.at(v); }
-  /// Whether what `op` gives a sample depends on the others: batch_norm's statistics.
+  /// Whether the result of a sample depends on other samples, as in batch_norm.
   bool takes_statistics(const ir::Op& op);
-  /// The operands of `op`, whose result is `terms`, that are terms; the others are factors.
+  /// For an op whose result is of kind `terms`: marks the operands that are terms. Other operands
+  /// are factors.
   std::vector<bool> terms_of(const ir::Op& op);
 
  private:

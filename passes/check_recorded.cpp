@@ -10,7 +10,7 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1}
-                               << 46;  // of a value: sums and products stay far from 2^63
+                               << 46;  // per value: keeps sums and products far below 2^63
 
 void require(bool holds, const ir::Op& op, const std::string& what) {
   if (!holds) throw UserError(op.loc, op.name + ": " + what);

@@ -4,8 +4,7 @@
 
 namespace fluid {
 
-/// Throws UserError for what only the compiler puts into a program: graphs besides main, its ops
-/// and attributes.
+/// Throws UserError for graphs, ops and attributes that only the compiler creates.
 void check_not_compiled(const ir::Program& program);
 
 }  // namespace fluid

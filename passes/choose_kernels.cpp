@@ -19,8 +19,8 @@ bool is_elementwise(const ir::Op& op) {
          std::holds_alternative<Pure>(*def_of(op).effects);
 }
 
-/// Who reads the only result of `op`, when that is one op of the same shape and role, and no
-/// output.
+/// The single reader of `op`'s single result. Null unless the reader is an elementwise op of the
+/// same type and role and the result is no output.
 ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);
@@ -31,14 +31,14 @@ ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& o
   return reader->role == op.role ? reader : nullptr;
 }
 
-/// A sum of fewer products than this is fused with its neighbours like any elementwise op.
+/// A reduction of fewer products per element than this is fused like an elementwise op.
 constexpr double kContraction = 16;
 
-/// An op, the epilogue that goes with it, and who runs them.
+/// A chain of ops and the library kernel that runs it.
 struct Taken {
   std::vector<ir::Op*> ops;
   Claim claim;
-  double library;  ///< seconds, with what the fusions it prevents would have saved
+  double library;  ///< seconds, including the savings of prevented fusions
   double generated;
 };
 
@@ -68,8 +68,9 @@ class Chooser {
   }
 
  private:
-  /// The longest chain from `head` that a library runs faster than generated code runs `head`
-  /// alone, which takes the epilogue and other neighbours along.
+  /// The longest chain from `head` that a library kernel runs faster than generated code. For
+  /// generated code only `head` counts, because generated code fuses the epilogue with `head` or
+  /// with other neighbours.
   std::optional<Taken> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);
     std::optional<Taken> best;
@@ -95,7 +96,7 @@ class Chooser {
     return known->second;
   }
 
-  /// What moving values to and from memory costs that fusion with neighbours would have saved.
+  /// Memory traffic, in seconds, that fusion with the neighbours of the chain would have saved.
   double prevented_seconds(const std::vector<ir::Op*>& chain) const {
     double seconds = 0;
     if (!is_contraction(*chain.front())) {
@@ -112,7 +113,8 @@ class Chooser {
     return fused ? seconds + copy_seconds(result) : seconds;
   }
 
-  /// What precedes a contraction is never computed in its loops, nor are reductions that follow.
+  /// Whether the op sums many products. Generated code fuses neither producers nor later reductions
+  /// into the loops of such an op.
   bool is_contraction(const ir::Op& op) const {
     const auto program = concrete_copy({&op}, options_.batch);
     const ir::Op& copy = *program->main().ops.back();
@@ -134,7 +136,7 @@ class Chooser {
     return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
-  /// Caches fastest_of() by the chain's GroupKey.
+  /// Caches fastest_of() by GroupKey.
   const std::optional<Claim>& fastest(const std::vector<ir::Op*>& chain) {
     const std::vector<const ir::Op*> ops(chain.begin(), chain.end());
     const auto [known, added] = fastest_.try_emplace(key_of_group(ops, {}, kinds_));
@@ -157,21 +159,21 @@ class Chooser {
     return std::nullopt;
   }
 
-  /// A training step that has diverged has to look like it, to people and to finite checks; what is
-  /// predicted of a sample has nothing to do with the others.
+  /// In training a kernel must propagate NaN, so that divergence stays visible. In inference the
+  /// result of a sample must not depend on other samples.
   bool suits_mode(const Claim& claim) const {
     return options_.mode == Mode::train ? claim.keeps_nan : !claim.mixes_samples;
   }
 
-  /// The operand of the composed op that its result may lie over: what is added last, unless the
-  /// head reads it too.
+  /// The operand of the fused op that its result may overwrite: the addend of the last op, unless
+  /// the head reads it too.
   static std::optional<int64_t> overwritten(const Taken& taken) {
     if (!taken.claim.adds_in_place) return std::nullopt;
     const std::vector<ir::Op*>& ops = taken.ops;
     const Values& summands = ops.back()->operands;
     const Value addend = summands.at(summands.at(0).op() == ops.at(ops.size() - 2) ? 1 : 0);
     if (std::ranges::count(ops.front()->operands, addend) > 0) return std::nullopt;
-    Values read;  // from outside, by first use
+    Values read;  // values from outside, by first use
     for (const ir::Op* op : ops) {
       for (const Value& v : op->operands) {
         if (std::ranges::count(ops, v.op()) + std::ranges::count(read, v) == 0) read.push_back(v);
@@ -206,7 +208,7 @@ class Chooser {
   const Target& target_;
   Uses uses_;
   std::set<Value> outputs_;
-  std::set<const ir::Op*> taken_;  ///< each op is part of one kernel
+  std::set<const ir::Op*> taken_;  ///< ops that belong to a chosen chain
   OpKinds kinds_;
   std::unordered_map<int, double> generated_;  ///< seconds, by kind
   std::unordered_map<GroupKey, std::optional<Claim>, GroupKeyHash> fastest_;

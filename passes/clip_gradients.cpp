@@ -8,14 +8,13 @@
 namespace fluid {
 namespace {
 
-constexpr double kEps = 1e-6;  // PyTorch's, added to a norm
+constexpr double kEps = 1e-6;  // PyTorch's eps, added to a norm
 
 Value clamped(Value g, double most) {
   return minimum(maximum(g, scalar_like(g, -most)), scalar_like(g, most));
 }
 
-/// What brings a tensor whose squares sum to `squares` down to norm `most`, and leaves shorter ones
-/// alone.
+/// Factor that scales a tensor with sum of squares `squares` down to norm `most`. At most 1.
 Value shrinking(Value squares, double most) {
   const Value factor = most / (sqrt(squares) + kEps);
   return minimum(factor, scalar_like(factor, 1));
@@ -23,7 +22,7 @@ Value shrinking(Value squares, double most) {
 
 Value scaled(Value g, Value factor) { return g * cast(factor, g.dtype()); }
 
-/// The squares of all gradients together, added in the order of the parameters.
+/// Sum of squares of all gradients, added in the order of the parameters.
 Value all_squares(const Recipe& recipe) {
   Value sum;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {

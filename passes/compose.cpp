@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-/// Copies ops into a body graph; operands from outside become args.
+/// Copies ops into a body graph. Operands from outside become `arg` ops.
 class BodyBuilder {
  public:
   BodyBuilder(ir::Graph& body, const std::vector<const ir::Op*>& ops) : body_(body) {
@@ -51,7 +51,7 @@ class BodyBuilder {
   std::map<std::pair<const ir::Op*, int>, Value> copies_;
 };
 
-/// The results of `chain` that others read.
+/// The results of `chain` that ops outside the chain or graph outputs read.
 Values results_read_outside(const ir::Graph& graph, const Uses& uses,
                             const std::vector<ir::Op*>& chain) {
   const auto is_read = [&](const Value& v) {
@@ -121,7 +121,7 @@ std::vector<ir::Op*> compose(ir::Program& program,
     all.push_back(fused);
   }
   std::vector<std::unique_ptr<ir::Op>> ops;
-  size_t next = 0;  // the fused ops lie at the end, in the order of their chains' last ops
+  size_t next = 0;  // the fused ops are at the end, in the order of the chains
   for (size_t i = 0; i < before; ++i) {
     const ir::Op* op = graph.ops[i].get();
     if (next < chains.size() && op == chains[next].back()) {

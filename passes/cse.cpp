@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-/// Ops that compute the same from the same: not random, and with no effect of their own.
+/// Whether equal operands give equal results: no random op, no effects.
 bool is_mergeable(const ir::Op& op) {
   const OpDef& def = def_of(op);
   return std::holds_alternative<Pure>(*def.effects) &&

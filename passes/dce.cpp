@@ -5,14 +5,15 @@
 namespace fluid {
 namespace {
 
-/// An exchange stays even where nobody needs the sums: other processes may.
+/// Collectives stay even if this process does not use the result: other processes take part.
 bool is_root(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower) ||
          std::holds_alternative<Exchange>(lower);
 }
 
-/// A variable that is written stays declared, whoever reads it: the op says how it begins.
+/// Keeps the declaration of a variable that is stored, even if nothing reads it: it holds the
+/// initialiser.
 bool drop_ops(ir::Graph& graph) {
   Values roots = output_values(graph);
   const auto variables = variables_by_name(graph);
@@ -28,7 +29,7 @@ bool drop_ops(ir::Graph& graph) {
   return keep_only(graph, live);
 }
 
-/// Main and the graphs that its ops, and the ops of those, refer to.
+/// The main graph and all graphs that are reachable from it by attributes.
 std::set<const ir::Graph*> live_graphs(const ir::Program& program) {
   std::set<const ir::Graph*> live = {&program.main()};
   std::vector<const ir::Graph*> todo = {&program.main()};

@@ -22,8 +22,8 @@ Values inference_of(ir::Op& op) {
   return def.inference == nullptr ? Values() : def.inference(ExpandCtx(op));
 }
 
-/// Keeps what outputs are computed from: no directive and no store. Before ops change to inference,
-/// since some then lack the results that only an update reads.
+/// Keeps only the ops on which outputs depend; drops the directive and stores. Must run before ops
+/// change to their inference form, because some forms lack the results that stores read.
 bool drop_training(ir::Graph& graph) { return keep_only(graph, ancestors(output_values(graph))); }
 
 bool run_derive_inference(ir::Program& program, const Options& options, const Target&) {

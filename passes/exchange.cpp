@@ -94,7 +94,7 @@ std::optional<std::vector<int64_t>> last_exchanges(const ir::Graph& graph, const
 
 int64_t exchanged_bytes(const ir::Op& exchange) {
   int64_t bytes = 0;
-  for (const Value& v : exchange.operands) bytes += v.type().bytes_at(1);  // no batch is in it
+  for (const Value& v : exchange.operands) bytes += v.type().bytes_at(1);  // 1: no batch dimension
   return bytes;
 }
 

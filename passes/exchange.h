@@ -10,33 +10,34 @@
 
 namespace fluid {
 
-/// Records an Exchange of `bucket`, which comes after those that the graph has.
+/// Records a collective on `bucket` that is ordered after all collectives of the graph.
 Values record_exchange(ir::Graph& graph, std::string_view op, const Values& bucket, const Loc& loc);
-/// The same as number `number`: those from there on come one later.
+/// Records a collective with order number `number`. Collectives numbered `number` or higher move up
+/// by one.
 Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, const Values& bucket,
                        const Loc& loc);
 
-/// Marks the exchange before which processes tell each other whether they refused data.
+/// Marks the collective before which ranks exchange their error words.
 void set_error_sync(ir::Op& exchange);
-/// How many exchanges come before they do; nothing where they do not.
+/// Number of collectives before the one that set_error_sync() marked; nullopt if there is none.
 std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph);
 
-/// Ops of which the second waits for the first without reading it: exchanges have one order on all
-/// processes, and that before which they tell of refusals comes after all maps and reductions that
-/// may refuse data.
+/// A pair of ops of which the second waits for the first without reading it. Collectives run in one
+/// order on all ranks. The collective of set_error_sync() waits for all ops that may reject data.
 using AwaitedOp = std::pair<const ir::Op*, const ir::Op*>;
 std::vector<AwaitedOp> awaited_pairs(const ir::Graph& graph);
-/// Puts the ops in an order, as near to theirs as can be, in which those wait for each other.
+/// Reorders the ops so that the ops of each awaited pair are in order. Stays as close to the
+/// present order as possible.
 void sort_by_exchanges(ir::Graph& graph);
 
-/// Of each value, the number of the last exchange that it waits for; nothing where the graph has
-/// none. -1 stands for all that forward has.
+/// For each value, the number of the last collective of backward on which it depends; -1 if there
+/// is none. Returns nullopt when the graph has no collective.
 std::optional<std::vector<int64_t>> last_exchanges(const ir::Graph& graph, const Values& values);
 
-/// Bytes that an exchange hands to the others.
+/// Bytes that the collective sends per process.
 int64_t exchanged_bytes(const ir::Op& exchange);
 
-/// The exchanges of the graph, in the order in which every process comes to them.
+/// The collectives of the graph, in their order of execution.
 std::vector<ir::Op*> exchanges(const ir::Graph& graph);
 
 }  // namespace fluid

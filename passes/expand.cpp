@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-/// Notes on the parts from position `first` on that may refuse data whose parts they are: who reads
-/// the message knows `whole` alone.
+/// Sets `part_of` on the ops from position `first` on that may reject data. Error messages then
+/// name `whole`, the op that the user knows.
 void name_whole(const ir::Op& whole, ir::Graph& graph, size_t first) {
   for (size_t i = first; i < graph.ops.size(); ++i) {
     ir::Op& part = *graph.ops[i];

@@ -19,9 +19,9 @@ namespace fluid {
 namespace {
 
 constexpr size_t kFirstState =
-    4;  // operands of an optimizer op: param, grad, lr, update, states...
+    4;  // first state operand of an optimizer: param, grad, lr, update, states...
 
-/// Replaces a train directive by what it asks for.
+/// Replaces a train directive by the optimizer's update.
 class Expansion {
  public:
   Expansion(ir::Graph& graph, const Recipe& recipe)
@@ -50,7 +50,7 @@ class Expansion {
     return record_source(graph_, "state", name, type, {}, train_.loc);
   }
 
-  /// The rate of this update, which is kept for people to see.
+  /// The scheduled learning rate of this update. A state keeps it, so that users can read it.
   void schedule(Value counter) {
     const OpDef& def = *find_schedule(train_.attrs.get<std::string>("schedule"));
     Values operands = {counter};
@@ -69,7 +69,7 @@ class Expansion {
     return reshape(factor, Shape{}, train_.loc);
   }
 
-  /// In the precision that an update is computed in.
+  /// The learning rate in `dtype`, the compute dtype of an update.
   Value rate(DType dtype) {
     Value& known = rates_[dtype];
     if (!known && scheduled_) known = cast(scheduled_, dtype, train_.loc);
@@ -87,7 +87,7 @@ class Expansion {
     const Value lr = rate(compute_dtype(param.dtype()));
     ir::RecordAs as(graph_, recipe_.recording(name));
     const Value gradient = own(index, recipe_.gradient(index));
-    // With the decision as an operand, the whole update is one sweep after it.
+    // Predicating the gradient keeps the whole update in one sweep after the decision.
     Values operands = {param, if_applied(gradient, scalar_like(gradient, 0)), lr, counter};
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
       operands.push_back(moment(index, optimizer.inputs->at(i).name, param.type()));
@@ -104,7 +104,7 @@ class Expansion {
     }
   }
 
-  /// This process's part of what belongs to parameter `index`: a vector, where others have parts.
+  /// This process's shard of `whole`, flat, if the optimizer is sharded. Else `whole`.
   Value own(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
     const BucketShare part = recipe_.part(index);
@@ -112,7 +112,7 @@ class Expansion {
     return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
   }
 
-  /// `part` where it is in the whole.
+  /// Pads shard `part` with zeros to the shape of `whole`.
   Value in_place_of(Value whole, size_t index, Value part) const {
     const BucketShare range = recipe_.part(index);
     const int64_t elements = whole.shape().numel().size;
@@ -133,10 +133,10 @@ class Expansion {
     return record_source(graph_, "state", parameter + "." + port, type, attrs, train_.loc);
   }
 
-  /// Lets all processes have the parameters that each has updated a part of.
+  /// All-gathers the parameters whose shards the processes have updated.
   void gather() {
     for (auto& [bucket, parts] : parts_) {
-      std::ranges::reverse(parts);  // as reduce_scatter had the gradients
+      std::ranges::reverse(parts);  // as reduce_scatter orders them
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
       const Values whole = record_exchange(graph_, "all_gather", updated, train_.loc);
@@ -149,8 +149,8 @@ class Expansion {
     return applies ? where(applies, value, otherwise, train_.loc) : value;
   }
 
-  /// Running statistics stay too when a step is not applied; but what is computed from that
-  /// decision, such as a loss scale, decides for itself.
+  /// Keeps recorded states such as running statistics when the step is not applied. States computed
+  /// from this decision, such as the loss scale, are stored in any case.
   void predicate_recorded_stores() {
     const std::set<const ir::Op*> deciding = dependents(recipe_.applies());
     const size_t count = graph_.ops.size();
@@ -164,7 +164,7 @@ class Expansion {
     move_stores_last(graph_);
   }
 
-  /// The op of `v` and all that depend on it.
+  /// The op of `v` and all ops that depend on it.
   std::set<const ir::Op*> dependents(Value v) const {
     std::set<const ir::Op*> found = {v.op()};
     for (const auto& op : graph_.ops) {
@@ -174,7 +174,7 @@ class Expansion {
     return found;
   }
 
-  /// The random state after the step: (seed, runs, first sample) with one more run.
+  /// The random state (seed, runs, first sample) after the step: runs + 1.
   Value advanced(Value rng) const {
     const auto part = [&](int64_t i) {
       return slice(rng, {.starts = {i}, .stops = {i + 1}}, train_.loc);
@@ -186,11 +186,11 @@ class Expansion {
   const Recipe& recipe_;
   const ir::Op& train_;
   Attrs settings_;   ///< of the optimizer
-  Value scheduled_;  ///< f64; null: the rate is the recipe's
+  Value scheduled_;  ///< f64; null: the learning rate is constant
   std::map<DType, Value> rates_;
   std::vector<std::pair<std::string, Value>> stores_;
-  /// By bucket: parameters' names and what this process has of their new values. The last buckets'
-  /// parameters are the first, which forward will read first.
+  /// By bucket, last bucket first: parameter names and this process's shards of their new values.
+  /// The last bucket holds the first parameters, which the next forward reads first.
   std::map<int64_t, std::vector<std::pair<std::string, Value>>, std::greater<>> parts_;
 };
 

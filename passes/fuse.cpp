@@ -11,11 +11,11 @@
 namespace fluid {
 namespace {
 
-/// Gives every reader a constant of its own, to be computed where it is used.
+/// Clones constants so that each reader computes its own copy.
 void clone_constants(ir::Graph& graph) {
   std::set<Value> taken;
   const size_t recorded = graph.ops.size();
-  std::vector<size_t> readers;  // of the clones, which come to lie before them
+  std::vector<size_t> readers;  // readers of the clones; a clone is placed before its reader
   for (size_t i = 0; i < recorded; ++i) {
     ir::Op* reader = graph.ops[i].get();
     for (Value& v : reader->operands) {

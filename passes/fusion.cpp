@@ -11,16 +11,16 @@
 namespace fluid {
 namespace {
 
-constexpr double kOperationsAByte = 1.5;  // what moving a byte costs, between cache and memory
-constexpr double kLaunch = 20e3;          // a kernel's launch and join
-constexpr double kSerial = 32;            // the finish has one thread and few lanes
-constexpr double kFunction = 12;          // exp and the like
-constexpr int64_t kTiny = 8;              // multiply-adds an element that are no contraction
-constexpr double kSmall = 1 << 20;        // bytes of a value that is computed along with others
-constexpr size_t kMostOps = 256;          // of one kernel
-constexpr size_t kMostInLoops = 64;       // of those that share loops: each may hold all before it
+constexpr double kOperationsAByte = 1.5;  // cost of moving a byte to or from cache or memory
+constexpr double kLaunch = 20e3;          // cost of launching and joining a kernel
+constexpr double kSerial = 32;            // slowdown of the finish: one thread, few lanes
+constexpr double kFunction = 12;          // cost of exp and similar functions
+constexpr int64_t kTiny = 8;              // no contraction below this many terms or elements
+constexpr double kSmall = 1 << 20;        // bytes; only smaller results share a launch
+constexpr size_t kMostOps = 256;          // limit per kernel
+constexpr size_t kMostInLoops = 64;       // limit if loops are shared: inlining repeats ops
 constexpr size_t kMostSideBySide =
-    64;  // results side by side in one kernel; more only cost compile time
+    64;  // limit of results side by side in one kernel; more only cost compile time
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
   double n = 1;
@@ -32,8 +32,8 @@ double points(const Group& group, const std::vector<int64_t>& vars, int64_t batc
 
 using Nodes = std::set<const ExprNode*>;
 
-/// Scalar operations an element, but for those of nodes in `computed`, which gains the others. What
-/// is the same for all elements is computed once.
+/// Scalar operations per element of `body`. Nodes in `computed` are free; adds the other nodes to
+/// `computed`. Loop-invariant nodes are free too: they are computed once.
 double operations(const Expr& body, Nodes& computed) {
   double n = 1;
   Nodes varying;
@@ -57,8 +57,9 @@ double bytes(const Value& v, int64_t batch) {
 
 bool is_update(const ir::Op& op) { return op.role == ir::Role::optimize; }
 
-/// Of one loop, results share what they compute. Only updates are told so: theirs go into
-/// variables. Other groups would grow until values live for long, which no term here stands for.
+/// Estimated cost of a kernel in scalar operations. Only for optimizer updates does the model let
+/// results of one loop share subexpressions: their results go into variables. Other groups would
+/// grow and keep values alive for long, which the model does not count.
 double kernel_cost(const Group& group, int64_t batch) {
   const bool shared =
       std::ranges::all_of(group.sinks, [](const GroupSink& s) { return is_update(*s.op); });
@@ -104,7 +105,8 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
   }
 }
 
-/// A sum of products with enough terms and enough reuse to deserve its own loops.
+/// Whether `op` is a sum of products with enough terms and enough operand reuse to deserve its own
+/// loop nest.
 bool Fusion::is_contraction(const ir::Op* op) const {
   if (!std::holds_alternative<Reduce>(*def_of(*op).lower)) return false;
   const Lowered low = lower_op(*op);
@@ -144,7 +146,7 @@ Values Fusion::outputs(const FusionGroup& group) const {
   return outputs;
 }
 
-/// Caches the analysis by the group's key, so layers that repeat are analysed once.
+/// Caches the analysis by GroupKey, so that repeated layers are analysed once.
 const Fusion::Kernel& Fusion::kernel_of(const FusionGroup& group) const {
   GroupKey key = key_of_group(group.ops, group.outputs, lowered_.kinds);
   for (const ir::Op* op : group.ops) key.push_back(is_update(*op));
@@ -163,8 +165,8 @@ std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_sid
   return kernel.cost;
 }
 
-/// A contraction takes along what happens to its result, element by element, and
-/// constants, and nothing else.
+/// Whether a merge would put more into the kernel of a contraction than elementwise ops on its
+/// result and constants.
 bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) const {
   if (a.contraction == nullptr && b.contraction == nullptr) return false;
   if (a.contraction != nullptr && b.contraction != nullptr) return true;
@@ -180,14 +182,15 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
   });
 }
 
-/// Whether the kernel of both would stay within bounds, and do one kind of work.
+/// Whether the merged kernel stays within the size limits and does not mix contractions with other
+/// work.
 bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const {
   return a.ops.size() + b.ops.size() <= (side_by_side ? kMostOps : kMostInLoops) &&
          (!side_by_side || a.outputs.size() + b.outputs.size() <= kMostSideBySide) &&
          !mixes_contractions(a, b);
 }
 
-/// The values that the group reads from outside.
+/// The values that the group reads from outside. Computed on demand.
 std::set<Value>& Fusion::reads_of(FusionGroup& group) const {
   if (group.reads.empty()) {
     for (const ir::Op* op : group.ops) {
@@ -199,8 +202,8 @@ std::set<Value>& Fusion::reads_of(FusionGroup& group) const {
   return group.reads;
 }
 
-/// Whether neither reads the other, nor what the other reads, but for scalars: their loops then
-/// have nothing in common. Looks at the second alone, which may be much smaller.
+/// Whether the groups share nothing but scalars: neither reads a result of the other, and they have
+/// no common input. Iterates over `small` only, which may be much smaller.
 bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
   const std::set<Value>& read = reads_of(large);
   return std::ranges::none_of(small.outputs, [&](const Value& v) { return read.contains(v); }) &&
@@ -210,7 +213,7 @@ bool Fusion::are_independent(FusionGroup& large, FusionGroup& small) const {
          });
 }
 
-/// Merges the outputs of independent groups: each is still read outside.
+/// Merges the outputs of independent groups. All remain outputs, because their readers are outside.
 void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   const auto place = [&](const Value& v) { return std::pair(positions_.at(v.op()), v.index()); };
   Values all;
@@ -218,7 +221,7 @@ void Fusion::append_outputs(FusionGroup& to, const FusionGroup& from) const {
   to.outputs = std::move(all);
 }
 
-/// Asks about cycles last: where many groups read one, that takes longest.
+/// Tests for a cycle last, because the test is slow when many groups read one value.
 bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
   if (a == b || !a->fusible || !b->fusible || !fits(*a, *b, side_by_side)) return false;
   const bool apart = are_independent(*a, *b);
@@ -271,7 +274,7 @@ void Fusion::merge_with_producers() {
   }
 }
 
-/// Groups that read the same value share its loads when their loops agree.
+/// Merges groups that read the same value. They share its loads if their loops agree.
 void Fusion::merge_siblings() {
   for (const auto& op : graph_.ops) {
     for (size_t i = 0; i < op->results.size(); ++i) {
@@ -284,7 +287,8 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// A group that reads variables alone waits for nothing; others for small values, or large ones.
+/// What a group waits for: `for_nothing` if it reads only sources, `for_small` if all values that
+/// it reads are at most kSmall bytes.
 Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
   Waiting waiting;
   for (const Value& v : reads_of(group)) {
@@ -294,7 +298,7 @@ Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
   return waiting;
 }
 
-/// Whether the op is in a group of maps of parameters alone: casts in mixed precision, which
+/// Whether the op is in a group of maps of parameters. In mixed precision these are the casts that
 /// library kernels read.
 bool Fusion::is_derived(const ir::Op& op) const {
   const FusionGroup& group = *group_of(&op);
@@ -307,9 +311,9 @@ bool Fusion::is_derived(const ir::Op& op) const {
   });
 }
 
-/// Groups of ops of a kind go side by side in one launch, where their results are small, and where
-/// that keeps no large value alive for longer: all that they read is small, or one of them waits
-/// for nothing.
+/// Merges groups of one kind side by side into one launch, if their results are small. The merge
+/// must not keep a large value alive longer: both groups read only small values, or one of them
+/// reads only sources.
 void Fusion::gather(const std::function<bool(const ir::Op&)>& is_kind) {
   struct Launch {
     FusionGroup* group;

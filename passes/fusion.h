@@ -1,6 +1,6 @@
 #pragma once
 
-// How the fusion pass decides: groups of ops, which may merge, and what that is worth.
+// Groups of ops that become kernels. A cost model decides which groups to merge.
 
 #include <functional>
 #include <memory>
@@ -13,26 +13,26 @@
 
 namespace fluid {
 
-/// An op, or several that become one kernel.
+/// An op, or several ops that become one kernel.
 struct FusionGroup {
   std::vector<const ir::Op*> ops;       ///< in graph order
   bool fusible = false;                 ///< Map and Reduce ops only
-  double cost = 0;                      ///< of its kernel, in scalar operations
-  const ir::Op* contraction = nullptr;  ///< the one it holds, if any
-  Values outputs;                       ///< read outside, in order of appearance
-  std::set<Value> reads;                ///< from outside; empty: not yet asked for
-  int64_t level = 0;                    ///< above that of every group it reads
-  uint64_t reached_by = 0;              ///< landmarks that it depends on, or holds
-  uint64_t reaches = 0;                 ///< landmarks that depend on it, or that it holds
+  double cost = 0;                      ///< of the kernel, in scalar operations
+  const ir::Op* contraction = nullptr;  ///< the contraction in the group; null: none
+  Values outputs;                       ///< results read outside, in order of appearance
+  std::set<Value> reads;                ///< values read from outside; empty: unknown
+  int64_t level = 0;                    ///< above the level of every group it reads
+  uint64_t reached_by = 0;              ///< bit set: landmarks inside or upstream
+  uint64_t reaches = 0;                 ///< bit set: landmarks inside or downstream
 };
 
-/// The groups of one graph; merging keeps the graph of groups free of cycles.
+/// The groups of one graph. Merging keeps the graph of groups acyclic.
 class Fusion {
  public:
   Fusion(const ir::Graph& graph, const Options& options);
-  /// Merges groups while that pays.
+  /// Merges groups as long as the estimated cost falls.
   void run();
-  /// In an order of execution.
+  /// Returns the groups in an order of execution.
   std::vector<FusionGroup> ordered() const;
 
  private:
@@ -75,10 +75,10 @@ class Fusion {
   std::unordered_map<const ir::Op*, size_t> positions_;
   std::vector<const ir::Op*> landmarks_;  ///< at most 64
   Uses uses_;
-  /// Ops that an op waits for, or that wait for it, without reading: see awaited_pairs().
+  /// Dependencies without data flow, by the later and the earlier op: see awaited_pairs().
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
   std::set<Value> graph_outputs_;
-  mutable LoweredOps lowered_;  ///< a cache, as the next is
+  mutable LoweredOps lowered_;  ///< cache, like kernels_
   mutable std::unordered_map<GroupKey, Kernel, GroupKeyHash> kernels_;
 };
 

@@ -1,6 +1,6 @@
-// Whether two groups may become one without a third having to run between them. Levels leave few
-// groups to look at when the two are near each other, landmarks answer most questions about those
-// that are far apart.
+// Decides whether two groups can merge, that is, whether no third group has to run between them.
+// Levels bound the search if the groups are near each other. Landmarks answer most queries about
+// distant groups.
 
 #include <algorithm>
 #include <queue>
@@ -12,11 +12,12 @@ namespace fluid {
 namespace {
 
 constexpr size_t kLandmarks = 64;
-constexpr int64_t kGap = 1 << 20;  // between the levels of ops: a lift seldom goes far
+constexpr int64_t kGap = 1 << 20;  // distance of initial levels; lifts rarely propagate far
 
 }  // namespace
 
-/// In each stretch of the graph an op on the longest chain there, and who depends on it.
+/// Chooses as landmarks one op on the longest chain of each stretch of the graph. Computes which
+/// groups depend on each landmark and on which groups it depends.
 void Fusion::place_landmarks() {
   const size_t n = groups_.size();
   std::vector<int64_t> above(n), chain(n);
@@ -95,8 +96,8 @@ bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
   return through_others(first, last);
 }
 
-/// Whether `last` reads `first` by way of another group. Looks from both ends in turns: when there
-/// is no way, one of them often has little to look at.
+/// Whether a path leads from `first` to `last` through another group. Searches from both ends in
+/// turns: without a path, one of the searches often ends early.
 bool Fusion::through_others(const FusionGroup* first, const FusionGroup* last) const {
   std::unordered_map<const FusionGroup*, bool> from_last;
   std::vector<const FusionGroup*> fronts[2];
@@ -117,8 +118,8 @@ bool Fusion::through_others(const FusionGroup* first, const FusionGroup* last) c
   return false;
 }
 
-/// Gives `merged`, which has taken the ops of `other`, the lowest level that its sources allow: the
-/// less is left to lift.
+/// Updates level and landmarks of `merged`, which has taken the ops of `other`. Chooses the lowest
+/// level that its sources allow, so that few readers have to be lifted.
 void Fusion::take_place_of(FusionGroup* merged, const FusionGroup& other) const {
   merged->reached_by |= other.reached_by;
   merged->reaches |= other.reaches;
@@ -129,7 +130,8 @@ void Fusion::take_place_of(FusionGroup* merged, const FusionGroup& other) const 
   lift_readers(merged);
 }
 
-/// Restores the order of levels after `group` has risen: each group once, by the level it had.
+/// Restores the order of levels after the level of `group` rose. Visits each group once, in the
+/// order of previous levels.
 void Fusion::lift_readers(FusionGroup* group) const {
   using Entry = std::pair<int64_t, FusionGroup*>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> lifted;

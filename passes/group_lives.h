@@ -7,25 +7,25 @@
 
 namespace fluid {
 
-/// The positions of the groups that hold a value first and last.
+/// Positions of the first and the last group that use a value.
 struct Life {
   int first = 0;
   int last = 0;
 };
-using Lives = std::map<Value, Life>;  // by root
+using Lives = std::map<Value, Life>;  // by root value
 
-/// Of what lies in the transient region while `groups` run in their order: neither sources, outputs
-/// nor what is stored.
+/// Lifetimes of the values in the transient region if `groups` run in their order. Excludes
+/// sources, outputs and stored values.
 Lives lives_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
-/// The most bytes that are held at a time.
+/// Peak of the bytes that are live at once.
 int64_t peak_of(const Lives& lives, int64_t batch);
 
-/// Whether groups that follow may read `v`, which is in none of them, at the end of the step too:
-/// what processes exchange is overwritten where it lies.
+/// Whether later groups may still read `v`, even at the end of the step. False for operands and
+/// results of collectives, which are overwritten in place.
 bool stays_as_it_is(Value v, const Uses& uses);
 
-/// Whether the group becomes a generated kernel: it is more than an alias, which no code computes.
+/// Whether code is generated for the group. False for a lone alias.
 bool is_generated(const FusionGroup& group);
 
 }  // namespace fluid

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".half";
 
-/// Lets the readers of `cast(parameter)` read a state. Returns the states by parameter.
+/// Replaces `cast(parameter)` by reads of a half-precision state. Returns the states by parameter.
 std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   std::map<std::string, Value> copies;
   rewrite_ops(graph, [&](ir::Op& op) {
@@ -30,8 +30,8 @@ std::map<std::string, Value> read_copies(ir::Graph& graph, DType half) {
   return copies;
 }
 
-/// Stores the new value of each parameter in its copy as well. A skipped step stores what was
-/// there.
+/// Stores the new value of each parameter in its half-precision state too. A skipped step stores
+/// the old value.
 void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) {
   const size_t end = graph.ops.size();
   for (size_t i = move_stores_last(graph); i < end; ++i) {

@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// Names of the outputs that predict leaves out because they need a feed that is not among
-/// `options.feeds`. Exact on a program in inference mode; none when `options.feeds` is empty.
+/// Names of the outputs that mode `predict` omits, because they need a feed outside of
+/// `options.feeds`. Empty if `options.feeds` is empty. Exact only for a program in inference mode.
 std::vector<std::string> outputs_left_out(const ir::Program& program, const Options& options);
 
 }  // namespace fluid

@@ -8,13 +8,13 @@
 namespace fluid {
 namespace {
 
-/// Whether the bytes lie where something else put them: in a slot, a variable, a bucket.
+/// Whether `v` aliases memory that is not its own: a feed slot, a variable or a bucket.
 bool lies_elsewhere(Value v) {
   const ir::Op& op = *root_of(v).op();
   return source_kind(op) != SourceKind::none || is_exchange(op);
 }
 
-/// Values whose bytes more than one op reads, aliases aside, or that leave the graph.
+/// Root values that more than one op reads, not counting aliases, or that are graph outputs.
 std::set<Value> shared_roots(const ir::Graph& graph) {
   std::set<Value> read, shared;
   const auto add = [&](Value v) {
@@ -29,7 +29,8 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
   return shared;
 }
 
-/// What processes exchange is overwritten where it lies: it is copied unless that is all its use.
+/// Copies the operands of collectives that have other readers, because a collective overwrites its
+/// operands.
 bool own_exchanged(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);
   bool changed = false;

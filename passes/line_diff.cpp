@@ -19,7 +19,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::string line_diff(std::string_view before, std::string_view after) {
   const auto a = lines_of(before), b = lines_of(after);
-  // common[i][j]: the longest common subsequence of a[i..] and b[j..].
+  // common[i][j]: length of the longest common subsequence of a[i..] and b[j..].
   std::vector<std::vector<int>> common(a.size() + 1, std::vector<int>(b.size() + 1));
   for (size_t i = a.size(); i-- > 0;) {
     for (size_t j = b.size(); j-- > 0;) {

@@ -5,8 +5,8 @@
 
 namespace fluid {
 
-/// The lines of `after` that are not in `before`, marked '+', and those gone, marked '-', in order.
-/// Lines that only moved count as gone and new. Empty when the texts are equal.
+/// Lines only in `after`, marked '+', and lines only in `before`, marked '-', in order. A moved
+/// line counts as removed and added. Empty for equal texts.
 std::string line_diff(std::string_view before, std::string_view after);
 
 }  // namespace fluid

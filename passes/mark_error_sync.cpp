@@ -9,8 +9,9 @@
 namespace fluid {
 namespace {
 
-/// Exchanges that some op needs which may refuse data; nothing where none may. Follows from what is
-/// recorded, whether it is run or left out: of an empty slice as of any other.
+/// Position, from 1, of the last collective on which an op that may reject data depends; 0 if there
+/// is none. Returns nullopt if no op may reject data. Depends only on the recorded program, so a
+/// rank without samples gets the same position.
 std::optional<size_t> needed_exchanges(const ir::Program& program, const Options& options,
                                        const Target& target) {
   const std::unique_ptr<ir::Program> expanded = program.clone();

@@ -31,8 +31,8 @@ Range parse_range(std::string_view text) {
   return range;
 }
 
-/// First and last touch of every value, by position; results of Alias ops touch for their root.
-/// Sums of an exchange that nobody reads, and so waits for, may be touched until the end.
+/// Positions of the first and last use of every root value. Uses of an alias count for its root. A
+/// collective whose sums have no reader may run until the end of the step.
 class Lifetimes {
  public:
   explicit Lifetimes(const ir::Graph& graph) : end_(static_cast<int>(graph.ops.size()) - 1) {
@@ -58,7 +58,7 @@ class Lifetimes {
   std::map<Value, int> first_, last_;
 };
 
-/// Fills in what the attributes do not say: purpose, name, size of the regions, peak.
+/// Reads the plan and computes what the attributes omit: categories, names, region sizes, peak.
 class Reader {
  public:
   Reader(const ir::Graph& graph, const Options& options)
@@ -118,7 +118,7 @@ class Reader {
     return optimizer_states_.contains(symbol) ? Holds::optimizer : Holds::buffer;
   }
 
-  /// What a store writes: a parameter, the sum of its gradients, or another state.
+  /// Category of the value that a store writes: parameter, gradient or another state.
   Holds stored(const ir::Op& store) const {
     const bool of_parameter = parameters_.contains(store.symbol);
     if (of_parameter || copied_parameter(store.symbol)) return Holds::parameter;
@@ -154,8 +154,8 @@ class Reader {
     }
   }
 
-  /// Ranges that start where another ended, in the same bytes, are one over the other: at the op
-  /// between them they count once.
+  /// If a range begins at the op where another range in the same bytes ends, the op works in place.
+  /// The bytes then count once at this op.
   void find_peak() {
     std::vector<Range> ranges;
     for (const auto& [v, range] : plan_.values) ranges.push_back(range);
@@ -209,7 +209,7 @@ MemoryPlan memory_plan(const ir::Program& final_program, const Options& options)
 
 namespace {
 
-/// The body that code is generated from; null where a library computes it, or there is none.
+/// Body of a fused op for which code is generated. Null for library kernels and for other ops.
 const ir::Graph* generated_body(const ir::Op& op) {
   const Attr* body = op.attrs.find("body");
   if (body == nullptr || op.attrs.has("kernel")) return nullptr;
@@ -281,7 +281,7 @@ std::set<Value> unchecked_results(const ir::Graph& final_graph) {
       group.sinks, [](const GroupSink& s) { return s.finish && reads_checked(s.body); });
   for (const GroupSink& sink : group.sinks) {
     for (const int r : sink.outputs) {
-      const bool stored = r >= 0;  // as some reductions are not
+      const bool stored = r >= 0;  // some reductions are not stored
       if (stored && (finish_checks || !sink.finish)) results.insert((*last)->result(r));
     }
   }

@@ -15,20 +15,20 @@
 
 namespace fluid {
 
-inline constexpr int64_t kAlign = 64;  ///< of every range: a cache line, the widest vector
-/// `bytes`, up to where the next range may start.
+inline constexpr int64_t kAlign = 64;  ///< alignment of ranges: a cache line, the widest vector
+/// Rounds `bytes` up to kAlign.
 constexpr int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-/// The arena's parts. `outputs` exists twice, at equal offsets, for steps that take turns, and so
-/// does `feeds` where a place copies those of a step while the step before runs.
+/// Regions of the arena. `outputs` is double-buffered, at equal offsets, for alternating steps. So
+/// is `feeds` on a device that copies the next step's feeds during a step.
 enum class Region : uint8_t { state, feeds, outputs, transient };
 std::string_view name_of(Region region);
 
-/// What a range holds, for `plan` and `summary`.
+/// Category of a range, for `plan` and `summary`.
 enum class Holds : uint8_t {
   parameter,
-  optimizer,  ///< moments of the parameters, the count of updates
-  buffer,     ///< another state, such as a running mean
+  optimizer,  ///< moments of the parameters, update counter
+  buffer,     ///< other states, such as running means
   feed,
   output,
   gradient,
@@ -37,63 +37,63 @@ enum class Holds : uint8_t {
 };
 std::string_view name_of(Holds holds);
 
-/// A stretch of memory for one value, or for one op's workspace.
+/// A range of arena memory that holds a value or an op's workspace.
 struct Range {
   Region region = Region::transient;
   Holds holds = Holds::activation;
   int64_t offset = 0;  ///< in its region, a multiple of kAlign
   int64_t bytes = 0;
-  int first = 0;     ///< position in main's ops of the first op that touches it; -1: a slice before
-  int last = 0;      ///< and of the last; what is not transient lives all the time
-  std::string name;  ///< the variable's, feed's or output's; else the value's or op's
+  int first = 0;     ///< position of the first op that touches it; -1: an earlier micro-batch
+  int last = 0;      ///< position of the last op; not transient: the whole step
+  std::string name;  ///< name of the variable, feed or output; else of the value or op
 };
 
-/// Where everything of a final program's main graph lies.
+/// Memory plan of a final program's main graph.
 ///
-/// Every result of main has a range but the stores (none) and what only `predict` dropped. Results
-/// of Alias ops share their operand's range; a result stored directly into a variable, or computed
-/// in place, has the range of what it overwrites. State ranges are known by name, so an executor
-/// may place variables by a table of its own, common to several programs.
+/// Every result of the main graph has a range. The result of an Alias shares the range of its
+/// operand. A result that is stored directly into a variable, or computed in place, has the range
+/// that it overwrites. Ranges of states are identified by name, so an executor may place variables
+/// in a table of its own that several programs share.
 struct MemoryPlan {
   std::map<Value, Range> values;
   std::map<const ir::Op*, Range>
-      workspaces;     ///< scratch of fused ops and library kernels; where a `carry` copies to
-  int64_t state = 0;  ///< bytes of each region
+      workspaces;     ///< of fused ops and library kernels; destination of `carry`
+  int64_t state = 0;  ///< sizes of the regions in bytes
   int64_t feeds = 0;
   int64_t outputs = 0;
   int64_t transient = 0;
   int64_t& bytes(Region region);
   int64_t bytes(Region region) const { return const_cast<MemoryPlan&>(*this).bytes(region); }
-  std::string peak;                  ///< the op at which most of `transient` is in use
-  std::map<Holds, int64_t> at_peak;  ///< bytes in use there, of one slot of each kind
-  /// Of an arena for this step alone, on a place with so many slots for feeds.
+  std::string peak;                  ///< the op at the peak of memory in use
+  std::map<Holds, int64_t> at_peak;  ///< bytes in use at the peak; one slot of feeds and outputs
+  /// Arena bytes for this step alone, with `feed_slots` slots for feeds.
   int64_t total(int feed_slots) const {
     return state + feed_slots * feeds + 2 * outputs + transient;
   }
 };
 
-/// The plan that the pass plan_memory left in the attributes of `final_program`.
+/// Reads the plan from the attributes that plan_memory set on `final_program`.
 MemoryPlan memory_plan(const ir::Program& final_program, const Options& options);
 
-/// Throws InternalError unless the plan is safe. Judged from the program alone, without the
-/// planner's reasoning: values in use at the same time do not overlap, but for results that their
-/// op may write over an operand; nothing reaches over the end of its region; no variable is
-/// overwritten before its last reader, or by an op that may yet refuse the data.
+/// Throws InternalError unless the plan is safe. Uses the program alone, not the planner's data.
+/// Checks that values in use at once do not overlap, except for in-place results. Checks that
+/// ranges lie inside their regions. Checks that no variable is overwritten before its last reader,
+/// or by an op that may still reject data.
 void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const Options& options);
 
-/// The value whose bytes `v` is: follows Alias ops to what computes or holds it.
+/// The value that owns the bytes of `v`. Follows Alias ops.
 Value root_of(Value v);
 
-/// Whether the kernel of `op` looks at indices from the data and may refuse them.
+/// Whether the kernel of `op` reads at data-dependent indices and so may reject data.
 bool may_refuse(const ir::Op& op);
 
-/// The results that are written before it is known that no op refuses the data, or of several
-/// processes before they may tell each other so. A variable must not lie there, since a refused
-/// step changes nothing.
+/// Results that are written before all data is checked; with several processes, before the error
+/// words are exchanged. They must not alias a variable, because a rejected step leaves variables
+/// unchanged.
 std::set<Value> unchecked_results(const ir::Graph& final_graph);
 
-/// (result, operand) pairs of ops that may share memory. A fused op is asked for its body's; of
-/// equal bodies one is analysed. The ops must live, unchanged, as long as this does.
+/// Pairs (result, operand) of ops that may alias. Fused ops are analysed once per kind of body. Ops
+/// must outlive this object, unchanged.
 class InPlacePairs {
  public:
   const std::vector<InPlace>& of(const ir::Op& op);
@@ -101,8 +101,8 @@ class InPlacePairs {
  private:
   const std::vector<InPlace>* of_body(const ir::Graph& body);
 
-  std::unordered_map<const ir::Op*, const std::vector<InPlace>*> of_op_;  ///< of fused ops
-  std::unordered_map<const ir::Op*, std::vector<InPlace>> own_;  ///< of ops that say it themselves
+  std::unordered_map<const ir::Op*, const std::vector<InPlace>*> of_op_;
+  std::unordered_map<const ir::Op*, std::vector<InPlace>> own_;  ///< ops without a generated body
   OpKinds kinds_;
   std::unordered_map<GroupKey, std::vector<InPlace>, GroupKeyHash> of_body_;
 };

@@ -6,11 +6,12 @@
 
 namespace fluid {
 
-/// Whether `v` is what an output that is a metric names: the first result of a metric op.
+/// Whether `v` is the first result of a metric op.
 bool is_metric(Value v);
 
-/// An output "accuracy" that is a metric comes with outputs "accuracy.sum" and "accuracy.weight"
-/// (scalars of the metric's dtype): an epoch's figure is the sums' sum over the weights' sum.
+/// A metric output "accuracy" is split into the outputs "accuracy.sum" and "accuracy.weight",
+/// scalars of the metric's dtype. The value over an epoch is the sum of the sums divided by the sum
+/// of the weights.
 inline constexpr std::string_view kMetricSum = ".sum";
 inline constexpr std::string_view kMetricWeight = ".weight";
 

@@ -8,13 +8,14 @@
 namespace fluid {
 namespace {
 
-/// A buffer that has its place.
+/// A buffer with an assigned offset.
 struct Placed {
   int64_t offset, end;
   int first, last;
 };
 
-/// The offset of the smallest gap between `placed` (sorted by offset) that takes `wanted`.
+/// Offset of the smallest gap between `placed` buffers (sorted by offset) that fits `wanted`.
+/// Without a gap, the end of the last buffer.
 int64_t best_gap(const std::vector<Placed>& placed, const Buffer& wanted) {
   int64_t best = -1, smallest = std::numeric_limits<int64_t>::max(), end = 0;
   for (const Placed& p : placed) {
@@ -61,7 +62,7 @@ std::vector<size_t> ordered(const std::vector<Buffer>& buffers, Before before) {
   return order;
 }
 
-/// The most bytes in use at once: no plan is smaller.
+/// Peak of the bytes that are live at once: a lower bound of the plan's size.
 int64_t most_in_use(const std::vector<Buffer>& buffers) {
   std::map<int, int64_t> change;
   for (const Buffer& b : buffers) {
@@ -73,7 +74,7 @@ int64_t most_in_use(const std::vector<Buffer>& buffers) {
   return most;
 }
 
-/// Random numbers that are the same everywhere (Marsaglia, "Xorshift RNGs", 2003).
+/// Pseudorandom numbers that are equal on all machines (Marsaglia, "Xorshift RNGs", 2003).
 class Xorshift {
  public:
   size_t below(size_t n) {
@@ -87,7 +88,7 @@ class Xorshift {
   uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 
-/// An order of placing, and what it comes to.
+/// An order of placement and its result.
 struct Placement {
   std::vector<size_t> order;
   std::vector<Buffer> buffers;
@@ -97,15 +98,17 @@ struct Placement {
       : order(std::move(by)), buffers(unplaced), end(place(buffers, order)) {}
 };
 
-/// How many placements to try: each compares a buffer with half of the others, on average.
+/// Number of placements to try. A placement compares each buffer with half of the other buffers, on
+/// average.
 double tries_for(size_t buffers) {
   constexpr double kTries = 400, kComparisons = 50e6;
   const auto n = static_cast<double>(buffers);
   return std::min(kTries, kComparisons / (n * n / 2));
 }
 
-/// Begins with the larger buffers in front. Moves one of them to another place among them, as long
-/// as that does not make the plan larger, until it is as small as can be or the tries are used up.
+/// Local search. Starts with the large buffers first. Moves a random large buffer to another
+/// position and keeps the move if the plan does not grow. Stops at the lower bound, or when the
+/// tries are used up.
 Placement improved(const Placement& start, int64_t bound) {
   const int64_t small = bound / 64;
   std::vector<size_t> order = start.order;

@@ -5,20 +5,20 @@
 
 namespace fluid {
 
-/// `bytes` that are in use from op number `first` to `last`, both included.
+/// A buffer of `bytes` that is live from op `first` to op `last`, inclusive.
 struct Buffer {
   int64_t bytes = 0;
   int first = 0;
   int last = 0;
   int64_t offset = 0;
-  bool fixed = false;  ///< `offset` is given
+  bool fixed = false;  ///< the caller sets `offset`
 };
 
-/// Sets the offsets that are not fixed, so that buffers in use at the same time do not overlap (two
-/// that are both fixed are the caller's); returns the end of the
-/// highest. Best fit in several orders (by size, by size x lifetime, by birth), of which the lowest
-/// end wins, then a short search that reorders the large ones; deterministic. After Pisarchyk and
-/// Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
+/// Assigns offsets to the buffers that are not fixed. Buffers that are live at once do not overlap,
+/// unless both are fixed. Returns the end of the highest buffer. Deterministic. Tries best fit in
+/// three orders (by size, by size x lifetime, by start) and keeps the lowest end. Then a short
+/// local search reorders the large buffers. After Pisarchyk and Lee, "Efficient Memory Management
+/// for Deep Neural Net Inference", 2020.
 int64_t assign_offsets(std::vector<Buffer>& buffers);
 
 }  // namespace fluid

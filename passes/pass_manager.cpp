@@ -15,7 +15,8 @@
 namespace fluid {
 namespace {
 
-/// What is stored must be of its variable's type, where the program still reads that.
+/// Checks that stored values have the type of their variable, if the program still reads the
+/// variable.
 void verify_stores(const ir::Graph& graph) {
   std::map<std::string_view, const ir::Op*> variables;
   for (const auto& op : graph.ops) {
@@ -66,7 +67,7 @@ std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>
   check(fault.empty(), fault);
   std::vector<PassReport> reports;
   std::string before = dump ? ir::print_by_id(program) : "";
-  bool changed = false;  // and not verified
+  bool changed = false;  // changed since the last verification
   for (const Pass& pass : passes) {
     PassReport report{.pass = pass.name};
     const Stopwatch watch;

@@ -9,52 +9,53 @@ const std::vector<Pass>& all_passes() {
 
 namespace {
 
-/// The training step, or what inference leaves of it.
+/// Passes of the training step, or of inference.
 void add_step_passes(const Options& options, std::vector<Pass>& p) {
-  p.push_back(derive_inference_pass());  // before any work on ops that inference drops
-  p.push_back(simplify_pass());          // before backward: what goes here needs no gradient
+  p.push_back(derive_inference_pass());  // first: other passes skip the ops it drops
+  p.push_back(simplify_pass());          // before backward: dropped ops need no gradient
   p.push_back(cse_pass());
   p.push_back(dce_pass());
 
   if (options.amp) p.push_back(amp_cast_pass());  // before backward: gradients of casts are casts
-  if (options.sync_bn && options.exchanges()) p.push_back(sync_batch_stats_pass());  // likewise
+  // Before backward, which differentiates its collectives.
+  if (options.sync_bn && options.exchanges()) p.push_back(sync_batch_stats_pass());
   if (options.weighted)
-    p.push_back(scale_partial_loss_pass());  // before it: terms of a loss differ
+    p.push_back(scale_partial_loss_pass());  // before backward: scales the terms of the loss
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
-  if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // scaled, as they come
+  if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // adds up scaled gradients
   if (options.exchanges()) {
     p.push_back(all_reduce_pass());       // before unscaling: ranks skip together
-    p.push_back(mark_error_sync_pass());  // next: an empty slice still has what the others compute
+    p.push_back(mark_error_sync_pass());  // next: an empty micro-batch still has all ops
   }
-  if (options.amp) p.push_back(unscale_gradients_pass());  // of the whole batch: all or nothing
-  if (options.check_finite) p.push_back(skip_nonfinite_pass());  // after it, which decides by more
-  p.push_back(clip_gradients_pass());    // after it: norms are those of the unscaled gradients
-  p.push_back(expand_optimizer_pass());  // needs the gradients; makes the optimizer's states
+  if (options.amp) p.push_back(unscale_gradients_pass());        // on the sums of the whole batch
+  if (options.check_finite) p.push_back(skip_nonfinite_pass());  // no-op with loss scaling
+  p.push_back(clip_gradients_pass());    // after unscaling: norms of true gradients
+  p.push_back(expand_optimizer_pass());  // needs the gradients; adds the optimizer states
   if (options.mode == Mode::init) {
-    p.push_back(make_startup_pass());  // after it: the states are initialised as well
+    p.push_back(make_startup_pass());  // after expand_optimizer: initialises its states too
   } else if (options.amp) {
-    p.push_back(half_weights_pass());  // after it: backward knows nothing of the copies
+    p.push_back(half_weights_pass());  // after backward: it ignores these copies
   }
-  p.push_back(split_metrics_pass());  // before cleaning: it reads results that outputs did not
+  p.push_back(split_metrics_pass());  // before cleaning: reads results that were unused
 }
 
-/// From ops to kernels in memory.
+/// Passes from ops to kernels in memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
-  // 3. Ops that a kernel can compute, and nothing twice.
-  p.push_back(expand_pass());  // before layouts: those of maps and reductions are free
+  // 3. Only ops that kernels can compute, each once.
+  p.push_back(expand_pass());  // before layouts: maps and reductions have any layout
   p.push_back(simplify_pass());
-  p.push_back(cse_pass());  // expansions repeat each other: softmax and its gradient
-  p.push_back(dce_pass());  // what the gradients left behind
+  p.push_back(cse_pass());  // expansions repeat ops: softmax and its gradient
+  p.push_back(dce_pass());  // drops forward ops that only gradients used
 
-  // 4. Who computes what, and in which layout.
+  // 4. Layouts and library kernels.
   if (options.libraries) {
-    p.push_back(assign_layouts_pass());  // before choose_kernels, which claims layouts as they are
+    p.push_back(assign_layouts_pass());  // before choose_kernels, which keeps layouts
     p.push_back(choose_kernels_pass());
   }
-  p.push_back(insert_copies_pass());  // after cse, which would merge the copies away
+  p.push_back(insert_copies_pass());  // after cse, which would merge the copies
 
-  // 5. Kernels, their order, their memory.
+  // 5. Fused kernels, their order, their memory.
   p.push_back(fuse_pass());
   p.push_back(schedule_pass());     // after fuse: it orders kernels
   p.push_back(plan_memory_pass());  // after schedule: lifetimes are positions
@@ -64,9 +65,9 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
 
 std::vector<Pass> pipeline(const Options& options) {
   std::vector<Pass> p;
-  // 1. The program as the user meant it.
+  // 1. Checks and types of the recorded program.
   p.push_back(check_recorded_pass());
-  p.push_back(set_dtype_pass());  // next: types are inferred from the sources' dtypes
+  p.push_back(set_dtype_pass());  // before infer_types: types follow from the sources
   p.push_back(infer_types_pass());
   add_step_passes(options, p);
   add_kernel_passes(options, p);

@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Assigns every root value a range. Regions are filled in the order state, feeds, outputs,
+/// Assigns a range to every root value. Fills the regions in the order state, feeds, outputs,
 /// transient.
 class Planner {
  public:
@@ -46,7 +46,7 @@ class Planner {
     return last;
   }
 
-  /// Nobody waits for a sum that nobody reads: it may go on until the step ends.
+  /// A collective whose sum has no reader may run until the end of the step.
   int end_of_exchange(Value sum) const {
     return readers_.contains(sum) ? death_of(sum) : static_cast<int>(graph_.ops.size());
   }
@@ -85,11 +85,11 @@ class Planner {
     }
   }
 
-  /// Where `op`, a `carried` or a `carry`, says.
+  /// The range at attribute `offset` of a `carried` or `carry` op.
   static Range carried(const ir::Op& op, int64_t bytes) {
     return place(Region::transient, op.attrs.get<int64_t>("offset"), bytes);
   }
-  /// The number of a buffer that is in use there.
+  /// Adds a buffer at a fixed range, live from `first` to `last`. Returns its index.
   size_t fixed(const Range& range, int first, int last) {
     buffers_.push_back({reserved(range.bytes), first, last, range.offset, true});
     return buffers_.size() - 1;
@@ -103,8 +103,8 @@ class Planner {
     }
   }
 
-  /// A variable that main only writes (a startup graph) has no source there, nor has what the
-  /// first slice carries.
+  /// The range of the variable that `store` writes. The main graph may lack a source for it: a
+  /// startup graph only writes variables, and the first micro-batch only carries values.
   const Range& variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
@@ -143,7 +143,7 @@ class Planner {
     return !op.attrs.has("kernel") || target_.libraries_may_update();
   }
 
-  /// Whether every reader of the variable is done when `root` is written.
+  /// Whether every reader of the variable has run before `root` is written.
   bool may_overwrite(Value root, const std::string& symbol) const {
     auto variable = variables_.find(symbol);
     if (variable == variables_.end()) return true;
@@ -157,7 +157,7 @@ class Planner {
     });
   }
 
-  /// Whether result `out` may lie over every operand of `op` that is `root`.
+  /// Whether result `out` may alias all operands of `op` that share the bytes of `root`.
   bool may_share(const ir::Op& op, int out, Value root) const {
     const std::vector<InPlace>& pairs = pairs_.of(op);
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -171,9 +171,9 @@ class Planner {
     return true;
   }
 
-  /// What an exchange reads lies side by side, and so do its results, in the same bytes: they
-  /// travel as they lie. The gaps between them belong to what they follow. Sums that may lie over
-  /// those of the slices before do.
+  /// Reserves a contiguous bucket for a collective. Its operands and results alias, because it runs
+  /// in place. The padding after a tensor belongs to its range. If possible, the bucket overwrites
+  /// the gradient sums that earlier micro-batches carried.
   void add_bucket(ir::Op& exchange) {
     Buffer bucket{0, static_cast<int>(graph_.ops.size()), position_.at(&exchange)};
     if (const Values sums = sums_before(exchange); !sums.empty()) {
@@ -196,8 +196,8 @@ class Planner {
     buffers_.push_back(bucket);
   }
 
-  /// What is carried and that each operand of the exchange may be written over, where it lies as
-  /// the operands will; else nothing.
+  /// The carried values that the operands of a collective may overwrite in place. Empty unless the
+  /// values are laid out like the bucket.
   Values sums_before(const ir::Op& exchange) const {
     Values sums;
     int64_t offset = 0;
@@ -262,7 +262,7 @@ class Planner {
     plan_.values[v] = place(Region::transient, 0, bytes);
   }
 
-  /// The buffer of an operand that dies here and that `result` may overwrite.
+  /// The buffer of an operand whose last reader is `op` and that `result` may overwrite.
   std::optional<size_t> operand_buffer(const ir::Op& op, int result, int64_t bytes, int at) const {
     for (const InPlace& pair : pairs_.of(op)) {
       if (pair.out != result) continue;
@@ -303,9 +303,9 @@ class Planner {
   std::map<std::string, Range> written_;
   std::vector<Buffer> buffers_;
   std::map<Value, size_t> buffer_;
-  std::map<Value, int64_t> in_bucket_;  ///< offset there of what an exchange reads and gives
-  std::set<size_t> carried_on_;         ///< buffers that what is carried next will lie in
-  std::set<Value> bucket_over_;         ///< what is carried and lies below a bucket
+  std::map<Value, int64_t> in_bucket_;  ///< offset in its bucket of an operand or result
+  std::set<size_t> carried_on_;         ///< buffers of carried values that a `carry` reuses
+  std::set<Value> bucket_over_;         ///< carried values that a bucket overwrites
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;
   mutable InPlacePairs pairs_;

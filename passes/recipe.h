@@ -10,58 +10,58 @@
 
 namespace fluid {
 
-/// A state, f64[]: the learning rate of the last update, when it follows a schedule.
+/// Name of a state, f64[]: the learning rate of the last update. Exists only with a schedule.
 inline constexpr std::string_view kLearningRate = "lr";
 
-/// A state, f64[], set before a step with Options::weighted: the samples of this part over those of
-/// the whole batch.
+/// Name of a state, f64[], that is set before a step with Options::weighted: samples of this part
+/// divided by samples of the whole batch.
 inline constexpr std::string_view kPartWeight = "part.weight";
 
-/// Whether skip_nonfinite decides over a step by its loss: where the loss is scaled, the gradients
-/// do.
+/// Whether skip_nonfinite tests the loss. With loss scaling the gradients are tested instead.
 bool decides_by_loss(const Options& options);
 
-/// What the passes between the backward graph and the optimizer hand on in the operands of the
-/// `train` directive: train(loss, seed, gradient of each of `parameters`..., applies if
+/// View of the `train` directive, through which the passes from append_backward to expand_optimizer
+/// communicate. Its operands are train(loss, seed, gradient of each of `parameters`..., applies if
 /// `predicated`).
 class Recipe {
  public:
-  /// Of the graph's directive, which append_backward has been at.
+  /// `directive` must have its operands from append_backward.
   explicit Recipe(ir::Op& directive) : directive_(directive) {}
 
   ir::Op& directive() const { return directive_; }
   const std::vector<std::string>& parameters() const;
-  /// The gradient of the loss for itself.
+  /// The seed of backward: the gradient of the loss with respect to itself.
   Value& seed() const { return directive_.operands.at(1); }
-  /// Multiplies it by the scalar that `factor` records, in whatever dtype.
+  /// Multiplies the seed by the scalar that `factor` records, cast to the seed's dtype.
   void scale_seed(const std::function<Value()>& factor) const;
-  /// Of parameter `i`.
+  /// The gradient of parameter `i`.
   Value& gradient(size_t i) const { return directive_.operands.at(2 + i); }
-  /// The number of the last exchange of backward that the gradient of parameter `i` waits for; -1
-  /// for none. They count as append_backward left them.
+  /// Number of the last collective of backward on which the gradient of parameter `i` depends; -1
+  /// if none. Uses the numbers that collectives have at the end of append_backward.
   int64_t waits_for(size_t i) const;
   void set_waits(const std::vector<int64_t>& numbers) const;
-  /// Puts what `replace` records in the place of each gradient.
+  /// Replaces each gradient by the value that `replace` records.
   void replace_gradients(const std::function<Value(Value)>& replace) const;
-  /// Splits the update among the processes (ZeRO-1): of parameter `i` this one keeps the elements
-  /// [cuts[i][rank], cuts[i][rank + 1]). Gradients are 0 elsewhere then, and `bucket[i]` says which
-  /// parameters travel together.
+  /// Shards the optimizer (ZeRO-1). This process keeps the elements [cuts[i][rank], cuts[i][rank +
+  /// 1]) of parameter `i`. Gradients are 0 elsewhere. Parameters of equal `bucket[i]` share a
+  /// collective.
   void shard(const std::vector<std::vector<int64_t>>& cuts, const std::vector<int64_t>& bucket,
              int64_t rank) const;
   bool is_sharded() const;
-  /// Where each process's part of parameter `i` begins, and the number of its elements.
+  /// First element of each process's shard of parameter `i`, then the number of elements.
   std::vector<int64_t> cuts(size_t i) const;
-  /// This process's part.
+  /// This process's shard of parameter `i`.
   BucketShare part(size_t i) const;
   int64_t bucket(size_t i) const;
-  /// What is added up over this process's parts of the gradients, added up over all processes.
+  /// All-reduces `sums`, which are computed from this process's shards of the gradients. Without
+  /// shards, returns `sums`.
   Values over_processes(const Values& sums) const;
 
   /// A bool scalar: whether the step is applied. Null: always.
   Value applies() const;
   void set_applies(Value applies) const;
 
-  /// The place of what is recorded for the directive: role optimize, and a parameter's.
+  /// How ops for the directive are recorded: role optimize, the directive's location, `parameter`.
   ir::Graph::Recording recording(const std::string& parameter = "") const {
     return {ir::Role::optimize, directive_.loc, directive_.scope, parameter};
   }

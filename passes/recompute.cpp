@@ -12,12 +12,12 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthRecomputing = 64 << 10;  // bytes; less is not looked at
-constexpr int64_t kMuchSmaller = 16;             // so many times smaller: kept rather than repeated
+constexpr int64_t kWorthRecomputing = 64 << 10;  // bytes; smaller values are stored
+constexpr int64_t kMuchSmaller = 16;             // values smaller by this factor are stored
 
 bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(op).lower); }
 
-/// An instruction, which costs less than the traffic that repeating it saves.
+/// Whether the operator is about one instruction, cheaper than the traffic that recomputing saves.
 bool is_cheap(Scalar op) {
   switch (op) {
     case Scalar::constant:
@@ -39,7 +39,7 @@ bool is_cheap(Scalar op) {
   }
 }
 
-/// Whether `read` takes element (i0, i1, ...) for element (i0, i1, ...) of a result as large.
+/// Whether element (i0, i1, ...) of the result reads element (i0, i1, ...) of the operand.
 bool reads_in_order(const Expr& read) {
   for (size_t d = 0; d < read.args().size(); ++d) {
     if (!same(read.args()[d], Expr::var(static_cast<int64_t>(d)))) return false;
@@ -47,10 +47,10 @@ bool reads_in_order(const Expr& read) {
   return true;
 }
 
-/// How a kernel gets a value without its being stored.
+/// Ops that recompute a value from stored values.
 struct Chain {
-  std::vector<const ir::Op*> ops;  ///< in order
-  std::set<Value> sources;         ///< what they read
+  std::vector<const ir::Op*> ops;  ///< in execution order
+  std::set<Value> sources;         ///< the stored values
 };
 
 class Recompute {
@@ -84,9 +84,10 @@ class Recompute {
     return {const_cast<ir::Op*>(&op), static_cast<int>(r)};
   }
 
-  // ---- how a value follows from others
+  // ---- Which ops recompute a value
 
-  /// Whether the op may run again in another kernel, reading operands as small or in their order.
+  /// Whether the op may run again in another kernel. Its operands must be much smaller than its
+  /// result, or be read in order.
   bool repeats(const ir::Op& op) const {
     if (is_alias(op)) return true;
     const OpDef& def = def_of(op);
@@ -108,15 +109,16 @@ class Recompute {
     return good;
   }
 
-  /// With a constant: of two halves the one may be rounded where the other is not.
+  /// Whether `op` compares with a constant. Of two computed half-precision operands, one could be
+  /// rounded and the other not.
   static bool compares_with_constant(const ir::Op& op) {
     return op.results[0].type.dtype == DType::boolean &&
            std::ranges::count_if(op.operands,
                                  [](const Value& v) { return !v.op()->operands.empty(); }) == 1;
   }
 
-  /// Whether `reader`, repeated elsewhere, may read `v` as a kernel stores it. What processes
-  /// exchange is overwritten where it lies, and variables are at the end of the step.
+  /// Whether `reader`, repeated in another kernel, may read `v` as it is stored. Collectives
+  /// overwrite their operands in place, and variables change at the end of the step.
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
@@ -147,10 +149,10 @@ class Recompute {
     return chain;
   }
 
-  // ---- whether that is worth it
+  // ---- Whether recomputing pays
 
-  /// The kernels that read `v`; none when another op does, or one that would repeat more than an
-  /// element at a time.
+  /// The kernels that read `v`. Empty when another op reads it, or when a kernel would compute
+  /// elements more than once.
   std::set<int> readers(Value v, int from) const {
     std::set<int> readers;
     const auto uses = uses_.find(v);
@@ -181,7 +183,7 @@ class Recompute {
     });
   }
 
-  /// Bytes that the kernels read and write more than before.
+  /// Change of the bytes that kernels read and write.
   int64_t traffic(Value v, const Chain& chain, int from, const std::set<int>& readers) const {
     int64_t more = -bytes(v) * static_cast<int64_t>(1 + readers.size());
     for (const Value& source : chain.sources) {
@@ -196,8 +198,8 @@ class Recompute {
            std::ranges::find(group(from).outputs, source) == group(from).outputs.end();
   }
 
-  /// The lives without `v`; none where memory would suffer: values may live longer that take no
-  /// more than what goes, or while there is room.
+  /// Lifetimes without `v`; nullopt if memory use would grow. Sources of the chain may live longer
+  /// if they are not larger than `v`, or if the peak does not rise.
   std::optional<Lives> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
     Lives after = lives_;
@@ -233,9 +235,9 @@ class Recompute {
     }
   }
 
-  // ---- doing it
+  // ---- The rewrite
 
-  /// The kernel without `v` among its results, nor what only that needed.
+  /// The kernel without result `v` and without the ops that only `v` needed.
   FusionGroup without(Value v, const Chain& chain, int from) const {
     FusionGroup rest = group(from);
     std::erase(rest.outputs, v);
@@ -258,7 +260,8 @@ class Recompute {
     std::set<const ir::Op*> ops;
   };
 
-  /// Puts a copy of the chain before the reader's ops, which read it in the place of `v`.
+  /// Inserts a copy of the chain into the reader's kernel, whose ops then read the copy in place of
+  /// `v`.
   Repeated repeat(Value v, const Chain& chain, int reader) {
     FusionGroup& into = group(reader);
     std::map<Value, Value> copies;
@@ -291,8 +294,8 @@ class Recompute {
     }
   }
 
-  /// Whether `rest` goes on comparing a half of its own before it is rounded, while others compare
-  /// it after: a mask must be one everywhere.
+  /// Whether `rest` still compares a half-precision value of its own before rounding, while other
+  /// kernels compare the rounded value. A mask must be equal in all kernels.
   static bool sees_another_rounding(const Chain& chain, const FusionGroup& rest) {
     const std::set<const ir::Op*> inside(rest.ops.begin(), rest.ops.end());
     return std::ranges::any_of(chain.ops, [&](const ir::Op* op) {
@@ -302,7 +305,8 @@ class Recompute {
     });
   }
 
-  /// Whether the kernel can do so; it is `group(from)` then.
+  /// Removes result `v` from kernel `from`. Returns false, without a change, if the remaining ops
+  /// do not form a kernel.
   bool store_less(Value v, const Chain& chain, int from) {
     FusionGroup rest = without(v, chain, from);
     if (sees_another_rounding(chain, rest)) return false;

@@ -6,16 +6,16 @@
 
 namespace fluid {
 
-/// Lets kernels compute again, element by element, what they would read from another kernel, where
-/// that takes neither more memory nor more traffic: batch norm's backward centres its operand once
-/// more, from the half that the convolution left, instead of keeping the result in f32; the mask of
-/// a relu follows from its result, which the next layer keeps anyway. `groups` are the kernels in
-/// an order of execution; what they hold changes, and `graph` gets the repeated ops at its end.
+/// Recomputes values in the kernels that read them instead of storing them, if this increases
+/// neither memory nor traffic. Example: backward of batch norm centres its operand again, from the
+/// half-precision result of the convolution, so that no f32 result is kept. The mask of a relu is
+/// recomputed from its result, which the next layer keeps anyway. `groups` are the kernels in
+/// execution order; their ops change. Repeated ops are appended to `graph`.
 ///
-/// What is repeated has the same bits, as all values but halves have: differences, products,
-/// comparisons, selections and casts, but nothing that takes longer than its traffic, and nothing
-/// that rounds to a half, since kernels round what they store alone. A comparison with a half that
-/// the first kernel computes itself sees it rounded, as it is stored.
+/// Recomputed values have the same bits. Only cheap ops are repeated: differences, products,
+/// comparisons, selections, casts. Ops that round to half precision are not repeated, because
+/// kernels round only when they store. A comparison with a half-precision value of the first kernel
+/// uses the stored, rounded value.
 void recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch);
 
 }  // namespace fluid

@@ -12,7 +12,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kWorthRepeating = 1 << 20;  // bytes of a result; less is not looked at
+constexpr int64_t kWorthRepeating = 1 << 20;  // bytes; ignores smaller results
 
 bool is_pure_map(const ir::Op* op) {
   const OpDef& def = def_of(*op);
@@ -54,13 +54,14 @@ class RepeatKernels {
     peak_ = peak_of(lives_, batch_);
   }
 
-  /// The groups that read `v`; none where it leaves, or one of them only gives it another name.
+  /// The groups that read `v`. Empty if `v` leaves the step, or if a reader is an alias outside of
+  /// kernels.
   std::set<int> readers(Value v) const {
     std::set<int> readers;
     if (!lives_.contains(v)) return {};
     for (const ir::Op* op : uses_.at(v)) {
       const auto at = position_.find(op);
-      if (at == position_.end()) continue;  // no kernel holds it any more
+      if (at == position_.end()) continue;  // in no kernel any more
       const FusionGroup& by = group(at->second);
       const bool alias = std::holds_alternative<Alias>(*def_of(*op).lower);
       if (alias && !is_generated(by)) return {};
@@ -69,7 +70,7 @@ class RepeatKernels {
     return readers;
   }
 
-  /// The first reader after the longest time in which there is none.
+  /// The first reader after the longest gap between consecutive readers.
   static int first_late(const std::set<int>& readers) {
     int late = *readers.begin(), longest = 0, before = late;
     for (const int reader : readers) {
@@ -93,7 +94,7 @@ class RepeatKernels {
     return {inputs.begin(), inputs.end()};
   }
 
-  /// Whether `v` still has its value when group `at` is about to run.
+  /// Whether `v` still has its value when group `at` runs.
   bool is_readable(Value v, int at) const {
     const ir::Op& root = *root_of(v).op();
     if (!is_variable(root)) return stays_as_it_is(v, uses_);
@@ -103,7 +104,7 @@ class RepeatKernels {
     });
   }
 
-  /// The peak when the kernel runs again before group `late`.
+  /// The peak if the kernel runs again before group `late`.
   int64_t peak_with(Value v, const Values& inputs, int last_early, int late) const {
     Lives lives = lives_;
     lives.at(v).last = last_early;
@@ -114,7 +115,7 @@ class RepeatKernels {
     const int64_t otherwise = peak_of(lives, batch_);
     return std::max(otherwise, in_use(lives, lives_.at(v).last, late) + bytes(v));
   }
-  /// The most bytes held by the groups from `first` to `last`.
+  /// Peak of the bytes that are live in the groups from `first` to `last`.
   int64_t in_use(Lives lives, int last, int first) const {
     std::erase_if(lives, [&](const auto& entry) {
       return entry.second.first > last || entry.second.last < first;

@@ -20,7 +20,7 @@ void take_place_of(const ir::Op& op, ir::Graph& graph, size_t first) {
 
 namespace {
 
-/// An unnamed replacement takes over the name that people know the value by.
+/// Gives an unnamed replacement the name of the replaced result, which users know.
 void pass_name_on(std::string& name, Value to) {
   std::string& other = to.op()->results[static_cast<size_t>(to.index())].name;
   if (other.empty()) other = std::move(name);

@@ -11,13 +11,13 @@
 namespace fluid {
 namespace {
 
-/// Records values that add up over the parts of a batch to those of the graph for the whole.
+/// Records weighted values that add up over the parts of a batch to the value of the whole batch.
 class Weighing {
  public:
   explicit Weighing(ir::Graph& graph) : graph_(graph) {}
 
-  /// `v`, with what is a mean or the same in every part weighted by the part's share of the
-  /// samples. `what` names it for the user.
+  /// Returns `v` scaled so that it adds up over the parts. Means, and values that are equal in
+  /// every part, are weighted by the part's share of the samples. `what` names `v` in messages.
   Value adding_up(Value v, const std::string& what) {
     const BatchPartition parts = analysis_.of(v);
     if (parts.kind == BatchPartition::other) refuse(analysis_.culprit(v), what);

@@ -10,9 +10,9 @@
 namespace fluid {
 namespace {
 
-using Order = std::vector<int>;  // positions in the given order
+using Order = std::vector<int>;  // positions in the graph before scheduling
 
-/// What must come before what, and the bytes that each op adds and frees.
+/// Precedence constraints of the ops, and the bytes that each op allocates and frees.
 class Problem {
  public:
   Problem(const ir::Graph& graph, int64_t batch) : graph_(graph), batch_(batch) {
@@ -37,22 +37,22 @@ class Problem {
 
   /// A value with memory of its own.
   struct Root {
-    int64_t bytes = 0;         ///< of the transient region
-    std::vector<int> readers;  ///< ops, each once
+    int64_t bytes = 0;         ///< in the transient region
+    std::vector<int> readers;  ///< distinct ops
   };
   const Root& root(int number) const { return roots_[static_cast<size_t>(number)]; }
-  /// The numbers of the roots that an op reads, and of those that it makes.
+  /// Numbers of the roots that an op reads, and of the roots that it produces.
   const std::vector<int>& read(int i) const { return read_[static_cast<size_t>(i)]; }
   const std::vector<int>& made(int i) const { return made_[static_cast<size_t>(i)]; }
 
-  /// By root, how many of its readers have not run.
+  /// For each root, the number of readers that have not run.
   using Left = std::vector<int>;
   Left all_readers() const {
     Left left;
     for (const Root& r : roots_) left.push_back(static_cast<int>(r.readers.size()));
     return left;
   }
-  /// Bytes that running `i` adds; and frees.
+  /// Bytes that running op `i` allocates. freed() gives the bytes that it frees.
   int64_t added(int i) const {
     int64_t bytes = 0;
     for (const int r : made(i)) bytes += root(r).bytes;
@@ -87,7 +87,7 @@ class Problem {
     after_[static_cast<size_t>(from)].push_back(to);
   }
 
-  /// Only what lies in the transient region counts: neither sources, outputs nor what is stored.
+  /// Only memory in the transient region counts; sources, outputs and stored values have 0 bytes.
   void number_roots() {
     std::map<Value, int> numbers;
     read_.resize(graph_.ops.size());
@@ -116,10 +116,10 @@ class Problem {
     }
   }
 
-  /// An update comes after the other readers of its variable, so that it can be in place.
+  /// An update runs after the other readers of its variable, so that it can be in place.
   void order_updates() {
     const auto uses = graph_.uses();
-    std::map<std::string, Value> variables;  // and what is carried
+    std::map<std::string, Value> variables;  // also carried values
     for (const auto& op : graph_.ops) {
       if (source_kind(*op) != SourceKind::none) variables[op->symbol] = op->result();
     }
@@ -135,14 +135,14 @@ class Problem {
     }
   }
 
-  /// What may refuse the data comes before the first write to a variable, so that a step that is
-  /// refused has changed nothing.
+  /// Ops that may reject data run before the first write to a variable, so that a rejected step
+  /// changes nothing.
   void order_checks() {
     for (int check = 0; check < size(); ++check) {
       if (may_refuse(op(check))) add_edges_to_writers(check);
     }
   }
-  /// To those that need not come before it, by what is read or by the order of exchanges.
+  /// Adds edges to the writers that need not run before `from` for other reasons.
   void add_edges_to_writers(int from) {
     std::set<int> writers;
     for (const auto& op : graph_.ops) {
@@ -153,7 +153,7 @@ class Problem {
       if (!earlier[static_cast<size_t>(writer)]) add_edge(from, writer);
     }
   }
-  /// Of each op, whether it must come before `last`, or is it.
+  /// For each op, whether it must run before `last` or is `last`.
   std::vector<bool> up_to(int last) const {
     std::vector<bool> earlier(graph_.ops.size());
     std::vector<int> stack = {last};
@@ -167,15 +167,15 @@ class Problem {
     return earlier;
   }
 
-  /// All processes come to their exchanges in one order, whatever else their programs do.
+  /// All processes run their collectives in one order, however their programs differ.
   void order_exchanges() {
     for (const ir::Op* op : fluid::exchanges(graph_)) exchanges_.push_back(position_.at(op));
     for (size_t i = 1; i < exchanges_.size(); ++i) add_edge(exchanges_[i - 1], exchanges_[i]);
   }
 
-  /// Once all that may refuse data has run, processes may tell each other whether it did
-  /// (executor/gpu): at the same place among their exchanges, though the rest of their orders may
-  /// differ, as their batches do. Variables are written after it.
+  /// Ranks exchange their error words when all ops that may reject data have run (executor/gpu).
+  /// This happens at an equal position among the collectives on all ranks, though other ops may be
+  /// ordered differently. Variables are written later.
   void order_checks_among_exchanges() {
     const std::optional<size_t> before = exchanges_before_refusals(graph_);
     if (!before) return;
@@ -188,14 +188,15 @@ class Problem {
   const ir::Graph& graph_;
   int64_t batch_;
   std::map<const ir::Op*, int> position_;
-  std::vector<int> exchanges_;  ///< in their order
+  std::vector<int> exchanges_;  ///< in their order of execution
   std::vector<std::vector<int>> before_, after_;
   std::vector<Root> roots_;
   std::vector<std::vector<int>> read_, made_;  ///< roots, by op
 };
 
-/// Repeatedly takes the ready op of the lowest score, of equal ones the first; stores wait until
-/// nothing else is left. Of the readers left, a score may only ask whether they are the last.
+/// List scheduling: repeatedly takes the ready op with the lowest score, the first one on ties.
+/// Stores come last. `score` may test only whether a root has one reader left. Scores are not
+/// updated for other numbers of readers.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;
@@ -230,7 +231,7 @@ Order list_schedule(const Problem& p, const Score& score) {
   return order;
 }
 
-/// Every op as late as its readers allow: depth first from the last op back.
+/// Runs every op as late as its readers allow: depth-first search from the last op back.
 Order as_late_as_possible(const Problem& p) {
   Order order;
   std::vector<bool> done(static_cast<size_t>(p.size()));
@@ -258,8 +259,8 @@ std::vector<Order> candidates(const Problem& p) {
           list_schedule(p, least_memory)};
 }
 
-/// Starts every exchange as soon as what it sends is there, and puts all that waits for one of
-/// gradients or figures behind what does not: computing goes on meanwhile.
+/// Starts every collective as soon as its operands are ready. Ops that depend on a collective of
+/// gradients or outputs move behind all other ops, so that computation overlaps with communication.
 Order overlapped(const Problem& p, const Order& order) {
   if (p.exchanges().empty()) return order;
   std::vector<bool> waits(static_cast<size_t>(p.size()));
@@ -271,7 +272,7 @@ Order overlapped(const Problem& p, const Order& order) {
     todo.pop_back();
     if (waits[static_cast<size_t>(i)]) continue;
     waits[static_cast<size_t>(i)] = true;
-    // What another exchange has only to come after, it does not wait for.
+    // The order among collectives is no data dependency.
     std::ranges::copy_if(p.after(i), std::back_inserter(todo), [&](int next) {
       return !is_exchange(p.op(i)) || !is_exchange(p.op(next));
     });
@@ -301,10 +302,11 @@ Order overlapped(const Problem& p, const Order& order) {
   return result;
 }
 
-/// The order of the lowest peak. Exchanges that start early keep gradients beside activations: of
-/// the orders that take no more for that than it comes to, the one that starts them first.
+/// Selects the order with the lowest peak. Early collectives keep gradients alive beside
+/// activations. So orders that exceed the lowest peak by at most kMargin times the reduced bytes
+/// count as equal. Among these, selects the order that starts collectives first.
 Order choice(const Problem& p, const std::vector<Order>& orders) {
-  constexpr double kMargin = 1.5;  // of the bytes exchanged
+  constexpr double kMargin = 1.5;  // times the bytes of all collectives
   int64_t exchanged = 0;
   for (const int exchange : p.exchanges()) exchanged += exchanged_bytes(p.op(exchange));
   std::vector<Order> all;

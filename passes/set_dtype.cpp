@@ -24,7 +24,8 @@ bool retype_attributes(ir::Op& op, DType to) {
   return changed;
 }
 
-/// What an op makes of operands that were retyped: some have a dtype of their own, as metrics.
+/// Infers the result types again after operands changed. Some ops, such as metrics, have results of
+/// a fixed dtype.
 bool retype_results(ir::Op& op, DType to) {
   bool changed = false;
   if (source_kind(op) != SourceKind::none) {

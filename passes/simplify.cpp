@@ -4,10 +4,10 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
-// No table of algebraic rules: an op is lowered to its scalar expression, what its operands compute
-// is substituted, and the expression's own folding does the rest. When a plain read or a constant
-// remains, the op was not needed. This covers x - 0, x * 1, -(-x), double transposes, casts to the
-// same type, slices of everything, reductions over extents of one, and constants of any depth.
+// There is no table of algebraic rules. An op is lowered to its scalar expression, the expressions
+// of its operands are substituted, and the expression folds itself. If a plain read or a constant
+// remains, it replaces the op. This covers x - 0, x * 1, -(-x), double transposes, casts to the
+// same type, full slices, reductions over extent 1, and constant folding.
 
 namespace fluid {
 namespace {
@@ -20,8 +20,8 @@ bool is_pure_map(const ir::Op& op) {
          op.results.size() == 1;
 }
 
-/// A scalar expression over elements of values: a read node names one of `leaves`. These are the
-/// op's operands, then what the substituted operands read.
+/// A scalar expression. A read node refers to one of `leaves`: the op's operands, then the operands
+/// of substituted ops.
 struct Body {
   Expr expr;
   Values leaves;
@@ -48,13 +48,15 @@ Expr at_index(const Expr& body, const std::vector<Expr>& index) {
   });
 }
 
-/// Rounding to a half is part of the value, and guarded or checked reads have a range to respect.
+/// Whether the op that computes `from` may be substituted into the read. Rounding to half precision
+/// must stay, and so must the bounds of guarded and checked reads.
 bool may_substitute(const Expr& read, Value from) {
   return !read.node().guarded && !read.node().checked && !is_half(from.dtype()) &&
          from.op()->results.size() == 1 && is_pure_map(*from.op());
 }
 
-/// The op's expression with the operands that `substitute` picks replaced by what they compute.
+/// The expression of `op`, with the operands that `substitute` selects replaced by their
+/// expressions.
 Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   Body body{own, op.operands};
   const auto count = static_cast<int64_t>(op.operands.size());
@@ -68,8 +70,8 @@ Body body_of(const ir::Op& op, const Expr& own, const Substitute& substitute) {
   return body;
 }
 
-/// Whether the read takes element (i0, i1, ...) for result element (i0, i1, ...): extents of one
-/// aside, which may be missing on either side.
+/// Whether element (i0, i1, ...) of the result reads element (i0, i1, ...) of `from`, ignoring
+/// dimensions of extent 1.
 bool reads_in_order(const Expr& read, Value from, const Type& result) {
   std::vector<Expr> index;
   std::vector<Dim> extents;
@@ -90,13 +92,13 @@ bool reads_in_order(const Expr& read, Value from, const Type& result) {
   return next == index.size();
 }
 
-/// Whether a double holds the integer, as the attribute of `fill` must.
+/// Whether a double represents the integer exactly, as the attribute of `fill` requires.
 bool fits_double(int64_t value) {
   const auto rounded = static_cast<double>(value);
   return rounded < 0x1p63 && static_cast<int64_t>(rounded) == value;
 }
 
-/// The op's result as a constant, when `e` is one that `fill` can give.
+/// The result of `op` as a `fill`, if `e` is a constant that `fill` can represent.
 Values constant(const ir::Op& op, const Expr& e) {
   if (!is_constant(e) || !fits_double(e.node().ivalue)) return {};
   const double value = is_float(e.dtype()) ? e.node().fvalue : static_cast<double>(e.node().ivalue);
@@ -115,7 +117,7 @@ Values replacement(ir::Op& op, const Body& body) {
   return {from.type() == type ? from : reshape(from, type.shape, op.loc)};
 }
 
-/// The expression of a Map, or of a Reduce over extents of one.
+/// The expression of a Map, or of a Reduce over extents of 1. Null for other ops.
 Expr expression_of(const ir::Op& op) {
   const bool map = is_pure_map(op);
   const bool reduce = std::holds_alternative<Reduce>(*def_of(op).lower) && op.results.size() == 1;

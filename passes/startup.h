@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// A variable, and by its attributes how it begins: see record_initializer().
+/// A variable; its attributes select the initialiser (see record_initializer()).
 struct NewVariable {
   std::string name;
   Type type;
@@ -16,12 +16,12 @@ struct NewVariable {
   Loc loc;
 };
 
-/// The variables that `graph` declares, in order, but for the random state.
+/// The variables that `graph` declares, in order, without the random state.
 std::vector<NewVariable> new_variables(const ir::Graph& graph);
 
-/// The startup program: fills `variables` by their initialisers, keyed by the seed in state rng.
-/// It has the ops that users record, so that startup_pipeline() has to run. Throws UserError as
-/// record_initializer() does.
+/// The startup program: initialises `variables`, keyed by the seed in state "rng". It holds
+/// recorded ops, so startup_pipeline() must run on it. Throws UserError as record_initializer()
+/// does.
 std::unique_ptr<ir::Program> startup_program(const std::string& name,
                                              const std::vector<NewVariable>& variables);
 

@@ -10,8 +10,8 @@
 namespace fluid {
 namespace {
 
-/// Builds the ops that take statistics of the batch from maps and reductions, and adds up over the
-/// processes what there is a sum over samples. Gradients follow by themselves.
+/// Expands the ops that use batch statistics into maps and reductions, and all-reduces their sums
+/// over samples. append_backward then derives the gradients.
 class Sharing {
  public:
   explicit Sharing(ir::Graph& graph) : graph_(graph) {}
@@ -51,7 +51,8 @@ class Sharing {
     return p == BatchPartition{BatchPartition::same, 1};
   }
 
-  /// What counts samples needs nothing else: all counts travel in one message, ahead of the rest.
+  /// Finds the ops that count samples. They have no operands, so one early all_reduce takes all
+  /// counts.
   void find_counts() {
     BatchPartitionAnalysis analysis;
     const auto add = [&](ir::Op& op) {
@@ -65,7 +66,7 @@ class Sharing {
     }
   }
 
-  using Count = std::pair<const ir::Op*, Value>;  ///< of this process, of all
+  using Count = std::pair<const ir::Op*, Value>;  ///< (op that counts, total over processes)
   Count* count_like(const ir::Op& op) {
     const auto found = std::ranges::find_if(counts_, [&](const Count& c) {
       return c.first->name == op.name && c.first->attrs == op.attrs;
@@ -101,7 +102,7 @@ class Sharing {
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }
 
-  /// Backward comes to its own exchanges from the last to the first.
+  /// Numbers the collectives of forward from -n to -1. Backward runs theirs in reverse.
   void number() {
     std::vector<ir::Op*> exchanges;
     for (const auto& op : graph_.ops) {
@@ -112,8 +113,8 @@ class Sharing {
   }
 
   ir::Graph& graph_;
-  std::set<const ir::Op*> parts_;    ///< that take statistics, or are made for one that does
-  std::set<const ir::Op*> updates_;  ///< of variables, by statistics
+  std::set<const ir::Op*> parts_;    ///< ops that use statistics, and their expansions
+  std::set<const ir::Op*> updates_;  ///< ops that update variables from statistics
   std::vector<Count> counts_;
   BatchPartitionAnalysis analysis_;
 };

@@ -8,7 +8,7 @@
 namespace fluid {
 namespace {
 
-/// Whether all gradients are finite.
+/// A bool scalar: whether all gradients are finite.
 Value all_finite(const Recipe& recipe) {
   Value bad;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {
@@ -19,8 +19,8 @@ Value all_finite(const Recipe& recipe) {
   return equal(bad, scalar_like(bad, 0));
 }
 
-/// The scale after the step: as PyTorch's GradScaler, it grows after `interval` good steps in a row
-/// and backs off at once, within floor and ceiling.
+/// Stores the loss scale for the next step, as PyTorch's GradScaler computes it. The scale grows
+/// after `interval` consecutive good steps and backs off after a bad one, within floor and ceiling.
 void store_next(ir::Graph& graph, const LossScale& s, Value scale, const Recipe& recipe) {
   const Value applies = recipe.applies();
   const Loc& loc = recipe.directive().loc;

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-/// A value, its bytes and the ops between which they must not change.
+/// A value, its range, and the ops between which its bytes must not change.
 struct Live {
   Value value;
   Range range;
@@ -41,7 +41,7 @@ class Checker {
         const int first = source ? -1 : i;
         const bool feed = source_kind(op) == SourceKind::feed;
         place[v] = live_.size();
-        const bool lasts = feed || is_exchange(op);  // nobody waits for sums that nobody reads
+        const bool lasts = feed || is_exchange(op);  // a collective may run until the end
         live_.push_back({v, plan_.values.at(v), first, lasts ? end_ : first});
       }
       if (auto it = plan_.workspaces.find(&op); it != plan_.workspaces.end()) {
@@ -49,7 +49,7 @@ class Checker {
       }
     }
     for (const ir::Output& o : graph_.outputs) live_[place.at(o.value)].last = end_;
-    // What aliases read must stay as long as the alias is read.
+    // The operand of an alias must live as long as the alias.
     for (size_t i = live_.size(); i-- > 0;) {
       const Value v = live_[i].value;
       if (!v || !is_alias(v)) continue;
@@ -92,7 +92,8 @@ class Checker {
           "plan: " + name(a) + " and " + name(b) + " overlap");
   }
 
-  /// Whether `late` is written over `early` by the last op that reads `early`, which allows it.
+  /// Whether `late` overwrites `early` in place: the op of `late` is the last reader of `early` and
+  /// allows it.
   bool overwrites(const Live& early, const Live& late) const {
     if (!early.value || !late.value || early.last != late.first) return false;
     if (early.range.offset != late.range.offset || early.range.bytes != late.range.bytes)

@@ -4,7 +4,8 @@
 namespace fluid {
 namespace {
 
-/// Each process's operands go into the sums of all: so do the gradients, of those that have one.
+/// The gradient of a sum over processes is an all_reduce of the gradients. Only operands whose
+/// result has a gradient take part.
 Values all_reduce_grad(const GradCtx& c) {
   Values gradients(c.arity()), given;
   for (size_t i = 0; i < c.arity(); ++i) {

@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-/// What an Exchange op does with its bucket.
+/// The collective that an Exchange op runs on its bucket.
 enum class ExchangeKind : uint8_t {
   sum,      ///< all_reduce
   scatter,  ///< reduce_scatter
@@ -15,8 +15,9 @@ enum class ExchangeKind : uint8_t {
 };
 ExchangeKind exchange_kind(const ir::Op& op);
 
-/// An op that exchanges a bucket of floats of one dtype and known size, and gives `result` of each.
-/// It has no gradient unless it is given one.
+/// OpDef of a collective on a bucket of float tensors that have one dtype and no batch dimension.
+/// `result` describes the result of each operand. The op has no gradient; the caller may set
+/// `grad`.
 OpDef exchange_op(const std::string& name, const std::string& doc, const PortDef& result);
 
 }  // namespace fluid

@@ -4,10 +4,10 @@
 
 namespace fluid {
 
-/// Requires operand 1 to hold one integer class for every row of operand 0, a float [..., C].
+/// Fails unless operand 0 is float [..., C] and operand 1 holds one integer class per row.
 void require_labels(const InferCtx& c);
 
-/// `x`, one number a row, against rows [..., C]: with a last dimension of 1.
+/// Reshapes `x`, one value per row, to [..., 1], so that it broadcasts with rows [..., C].
 Value as_column(Value x);
 
 }  // namespace fluid

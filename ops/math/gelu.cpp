@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016: x times the normal distribution
-// function, and its approximation by tanh.
+// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016: x times the cumulative distribution
+// function of the normal distribution, exact or approximated by tanh.
 constexpr double kHalfRoot = 1 / std::numbers::sqrt2;
 constexpr double kDensity = std::numbers::inv_sqrtpi * kHalfRoot;  // 1 / sqrt(2 pi)
 constexpr double kTanhScale = std::numbers::inv_sqrtpi * std::numbers::sqrt2;

@@ -4,7 +4,7 @@
 namespace fluid {
 namespace {
 
-/// Rows and columns of operand `i` after its transposition.
+/// Rows and columns of a matrix, transposed if `transpose`.
 std::pair<Dim, Dim> matrix_of(const Type& type, bool transpose) {
   const size_t rank = type.shape.size();
   const Dim rows = type.shape[rank - 2];
@@ -44,7 +44,8 @@ Values matmul_grad(const GradCtx& c) {
   return {sum_to(da, a.shape()), sum_to(db, b.shape())};
 }
 
-/// Operand `i` at the result's batch index (broadcast) and its own row and column.
+/// Reads operand `i` at (row, column) of the result's batch index, with broadcasting of batch
+/// dimensions.
 Expr element(const LowerCtx& c, size_t i, bool transpose, const Expr& row, const Expr& column) {
   const Shape& shape = c.in_type(i).shape;
   const size_t skip = c.out_type().shape.size() - shape.size();

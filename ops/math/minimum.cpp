@@ -13,7 +13,7 @@ OpDef minimum_op() {
       .infer = infer_number_broadcast,
       .grad = GradFn([](const GradCtx& c) {
         const Value a = c.in(0), b = c.in(1), dy = c.dout(0), zero = scalar_like(dy, 0);
-        const Value shared = where(equal(a, b), dy * 0.5, dy);  // NaN: both get all, as in PyTorch
+        const Value shared = where(equal(a, b), dy * 0.5, dy);  // NaN: dy for both, as in PyTorch
         return Values{sum_to(where(greater(a, b), zero, shared), a.shape()),
                       sum_to(where(less(a, b), zero, shared), b.shape())};
       }),

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// The number of elements of adaptive window (y, x), as a number of compute dtype.
+/// Number of elements of adaptive window (y, x), in compute_dtype(dtype).
 Expr adaptive_avg_pool2d_divisor(const Adaptive2d& w, const Expr& y, const Expr& x, DType dtype);
 
 }  // namespace fluid

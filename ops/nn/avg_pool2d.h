@@ -4,8 +4,8 @@
 
 namespace fluid {
 
-/// What the sum over window (y, x) of an average pooling of `input` is divided by: the window's
-/// taps, or those inside the input when attribute `count_include_pad` is false.
+/// Divisor of the sum over window (y, x) in average pooling of `input`: the number of taps. When
+/// attribute `count_include_pad` is false, counts only taps inside the input.
 Expr avg_pool2d_divisor(const LowerCtx& c, const Type& input, const Expr& y, const Expr& x);
 
 }  // namespace fluid

@@ -4,13 +4,13 @@
 
 namespace fluid {
 
-/// Attribute `axis` of an op on a tensor of `rank` dimensions, counted from the front.
+/// Attribute `axis` made non-negative, for a tensor of `rank` dimensions.
 int64_t axis_of(const Attrs& attrs, int64_t rank);
 
-/// One result like operand 0, a float tensor that has attribute `axis`.
+/// Infers one result of operand 0's type. Fails unless it is a float tensor with dimension `axis`.
 std::vector<Type> infer_along_axis(const InferCtx& c);
 
-/// Whether operand 0 has no element along attribute `axis`, and so none at all.
+/// Whether operand 0 has extent 0 along attribute `axis`.
 bool is_empty_along_axis(const ExpandCtx& c);
 
 }  // namespace fluid

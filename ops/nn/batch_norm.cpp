@@ -3,21 +3,21 @@
 namespace fluid {
 namespace {
 
-/// The axes of x [N, C, ...] that one channel's statistics run over.
+/// The axes of x [N, C, ...] over which the statistics of a channel are computed: all but axis 1.
 std::vector<int64_t> channel_axes(const Shape& x) {
   std::vector<int64_t> axes = {0};
   for (int64_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   return axes;
 }
 
-/// [C] as x's broadcasting wants it.
+/// Casts `v` [C] and reshapes it to broadcast with x [N, C, ...].
 Value per_channel(Value v, Value x, DType dtype) {
   Shape shape(x.shape().size() - 1, Dim(1));
   shape[0] = x.shape()[1];
   return reshape(cast(v, dtype), shape);
 }
 
-/// Half precision is normalised in f32.
+/// Operands of the normalisation in compute dtype: f32 for half-precision inputs.
 struct Normalisation {
   Value x, gamma, beta;
 };
@@ -52,7 +52,7 @@ Values batch_norm_by_batch(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), mean, var};
 }
 
-/// With the running statistics, which it gives instead of the batch's as well.
+/// Inference: normalises by the running statistics, and returns them in place of batch statistics.
 Values batch_norm_by_running(const ExpandCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const Value centred = x - per_channel(c.in(3), x, x.dtype());
@@ -61,7 +61,7 @@ Values batch_norm_by_running(const ExpandCtx& c) {
   return {cast(centred * scale + beta, c.in(0).dtype()), cast(c.in(3), c.out_type(1).dtype), var};
 }
 
-/// How many elements a channel of `x` has, the batch included.
+/// Number of elements of a channel of `x`, the batch included.
 Value channel_size(Value x) {
   Type channel{x.dtype(), {}, {}};
   for (const int64_t axis : channel_axes(x.shape())) {
@@ -70,8 +70,9 @@ Value channel_size(Value x) {
   return numel(*x.op()->graph(), {.of = channel});
 }
 
-/// Ioffe and Szegedy, "Batch normalization", ICML 2015, section 3, with the sums over a channel
-/// collected: dx = gamma rstd (dy - (sum(dy) + xhat sum(dy xhat)) / N), xhat = (x - mean) rstd.
+/// Gradient by Ioffe and Szegedy, "Batch normalization", ICML 2015, section 3, with the channel
+/// sums factored out: dx = gamma rstd (dy - (sum(dy) + xhat sum(dy xhat)) / N), where xhat = (x -
+/// mean) rstd.
 Values batch_norm_grad(const GradCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const DType wide = x.dtype();

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-constexpr double kFlopsADraw = 58;  // Philox4x32-10 and the comparison
+constexpr double kFlopsADraw = 58;  // Philox4x32-10 and a comparison
 
 Expr dropped(const LowerCtx& c, size_t dims) {
   const Shape& x = c.in_type(0).shape;

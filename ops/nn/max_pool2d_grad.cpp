@@ -5,9 +5,9 @@ namespace {
 
 Expr is(const Expr& a, const Expr& b) { return scalar::compare(Scalar::eq, a, b); }
 
-/// Whether no tap before this one, which lies on `element`, is outside of the padding. Where all of
-/// a window is minus infinity, so is its padding: its first tap wins, and the gradient belongs to
-/// the first that is an element.
+/// Whether `tap`, which lies on `element`, is the first tap of its window that is outside the
+/// padding. If all elements of a window are minus infinity, max_pool2d records tap 0, which may lie
+/// in the padding. The gradient then goes to the first tap inside the input.
 Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) {
   return scalar::logical_or(is(tap, Expr::index(0)),
                             scalar::compare(Scalar::lt, element, Expr::index(axis.dilation)));

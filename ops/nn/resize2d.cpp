@@ -40,7 +40,7 @@ Expr ResizeAxis::first(const Expr& e) const {
   if (!linear) {
     return scalar::floordiv(e * Expr::index(out) + Expr::index(in - 1), Expr::index(in));
   }
-  // The first with a place above e - 1.
+  // The first output whose source coordinate is above e - 1.
   const Expr before = e * Expr::index(2 * out) + Expr::index(-out - in);
   return scalar::floordiv(before, Expr::index(2 * in)) + Expr::index(1);
 }

@@ -4,35 +4,35 @@
 
 namespace fluid {
 
-/// How resize2d takes an axis from `in` to `out` elements. Nearest: element i is element
-/// floor(i in / out). Linear, with the centres of elements at halves: element i lies at
-/// (i + 1/2) in / out - 1/2, held in [0, in - 1], between two elements. These are
-/// torch.nn.functional.interpolate's "nearest", and "bilinear" without align_corners; places are
-/// computed in integers, exactly.
+/// Resizing of one axis from `in` to `out` elements. Nearest: output i reads element floor(i in /
+/// out). Linear: output i samples at (i + 1/2) in / out - 1/2, clamped to [0, in - 1], between two
+/// elements. These are "nearest" and "bilinear" without align_corners of
+/// torch.nn.functional.interpolate. Source coordinates are exact integer arithmetic.
 struct ResizeAxis {
   int64_t in = 1, out = 1;
   bool linear = false;
 
-  Expr lower(const Expr& i) const;                  ///< the element at or before the place of `i`
-  Expr upper(const Expr& i) const;                  ///< the one after it, or the last
-  Expr fraction(const Expr& i, DType dtype) const;  ///< of the way from lower to upper
+  Expr lower(const Expr& i) const;  ///< the element at or before the source coordinate
+  Expr upper(const Expr& i) const;  ///< the next element, clamped to the last
+  Expr fraction(const Expr& i, DType dtype) const;  ///< interpolation weight of upper(i), in [0, 1)
 
-  /// The elements i that read element e are among first(e) + [0, reach()); some of these may be
-  /// out of range, or have weight 0.
+  /// The outputs i that read element e are among first(e) + [0, reach()). Some candidates may be
+  /// out of range or have weight 0.
   int64_t reach() const;
   Expr first(const Expr& e) const;
-  Expr weight(const Expr& i, const Expr& e, DType dtype) const;  ///< of element e in element i
+  Expr weight(const Expr& i, const Expr& e, DType dtype) const;  ///< of element e in output i
 
  private:
-  Expr numerator(const Expr& i) const;  ///< of the place of `i`, over 2 out; linear only
+  Expr numerator(const Expr& i) const;  ///< source coordinate of output i, times 2 out; linear only
 };
 
 struct Resize2d {
   ResizeAxis y, x;
 };
-/// From `input` to `output`, both [N, C, H, W], by attribute `mode`.
+/// The axes of a resize from `input` to `output`, both [N, C, H, W]. Attribute `mode` selects
+/// nearest or linear.
 Resize2d resize_of(const Attrs& attrs, const Shape& input, const Shape& output);
-/// Requires a `mode` that there is.
+/// Fails unless attribute `mode` is "nearest" or "bilinear".
 void require_mode(const InferCtx& c);
 
 }  // namespace fluid

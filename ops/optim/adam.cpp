@@ -7,14 +7,14 @@
 namespace fluid {
 namespace {
 
-// 1 - beta^t. Written with expm1, because beta^t is close to 1 in the first steps and the
-// difference would lose its digits in f32.
+// 1 - beta^t. Uses expm1: beta^t is close to 1 in the first steps, where the difference would
+// cancel in f32.
 Expr bias_correction(double beta, const Expr& t) {
   if (beta == 0) return Expr::constant(t.dtype(), 1);
   return -scalar::unary(Scalar::expm1, t * std::log(beta));
 }
 
-/// The new parameter and moments.
+/// Returns the new parameter, m and v.
 std::vector<Expr> adam_step(const LowerCtx& c, bool decoupled) {
   const OptimizerStep s = optimizer_step(c, /*decayed_gradient=*/!decoupled);
   const double beta1 = c.attr<double>("beta1"), beta2 = c.attr<double>("beta2");

@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// Adam under `name`: weight decay is added to the gradient, or, `decoupled`, taken off the
-/// parameter itself (AdamW).
+/// OpDef of Adam or AdamW. `decoupled` (AdamW) applies weight decay to the parameter itself;
+/// otherwise decay is added to the gradient.
 OpDef adam_def(std::string name, std::string doc, bool decoupled);
 
 }  // namespace fluid

@@ -8,15 +8,16 @@
 
 namespace fluid {
 
-/// A state, f64[5], all ones at first: where the schedule "plateau" is. Between the steps of one
-/// epoch and the next, PlateauRule moves it on.
+/// Name of the state of schedule "plateau": f64[5], initially all ones. PlateauRule updates it
+/// after each epoch.
 inline constexpr std::string_view kPlateau = "plateau";
-/// What its elements are: of the recipe's learning rate; 1 until a first figure has come; the best
-/// figure; one more than the epochs since; one more than the epochs that are still waited for.
+/// Elements of the state kPlateau. kFactor: factor of the recipe's learning rate. kUnseen: 1 before
+/// the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + epochs since the best metric.
+/// kCooldown: 1 + remaining cooldown epochs.
 enum PlateauElement { kFactor, kUnseen, kBest, kBadEpochs, kCooldown, kPlateauElements };
 
-/// The settings of a recipe's schedule "plateau": PyTorch's ReduceLROnPlateau, whose mode is min
-/// and whose threshold is relative. A rate that would fall by less than 1e-8 stays.
+/// Settings of schedule "plateau", which follows PyTorch's ReduceLROnPlateau with mode "min" and
+/// threshold mode "rel". A decrease of the learning rate by less than 1e-8 is skipped.
 struct PlateauRule {
   double lr = 0;
   double factor = 0;
@@ -25,11 +26,12 @@ struct PlateauRule {
   int64_t cooldown = 0;
   double min_lr = 0;
 
-  /// Moves the state on by the figure of an epoch, the smaller the better. Whether the rate falls.
+  /// Updates the state with an epoch's metric (smaller is better). Returns whether the learning
+  /// rate falls.
   bool take(double figure, std::span<double> state) const;
 };
 
-/// Absent when the `train` op with these attributes has another schedule, or none.
+/// Returns nullopt when the `train` op with these attributes has another schedule or none.
 std::optional<PlateauRule> plateau_rule(const Attrs& train);
 
 }  // namespace fluid

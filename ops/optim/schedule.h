@@ -1,18 +1,18 @@
 #pragma once
 
-// A schedule is an op (update) -> learning rate, f64: `update` is the i64 number of updates done
-// before. It is named "<schedule>_schedule", and its attribute `lr` is the recipe's. One that the
-// epochs drive takes element kFactor of the state kPlateau besides.
+// A schedule is an op (update) -> learning rate in f64. `update` is the i64 number of previous
+// updates. The op is named "<schedule>_schedule"; its attribute `lr` is the recipe's learning rate.
+// A schedule that depends on epochs also takes element kFactor of the state kPlateau.
 
 #include "ops/op_def.h"
 
 namespace fluid {
 
-/// Of a schedule's settings among the attributes of a `train` op.
+/// Prefix of the schedule's settings among the attributes of a `train` op.
 inline constexpr std::string_view kSchedulePrefix = "schedule_";
 
-/// A schedule by its definition: checks beyond those of operand and `lr`, and its rate from the
-/// number of updates as f64.
+/// Definition of a schedule. `check` checks the settings beyond `update` and `lr`. `rate` computes
+/// the learning rate from the number of updates in f64.
 struct ScheduleDef {
   std::string name;
   std::string doc;
@@ -23,12 +23,12 @@ struct ScheduleDef {
 };
 OpDef schedule_op(ScheduleDef schedule);
 
-/// The op of a recipe's schedule; null when there is none of that name.
+/// The op of schedule `name`; null for an unknown name.
 const OpDef* find_schedule(const std::string& name);
-/// Names of all schedules, as recipes have them.
+/// Names of all schedules, without the suffix "_schedule".
 std::vector<std::string> schedule_names();
 
-/// The attributes of a `train` op that are its schedule's, as the schedule's op wants them.
+/// The attributes of a `train` op that belong to its schedule, without kSchedulePrefix, and `lr`.
 Attrs schedule_settings(const Attrs& train);
 
 }  // namespace fluid

@@ -19,7 +19,7 @@ const OpDef& optimizer_named(const InferCtx& c, const std::string& name) {
   return *def;
 }
 
-/// Throws for an unknown schedule, or settings it refuses.
+/// Throws UserError for an unknown schedule or invalid settings.
 void check_schedule(const InferCtx& c) {
   const std::string name = c.attrs().get_or("schedule", std::string());
   const Attrs settings = schedule_settings(c.attrs());
@@ -36,7 +36,8 @@ void check_schedule(const InferCtx& c) {
   (*def->infer)(InferCtx(*def->name, operands, complete, c.loc()));
 }
 
-/// Of each parameter as many cuts, the last of which is for its end.
+/// Checks `waits`, `cuts`, `bucket` and `rank`. `cuts` holds an equal number of entries for each
+/// parameter; the last entry is the number of elements.
 void check_parameters(const InferCtx& c, size_t parameters) {
   const auto waits = c.attrs().get_or("waits", std::vector<int64_t>()).size();
   const auto cuts = c.attrs().get_or("cuts", std::vector<int64_t>()).size();

@@ -4,26 +4,27 @@
 
 namespace fluid {
 
-/// Random bits of element `index` (i64, logical), in [0, 2^32): keyed by `seed` and the attribute
-/// `stream`, whose high word serves as the counter.
+/// Random bits in [0, 2^32) of the element at logical `index` (i64). Philox with key `seed`; high
+/// and low word of attribute `stream` are its counter and stream.
 Expr stream_bits(const LowerCtx& c, const Expr& seed, const Expr& index);
 
-/// A number in [0, 1) from 32 random bits: a multiple of 2^-24, so the same in f32 and f64.
+/// Uniform number in [0, 1) from 32 random bits: a multiple of 2^-24, so f32 and f64 give equal
+/// values.
 Expr uniform_from_bits(const Expr& bits, DType dtype);
 
-/// Position of the result's element in row-major order.
+/// Row-major linear index of the result's element.
 Expr linear_index(const LowerCtx& c, const Shape& shape, const std::vector<Expr>& index);
 
-/// What a random op in the step sees of `rng`, its operand `rng`: i64[3] = {seed, run counter,
-/// first global sample}. Bits of element `index` of a tensor of `shape`, keyed by (seed, run,
-/// attribute `stream`, global sample, index within the sample): independent of how the batch is
-/// split.
+/// Random bits of element `index` of a tensor of `shape`, for ops of the training step. Operand
+/// `rng` is i64[3] = {seed, run counter, first global sample}. Bits are keyed by (seed, run,
+/// attribute `stream`, global sample, index within the sample). So they do not depend on how the
+/// batch is split.
 Expr step_bits(const LowerCtx& c, size_t rng, const Shape& shape, const std::vector<Expr>& index);
 
-/// Requires operand `i` to be i64[3].
+/// Fails unless operand `i` is i64[3].
 void require_rng(const InferCtx& c, size_t i);
 
-/// Whether an element that draws `bits` survives a dropout of probability `p`.
+/// Whether dropout of probability `p` keeps the element with random bits `bits`.
 Expr survives(const Expr& bits, double p);
 
 }  // namespace fluid

@@ -11,7 +11,7 @@
 namespace fluid {
 namespace {
 
-/// A setting that may have been written as a float or as an int.
+/// Reads a number that may be written as a float or an int.
 double number(const Attrs& attrs, std::string_view name, double fallback, const Loc& loc) {
   const Attr* attr = attrs.find(name);
   if (attr == nullptr) return fallback;
@@ -36,7 +36,7 @@ struct Request {
   const Type& type;
   const Attrs& attrs;
   const Loc& loc;
-  std::vector<std::string>& settings;  ///< those that the initialiser asked for
+  std::vector<std::string>& settings;  ///< attributes that the initialiser reads
 
   double number(std::string_view setting, double fallback) const {
     settings.emplace_back(setting);
@@ -99,7 +99,7 @@ constexpr Initializer kInitializers[] = {
     {"kaiming_normal", [](const Request& r) { return r.normal(0, r.kaiming()); }},
 };
 
-/// Fails for an attribute that the initialiser did not ask for and nobody else reads.
+/// Throws UserError for an attribute that neither the initialiser nor a pass reads.
 void require_known(const Request& request, const std::string& init) {
   std::vector<std::string> known = request.settings;
   known.insert(known.end(), {"init", "trainable", kScratch, kWhole, kCuts});

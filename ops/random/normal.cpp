@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-// Box and Muller, "A note on the generation of random normal deviates" (1958): the logarithm's
-// argument lies in (0, 1].
+// Box and Muller, "A note on the generation of random normal deviates" (1958). The argument of the
+// logarithm lies in (0, 1].
 Expr normal_from_bits(const Expr& radius_bits, const Expr& angle_bits, DType dtype) {
   const Expr u = uniform_from_bits(radius_bits, dtype) + std::ldexp(1.0, -24);
   const Expr angle = uniform_from_bits(angle_bits, dtype) * (2 * std::numbers::pi);

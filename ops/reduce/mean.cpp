@@ -10,8 +10,8 @@ std::vector<Type> infer_mean(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// How many elements of `x` go into one mean, as a scalar of `dtype`: a run-time figure where the
-/// batch is one of the axes.
+/// Number of elements of `x` that one mean averages, as a scalar of `dtype`. A run-time value when
+/// the batch is a reduced axis.
 Value count(Value x, const Attrs& attrs, DType dtype) {
   Type reduced{dtype, {}, {}};
   for (const int64_t axis :
@@ -22,7 +22,7 @@ Value count(Value x, const Attrs& attrs, DType dtype) {
 }
 
 Values expand_mean(const ExpandCtx& c) {
-  // A sum in half precision would overflow long before the mean does.
+  // In half precision the sum would overflow long before the mean does.
   const DType wide = compute_dtype(c.in(0).dtype());
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"),
                        .keep_dims = c.attr<bool>("keep_dims")};

@@ -53,7 +53,7 @@ Values pad_grad(const GradCtx& c) {
 
 std::vector<Expr> pad_body(const LowerCtx& c) {
   std::vector<Expr> index = c.out_vars();
-  Expr between;  // whether the index falls between two elements
+  Expr between;  // whether the index is between two elements
   for (size_t d = 0; d < index.size(); ++d) {
     index[d] = index[d] - Expr::index(entry(c.attrs(), "low", d));
     const Expr step = Expr::index(entry(c.attrs(), "interior", d) + 1);

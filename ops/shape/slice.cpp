@@ -7,7 +7,7 @@
 namespace fluid {
 namespace {
 
-/// Along one dimension: elements start, start + step, ..., `count` of them.
+/// A slice of one dimension: elements start, start + step, ..., `count` in all.
 struct Range {
   int64_t start = 0;
   int64_t step = 1;
@@ -18,7 +18,7 @@ int64_t clamped(int64_t position, int64_t extent) {
   return std::clamp<int64_t>(position < 0 ? position + extent : position, 0, extent);
 }
 
-/// One range a dimension of `shape`; dimensions that are not sliced have step 0.
+/// The slice of each dimension of `shape`. Step 0 marks a dimension that is not sliced.
 std::vector<Range> ranges_of(const Attrs& attrs, const Shape& shape) {
   const auto& starts = attrs.get<std::vector<int64_t>>("starts");
   const auto& stops = attrs.get<std::vector<int64_t>>("stops");
@@ -31,7 +31,7 @@ std::vector<Range> ranges_of(const Attrs& attrs, const Shape& shape) {
     const int64_t extent = shape[static_cast<size_t>(axis)].size;
     Range& r = ranges[static_cast<size_t>(axis)];
     r.start = clamped(starts[i], extent);
-    // A longer step reaches nothing more, and would overflow the sums below.
+    // Clamps the step: a longer one selects no other elements and could overflow the sums below.
     r.step = steps.empty() ? 1 : std::min(steps[i], std::max<int64_t>(extent, 1));
     r.count = (std::max(clamped(stops[i], extent) - r.start, int64_t{0}) + r.step - 1) / r.step;
   }

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kPerChannel =
     ": one number, or one for each element of dimension 1, the channels";
 
-/// `mean` or `std`, where it is given.
+/// Checks attribute `mean` or `std`, if present.
 void check_channels(const InferCtx& c, const std::string& name, bool positive) {
   const Attr* given = c.attrs().find(name);
   const auto* numbers = given == nullptr ? nullptr : std::get_if<std::vector<double>>(given);

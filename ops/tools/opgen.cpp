@@ -1,5 +1,5 @@
-// Writes ops/functions.h, ops/functions.cpp and ops/OPS.md from the op table into a directory:
-//   fluid_opgen DIR
+// Generates ops/functions.h, ops/functions.cpp and ops/OPS.md from the op table:
+//   fluid_opgen DIRECTORY
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ std::string number_text(double value) {
   return s.find_first_of(".en") == std::string::npos ? s + ".0" : s;
 }
 
-/// How an attribute is spelled in C++: its type, and its default as an initialiser.
+/// C++ spelling of an attribute: its type and its default initialiser.
 struct Spelling {
   std::string type;
   std::string initial;
@@ -59,7 +59,7 @@ Spelling spelling_of(const Attr& attr) {
   }
 }
 
-/// The default as OPS.md shows it.
+/// The default value as shown in OPS.md.
 std::string default_text(const AttrDef& a) {
   return a.required ? "required" : "`" + spelling_of(a.fallback).initial + "`";
 }
@@ -69,7 +69,7 @@ bool has_function(const OpDef& def) {
          std::holds_alternative<Expand>(*def.lower) || std::holds_alternative<Alias>(*def.lower);
 }
 
-/// Attributes that the caller gives: a random op's stream is set when it is recorded.
+/// The attributes that a caller may pass. record() sets the `stream` of a random op.
 std::vector<AttrDef> shown_attrs(const OpDef& def) {
   std::vector<AttrDef> shown;
   for (const AttrDef& a : *def.attrs) {
@@ -88,7 +88,8 @@ std::string camel(const std::string& name) {
   return s;
 }
 
-/// Whether the function gives one Value: the op has one result, or the others are auxiliary.
+/// Whether the generated function returns one Value: the op has one result, or the others are
+/// auxiliary.
 bool gives_one_value(const OpDef& def) {
   return std::all_of(def.outputs->begin() + 1, def.outputs->end(),
                      [](const PortDef& p) { return p.auxiliary; });
@@ -113,7 +114,7 @@ std::string signature(const OpDef& def, size_t operands, bool defaults) {
   return s + ")";
 }
 
-/// One function for each number of operands: those that may be absent are left out in some.
+/// The numbers of operands for which overloads are generated: optional operands may be omitted.
 std::vector<size_t> operand_counts(const OpDef& def) {
   std::vector<size_t> counts;
   size_t needed = 0;
@@ -122,8 +123,7 @@ std::vector<size_t> operand_counts(const OpDef& def) {
   return counts;
 }
 
-// Each struct and function is one line: files that two branches added ops to then merge line by
-// line.
+// Each struct and function is one line, so that branches which add ops merge without conflicts.
 void write_header(std::ostream& out) {
   out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n"
       << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n\nnamespace fluid {\n";
@@ -248,7 +248,7 @@ void write_markdown(std::ostream& out) {
   }
 }
 
-/// Leaves a file of the same contents alone, so that nothing is rebuilt for it.
+/// Keeps a file with equal contents, so that nothing is rebuilt.
 void write_file(const std::string& path, const std::string& text) {
   std::stringstream old;
   old << std::ifstream(path).rdbuf();
