@@ -104,7 +104,7 @@ void StoreServer::exchange(Connection& connection, short ready) {
   try {
     while (auto request = unpack(connection.in)) handle(connection, std::move(*request));
   } catch (const DeviceError&) {
-    ended = true;  // a stranger found the port: the world goes on without it
+    ended = true;  // an unrelated client; drop it and go on
   }
   if (ended) lose(connection);
 }

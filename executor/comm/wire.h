@@ -18,7 +18,7 @@ struct Message {
     get,      ///< text: key; waits up to `number` ms until it is set
     add,      ///< text: key, number: summand; the answer holds the sum
     propose,  ///< text: key, value: proposed value; the answer holds the first proposal
-    /// Number: index of a key in order of arrival; the answer's text is the key, its value the
+    /// `number`: index of a key in order of arrival; the answer's text is the key, its value the
     /// first proposal.
     proposal,
     beat,  ///< heartbeat; number: collectives that the rank has started
@@ -26,8 +26,6 @@ struct Message {
     /// Asks which rank to blame. Waits up to `number` ms for certainty. text: kCertain accepts no
     /// guess. value: number of the failed collective, or "" for another call.
     verdict,
-    ///< text kCertain: take no other; value: the number of the collective that failed, ""
-    ///< where it is another call
     leave,    ///< this rank no longer needs the others
     done,     ///< answer: value, number
     expired,  ///< answer: the wait timed out, value says for what; or there is no such key
