@@ -98,7 +98,7 @@ typedef struct FluidGpuProduct {
 typedef enum FluidGpuDirection {
   fluid_gpu_forward = 0,        ///< a: images, b: filters, result: feature maps
   fluid_gpu_data_gradient = 1,  ///< a: feature maps' gradient, b: filters, result: images' gradient
-  /// A: images, b: feature maps' gradient, result: filters' gradient.
+  /// a: images, b: feature maps' gradient, result: filters' gradient.
   fluid_gpu_filter_gradient = 2
 } FluidGpuDirection;
 
@@ -255,8 +255,7 @@ typedef struct FluidGpuTable {
 
   FluidGpuResult (*identity)(FluidGpu* gpu, FluidGpuIdentity* identity);
   FluidGpuResult (*meeting)(FluidGpuMeeting* meeting);
-  /// Blocks until all ranks have arrived, by `communicator_state`. Misused when two ranks have one
-  /// GPU.
+  /// Takes effect once all ranks have called it. Misused when two ranks have one GPU.
   FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
                                         int32_t ranks, FluidGpuCommunicator** communicator);
   /// Not ready: the last call has not taken effect yet. Any other result but ok is a permanent
