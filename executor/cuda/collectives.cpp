@@ -170,7 +170,7 @@ FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting
   ncclUniqueId id;
   std::memcpy(&id, meeting, sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;  // so that whoever waits can give up
+  config.blocking = 0;  // waiting for other ranks needs a time-out
   const FluidGpuResult result = with(made.get(), "meeting the other ranks", [&] {
     return ncclCommInitRankConfig(&made->handle, ranks, id, rank, &config);
   });
