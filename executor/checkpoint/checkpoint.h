@@ -15,13 +15,13 @@ class Executor;
 
 /// The state of a training loop, which a checkpoint holds besides the executor's snapshot.
 struct TrainingState {
-  /// Accumulated metric of the current epoch.
+  /// An output's value accumulated over the current epoch.
   struct Sum {
     std::string name;
     double sum = 0;
     double weight = 0;
   };
-  /// Best metric of the completed epochs.
+  /// The best monitored value of the completed epochs.
   struct Best {
     double figure = 0;
     int64_t epoch = 0;

@@ -9,9 +9,9 @@
 namespace fluid {
 
 /// Reads a safetensors file for `program`. With layout `pytorch`, transposes the weights of linear
-/// layers. Throws UserError when the layout is unspecified and a square weight comes without
-/// Fluid's checksum, when only a weight's transpose has the right shape, or when `pytorch` is given
-/// for Fluid's own file. Does not check other shapes.
+/// layers. Throws UserError in three cases. The layout is unspecified and a square weight comes
+/// without Fluid's checksum. Only the transpose of a weight has the right shape. Or `pytorch` is
+/// given for a file that Fluid wrote. Other shapes are not checked.
 TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program);
 

@@ -51,6 +51,7 @@ Snapshot take_snapshot(Session& session, std::map<std::string, std::string> opti
 /// Sets the session's variables from `from`, whose path is `where` in messages. Converts floats. A
 /// control variable missing from the snapshot keeps its value; unknown ones are ignored. Takes only
 /// the run counter of the random state, not the seed. A sharded variable gets this rank's shard.
+///
 /// Throws UserError, with nothing changed, when `from` is of another program or its optimizer
 /// states do not match. Frees each value once it is set.
 void restore_snapshot(Session& session, Snapshot& from, const std::string& where);

@@ -11,8 +11,8 @@ constexpr int64_t kMostEngines = 128;  ///< inspected per heuristics mode
 constexpr int64_t kMostKnobs = 14;     ///< that fit into a choice
 constexpr int64_t kMostValue = INT16_MAX;
 
-/// A cuDNN engine and its knob settings, as stored in a choice: global index, number of knobs, and
-/// 16 bits each for a knob's type and value.
+/// A cuDNN engine and its knob settings, as stored in a choice. The fields are the global index,
+/// the number of knobs, and type and value of each knob.
 struct Engine {
   struct Knob {
     int16_t type, value;

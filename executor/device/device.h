@@ -82,10 +82,13 @@ class Executable {
   /// step's status, or nothing when the step runs asynchronously and finish() will return the
   /// status. The host must not touch the slots of an asynchronous step before finish(). Allocates
   /// nothing.
+  ///
   /// `times`, if not null, requires expect_times() and makes the step synchronous. It receives one
   /// entry in `times->calls` for each of calls(), in clock_ns() time.
+  ///
   /// After a DeviceError, also from finish(), variables may be partly written unless the message
   /// says otherwise. The next step starts normally.
+  ///
   /// Later steps may already be in flight when an asynchronous step is rejected. Those whose
   /// programs check data change no variable either, until PlaceMemory::allow_updates(). Programs
   /// without data checks ignore the rejection. That is safe: a training program has every data

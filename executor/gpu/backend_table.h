@@ -3,6 +3,7 @@
 // The C interface of a GPU library: one symbol returns one table of functions. Only plain C types
 // cross it, so neither side depends on how the other was compiled, and no vendor header is needed
 // here.
+//
 // Work is queued on streams. Each stream runs in order; different streams are ordered only by
 // events. A call returns before its work is done unless stated otherwise. Memory must not be
 // released while queued work uses it. Every function returns a result; `error` returns the message

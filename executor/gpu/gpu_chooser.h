@@ -27,6 +27,7 @@ class GpuChooser {
   /// A plan for a task, ready for capture. Runs the task on `factors`, many times if timed, which
   /// overwrites the result and the workspace. Fills `unused` with random data for the timing,
   /// because GPUs compute faster on zeros.
+  ///
   /// Empty when no algorithm of the library works; the record then says so. Skips algorithms that
   /// fail for lack of memory; the choice is then not kept on disk, and notes() reports it. Throws
   /// DeviceError when only such algorithms exist.

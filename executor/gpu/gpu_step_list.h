@@ -25,8 +25,8 @@ struct GpuPass {
   LoadedPass loaded = {};
 };
 
-/// One call of a step list: the passes of a fused op; a library kernel, whose workspace is the last
-/// buffer; a collective; or a copy of `copy_bytes` from buffer 0 to buffer 1.
+/// One call of a step list. It is one of: the passes of a fused op; a library kernel, whose
+/// workspace is the last buffer; a collective; a copy of `copy_bytes` from buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;

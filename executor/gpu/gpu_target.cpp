@@ -19,7 +19,7 @@ constexpr double kLaunchSeconds = 3e-6;
 constexpr double kLibrarySeconds = 2e-6;      ///< start and end overhead of a library kernel
 constexpr double kLibraryEfficiency = 0.7;    ///< fraction of the peak on large tensors
 constexpr double kGeneratedEfficiency = 0.2;  ///< fraction of the peak of generated code
-/// Tensor cores compute multiples of this many half-precision channels.
+/// Tensor cores process half-precision channels in multiples of this.
 constexpr int64_t kLanes = 8;
 constexpr double kUnknownRate = 1e13;  ///< FLOP/s, if the driver does not report the clock
 

@@ -29,8 +29,8 @@ struct Feed {
 };
 
 /// Throws UserError unless `batch` has every feed with its dtype and shape. Also throws for a
-/// column not in `known`, the names of all feeds of the program. u8 is accepted for any float feed,
-/// and f64 for f32. The first rounding from f64 to f32 in a process is reported on stderr.
+/// column not in `known`, the names of all feeds. u8 is accepted for any float feed. f64 is
+/// accepted for f32; the first rounding in a process is reported on stderr.
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& known);
 

@@ -29,6 +29,7 @@ struct Output {
 /// The outputs of one step, and the training state after it. On a GPU the step runs asynchronously:
 /// reading a value waits for the step and throws the step's error. An output larger than 1 MiB is
 /// copied to the host when it is read.
+///
 /// Outputs are readable until the second step after this one starts, whatever its mode, even if a
 /// step of another size is prepared meanwhile. Reading them later throws UserError. Tensors are
 /// views with that lifetime; `.copy()` owns its data. The executor must outlive this object.

@@ -27,13 +27,15 @@ class Session {
 
   /// Finds or compiles a step. Also compiles a startup step for variables that are new with it: the
   /// recorded ones, and the optimizer's with the first training step.
+  ///
   /// Grows the arena when needed and keeps variables and outputs. A place with its own memory never
   /// holds two arenas at once. Before generating code, throws UserError when the arena would exceed
   /// the user's memory limit, and OutOfMemory when it would exceed the place's memory. When a
   /// library cannot compute an op that it claimed, code is generated for the op.
+  ///
   /// After a failure the session keeps its previous variables and steps, perhaps in a larger arena.
-  /// If the steps cannot be bound again, for example on a failed GPU, this error is thrown, and
-  /// again by every later call that runs or prepares a step.
+  /// A failed GPU may prevent binding the steps again. This error is then thrown, and again by
+  /// every later call that runs or prepares a step.
   PreparedStep& prepare(const Options& options);
   /// Prepares all of `steps` or none, and grows the arena at most once.
   void prepare(std::span<const Options> steps);

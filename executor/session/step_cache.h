@@ -27,6 +27,7 @@ struct AddedSteps {
 
 /// The compiled steps of a program, the table of their variables, and the arena that holds both:
 /// [variables | feed slots | output slots | transient].
+///
 /// Either all steps are bound to this arena, or no step can run: require_runnable() throws then.
 class StepCache {
  public:

@@ -14,11 +14,11 @@
 namespace fluid {
 
 /// Starts the steps of a session and collects their results.
-/// On a place with asynchronous steps, two are in flight at once, one per output slot. An error of
-/// step n is thrown, with n's relative position in its message, by the first call that waits for
-/// it: reading the outputs of step n or n + 1, reading or writing a variable, preparing a step,
-/// starting step n + 2, or copying new feeds into the slot that step n reads. Step n + 1 is then
-/// not applied either.
+///
+/// On a place with asynchronous steps, two are in flight at once, one per output slot. The first
+/// call that waits for step n throws its error, with n's relative position in the message. Such
+/// calls read the outputs of step n or n + 1, access variables, prepare a step, start step n + 2,
+/// or overwrite the feed slot of step n. Step n + 1 is then not applied either.
 class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
@@ -28,8 +28,9 @@ class StepsInFlight {
   Outputs run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps. Throws their errors.
   void settle() { settle(0); }
-  /// Waits for all eval and predict steps. Must precede a training step: a rejected inference step
-  /// sets the rejection flag on this rank alone, which would suppress the update on this rank only.
+  /// Waits for all eval and predict steps. Must precede a training step. A rejected inference step
+  /// sets the rejection flag on this rank alone, so only this rank would skip the training step's
+  /// update.
   void settle_inference();
   /// Waits for all steps, and copies all readable outputs to the host.
   void fetch_outputs();

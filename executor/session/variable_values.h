@@ -17,6 +17,7 @@ namespace fluid {
 
 /// The values of a session's variables: initialises them, and lets the host read and write them.
 /// All accesses wait for the steps in flight.
+///
 /// A half-precision weight (passes/half_weights.h) must equal its parameter before a step runs.
 /// complete() refreshes the ones that are stale.
 class VariableValues {

@@ -12,8 +12,8 @@ struct CheckpointingOptions {
   int64_t every_steps = 0;     ///< instead of each epoch's end
   double every_minutes = 0;    ///< instead of each epoch's end
   int64_t keep = 3;            ///< the newest so many are kept, and the best
-  /// Goes on from the newest checkpoint in `directory`; starts anew where there is none. Without it a
-  /// directory that holds checkpoints is a UserError.
+  /// Goes on from the newest checkpoint in `directory`; starts anew where there is none. Without it
+  /// a directory that holds checkpoints is a UserError.
   bool resume = false;
 };
 

@@ -27,7 +27,8 @@ struct StepEvent {
   double learning_rate = 0;
   std::optional<LossScaling> loss_scaling;  ///< after the step; absent when the loss is not scaled
   bool skipped = false;                     ///< not applied: its gradients overflowed
-  /// With ExecutorOptions::check_finite, of a skipped step: the first op whose result is not finite.
+  /// With ExecutorOptions::check_finite, of a skipped step: the first op whose result is not
+  /// finite.
   std::string first_nonfinite;
   double ms = 0;  ///< since the step before, or since this one started
   const Outputs& outputs;
@@ -36,19 +37,19 @@ struct StepEvent {
 
 /// An epoch, or the part of one that ran before training stopped.
 struct EpochEvent {
-  int64_t epoch = 0;         ///< from 1
-  int64_t epochs = 0;        ///< FitOptions::epochs
-  int64_t steps = 0;         ///< over all epochs
-  NamedFigures figures;      ///< of the training samples
-  NamedFigures validation;   ///< of the validation samples, under the outputs' names
-  bool complete = true;      ///< all samples were seen
-  bool best = false;         ///< the best epoch so far
-  double ms_per_step = 0;    ///< mean, validation excluded
-  double seconds = 0;        ///< validation included
+  int64_t epoch = 0;        ///< from 1
+  int64_t epochs = 0;       ///< FitOptions::epochs
+  int64_t steps = 0;        ///< over all epochs
+  NamedFigures figures;     ///< of the training samples
+  NamedFigures validation;  ///< of the validation samples, under the outputs' names
+  bool complete = true;     ///< all samples were seen
+  bool best = false;        ///< the best epoch so far
+  double ms_per_step = 0;   ///< mean, validation excluded
+  double seconds = 0;       ///< validation included
   int rank = 0;
 };
 
-/// Prints an epoch as a line on stdout, on rank 0: "epoch 3/20  loss 0.1234  val_loss 0.2345  best".
+/// Prints an epoch as a line on stdout, on rank 0: "epoch 3/20  loss 0.1234  val_loss 0.2345 best".
 void print_epoch(const EpochEvent& epoch);
 
 /// Writes `text` and a newline to stderr.
@@ -60,14 +61,14 @@ struct FitOptions {
   int64_t max_steps = 0;  ///< in all; 0: no limit
   /// Evaluated after each epoch. It outlives fit().
   Reader* validation = nullptr;
-  /// The output of the validation data that tells the best epoch: "accuracy:max", "loss:min"; empty:
-  /// the minimized loss.
+  /// The output of the validation data that tells the best epoch: "accuracy:max", "loss:min";
+  /// empty: the minimized loss.
   std::string best = {};
   std::optional<int64_t> patience = {};  ///< epochs without a better one after which fit() returns
-  std::string save = {};       ///< where the parameters go at the end; empty: nowhere
+  std::string save = {};                 ///< where the parameters go at the end; empty: nowhere
   std::string save_best = {};  ///< where the parameters of the best epoch go; empty: nowhere
-  /// During fit(), SIGINT, SIGTERM and SIGHUP stop training after the current step; a second one ends
-  /// the process. SIGUSR1 writes `save` and a checkpoint.
+  /// During fit(), SIGINT, SIGTERM and SIGHUP stop training after the current step; a second one
+  /// ends the process. SIGUSR1 writes `save` and a checkpoint.
   bool handle_signals = false;
 
   // Called on every rank, on the thread that called fit().

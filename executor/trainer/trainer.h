@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// Trains, evaluates and applies a program: the loop over epochs and batches, with validation, early
-/// stopping, checkpoints and several ranks.
+/// Trains, evaluates and applies a program: the loop over epochs and batches, with validation,
+/// early stopping, checkpoints and several ranks.
 ///
 ///   fl::Trainer trainer(net, fl::cpu(), {.seed = 1}, {.directory = "run", .resume = true});
 ///   trainer.fit(train, {.epochs = 20, .validation = &test, .patience = 3});
@@ -20,17 +20,18 @@ namespace fluid {
 /// and each Reader gives its rank's share of every batch. One thread at a time may use a Trainer.
 class Trainer {
  public:
-  /// Throws as Executor's constructor does, and UserError for a directory that holds the checkpoints
-  /// of another run. With `checkpoints.resume` it reads the newest one, which fit() restores.
+  /// Throws as Executor's constructor does, and UserError for a directory that holds the
+  /// checkpoints of another run. With `checkpoints.resume` it reads the newest one, which fit()
+  /// restores.
   Trainer(const Program& program, Place place, ExecutorOptions options = {},
           CheckpointingOptions checkpoints = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;
 
   /// Trains. A second call goes on with more epochs. Throws UserError for options that do not fit
-  /// the program, when training diverges (the loss is nan, or gradients overflow with the least loss
-  /// scale), and at the end for parameters that are not finite. Throws DeviceError, with the step's
-  /// number, when a library fails or a rank is lost.
+  /// the program, when training diverges (the loss is nan, or gradients overflow with the least
+  /// loss scale), and at the end for parameters that are not finite. Throws DeviceError, with the
+  /// step's number, when a library fails or a rank is lost.
   History fit(Reader& train, const FitOptions& options = {});
   /// Asks fit() to return after the current step: for callbacks. One rank's call stops all.
   void stop();

@@ -20,6 +20,7 @@ struct MeasuredStep {
 
 /// Times training steps on this machine. Each step is the one of a single rank in its options'
 /// world, with that rank's kernels, call order and memory. Collectives send nothing.
+///
 /// The steps alternate, so that disturbances affect all of them. Float inputs are noise, integer
 /// inputs are 0. Takes 1 s per step, or 5 runs if those take longer, besides compiling. Throws
 /// UserError as Executor does when memory does not suffice for all steps at once.
