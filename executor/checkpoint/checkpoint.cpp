@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-";
 const std::string kTemporary = ".temporary";
 
-/// "step-0000001200", or "step-0000001200.1" for a later one of the same step.
+/// "step-0000001200"; "step-0000001200.1" for a later checkpoint of the same step.
 struct Name {
   int64_t steps = 0;
   int64_t again = 0;
@@ -49,7 +49,7 @@ std::optional<Name> name_in(std::string_view text) {
   throw UserError(fmt::format("cannot write '{}': {}", path, error.message()));
 }
 
-/// The checkpoints of a directory, the newest first.
+/// The checkpoints in a directory, newest first.
 std::vector<Name> names_in(const std::string& directory) {
   std::vector<Name> names;
   std::error_code error;
@@ -102,18 +102,18 @@ Checkpoints::Checkpoints(std::string directory, CheckpointOptions options)
   if (error) fail(directory_, error);
   lock_ = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) fail(directory_, {errno, std::generic_category()});
-  // A file system without locks refuses otherwise; then nobody holds one.
+  // Other errors mean that the file system has no locks; go on without one.
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     close(lock_);
     throw UserError(fmt::format("another process writes checkpoints into '{}'", directory_));
   }
-  remove(kTemporary);  // of a process that was ended in the middle
+  remove(kTemporary);  // left by a killed process
   make_temporary();
   remove(kTemporary);
 }
 
 Checkpoints::~Checkpoints() {
-  if (made_) rmdir(directory_.c_str());  // where nothing came into it
+  if (made_) rmdir(directory_.c_str());  // removes only an empty directory
   close(lock_);
 }
 
@@ -137,7 +137,7 @@ std::string Checkpoints::write(const Snapshot& snapshot, const TrainingState& st
   try {
     write_checkpoint(temporary, snapshot, state, best);
   } catch (...) {
-    std::error_code ignored;  // the next one begins by removing it
+    std::error_code ignored;  // the next save removes the directory
     fs::remove_all(temporary, ignored);
     throw;
   }
@@ -175,11 +175,11 @@ void Checkpoints::link(const std::string& link, const std::string& name) {
 }
 
 void Checkpoints::remove_old(const std::string& newest) {
-  std::error_code ignored;  // there may be no best one
+  std::error_code ignored;  // `best` may not exist
   const std::string best = fs::read_symlink(directory_ + "/best", ignored).string();
   int64_t newer = 0;
   for (const Name& name : names_in(directory_)) {
-    // Those after the newest are what it was resumed past, damaged.
+    // Later names are damaged checkpoints that training resumed past.
     if (name > *name_in(newest) || ++newer <= options_.keep || name.str() == best) continue;
     remove(name.str());
   }
@@ -189,7 +189,8 @@ void Checkpoints::remove(const std::string& name) {
   const std::string temporary = directory_ + "/" + kTemporary;
   const std::string path = directory_ + "/" + name;
   std::error_code error;
-  if (path != temporary) fs::rename(path, temporary, error);  // never half of one under its name
+  // A checkpoint's name never refers to a partial one.
+  if (path != temporary) fs::rename(path, temporary, error);
   if (!error) fs::remove_all(temporary, error);
   if (error) fail(path, error);
 }

@@ -13,64 +13,65 @@ namespace fluid {
 
 class Executor;
 
-/// Where a training loop is; what a checkpoint holds besides a snapshot of the executor.
+/// The state of a training loop, which a checkpoint holds besides the executor's snapshot.
 struct TrainingState {
-  /// What an output has come to in the epoch that goes on.
+  /// An output's value accumulated over the current epoch.
   struct Sum {
     std::string name;
     double sum = 0;
     double weight = 0;
   };
-  /// The best figure of the epochs so far.
+  /// The best monitored value of the completed epochs.
   struct Best {
     double figure = 0;
     int64_t epoch = 0;
   };
 
-  int64_t steps = 0;     ///< run so far
-  int64_t position = 0;  ///< Reader::position() after them
-  int64_t samples = 0;   ///< Reader::samples(), of an epoch
-  int64_t epochs = 0;    ///< done and dealt with
+  int64_t steps = 0;     ///< number of steps run
+  int64_t position = 0;  ///< Reader::position() after these steps
+  int64_t samples = 0;   ///< Reader::samples() per epoch
+  int64_t epochs = 0;    ///< completed epochs, including their callbacks
   std::vector<Sum> figures = {};
   std::optional<Best> best = {};
-  /// The loop's options that change results, as text: "batch", "data".
+  /// The loop's options that affect results, as text: "batch", "data".
   std::map<std::string, std::string> options = {};
 };
 
-/// A checkpoint as it is read.
+/// A checkpoint read from disk.
 struct Checkpoint {
   std::string path;
   Snapshot snapshot;
   TrainingState state;
-  bool best = false;                          ///< of the epochs until then
-  std::vector<std::string> passed_over = {};  ///< newer ones that are damaged: each, and why
+  bool best = false;  ///< whether it was the best when written
+  /// Newer but damaged checkpoints, each with the reason.
+  std::vector<std::string> passed_over = {};
 };
 
-/// The system refuses to write a checkpoint.
+/// The operating system failed to write a checkpoint.
 class CheckpointNotWritten : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// The newest whole checkpoint in `directory`; nothing when there is none, or no such directory.
-/// Throws UserError when all that are there are damaged.
+/// Reads the newest intact checkpoint in `directory`; nothing when there is none. Throws UserError
+/// when all checkpoints are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 
-/// The checkpoint at `path`. Throws UserError that says what is wrong with it.
+/// Reads the checkpoint at `path`. Throws UserError with the reason when it is damaged.
 Checkpoint read_checkpoint(const std::string& path);
 
 struct CheckpointOptions {
-  int64_t keep = 3;  ///< the newest so many are kept, and the best
+  int64_t keep = 3;  ///< number of newest checkpoints to keep, besides the best one
 };
 
-/// A directory of one training run's checkpoints, which one process writes at a time:
+/// The directory with the checkpoints of one training run. One process at a time may write to it.
 ///
-///   step-0000001200/   parameters.safetensors (what Executor::load reads), training.safetensors,
+///   step-0000001200/   parameters.safetensors (read by Executor::load), training.safetensors,
 ///                      manifest.json
-///   last, best         links to the newest, and to the one of the best figure
+///   last, best         links to the newest and to the best checkpoint
 ///
-/// A checkpoint appears under its name when all of it is on the disk, so that one which loads is
-/// there at any moment, whatever ends the process.
+/// A checkpoint is renamed to its final name after all its files are on disk. So an intact
+/// checkpoint exists at any time, even if the process is killed.
 ///
 ///   Checkpoints checkpoints("run");
 ///   const std::optional<Checkpoint> from = newest_checkpoint("run");
@@ -79,19 +80,19 @@ struct CheckpointOptions {
 ///   if (from) exe.restore(from->snapshot, from->path);
 class Checkpoints {
  public:
-  /// Makes the directory where there is none. Throws UserError when it cannot be written, or when
-  /// another process has it.
+  /// Creates the directory if needed. Throws UserError when it is not writable, or another process
+  /// uses it.
   explicit Checkpoints(std::string directory, CheckpointOptions options = {});
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
 
-  /// Writes a checkpoint of `snapshot` and returns its path. Throws CheckpointNotWritten when the
-  /// system refuses, and another UserError when a parameter is nan or infinite: what came before a
-  /// divergence is kept.
+  /// Writes a checkpoint and returns its path. Throws CheckpointNotWritten when the system fails to
+  /// write it. Throws UserError when a parameter is not finite, so that earlier checkpoints are
+  /// kept.
   std::string save(const Snapshot& snapshot, const TrainingState& state, bool best = false);
 
-  /// Makes `best` link to the checkpoint at `path`, as save() does: for one that was resumed, whose
-  /// process may have been ended before it could.
+  /// Links `best` to the checkpoint at `path`. For a resumed checkpoint whose process may have
+  /// ended before save() made the link.
   void mark_best(const std::string& path);
 
   const std::string& directory() const { return directory_; }
@@ -106,7 +107,7 @@ class Checkpoints {
 
   std::string directory_;
   CheckpointOptions options_;
-  bool made_ = false;  ///< the directory
+  bool made_ = false;  ///< this process created the directory
   int lock_ = -1;
 };
 

@@ -23,7 +23,7 @@ constexpr int64_t kVersion = 1;
 
 std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
-/// The manifest's own hash is that of its text without it.
+/// The manifest with a hash of its own text.
 std::string sealed(Json manifest) {
   manifest["hash"] = hash_of(MemoryBytes(manifest.dump(1)));
   return manifest.dump(1) + "\n";
@@ -34,7 +34,7 @@ Json described(const std::string& directory, const char* file) {
   return {{"bytes", bytes.size()}, {"hash", hash_of(bytes)}};
 }
 
-/// Floats are text: JSON has no nan, and keeps no bits.
+/// Floats are stored as text: JSON has no nan and may lose bits.
 Json json_of(const TrainingState& state) {
   Json json = {{"steps", state.steps},   {"position", state.position}, {"samples", state.samples},
                {"epochs", state.epochs}, {"figures", Json::array()},   {"options", state.options}};
@@ -78,7 +78,7 @@ VariableKind kind_named(const std::string& name) {
   return VariableKind::control;
 }
 
-/// The tensors of a file whose bytes are those that the manifest describes.
+/// Reads the tensors of `file` after checking its size and hash against the manifest.
 TensorFile tensors_of(const std::string& directory, const char* file, const Json& manifest) {
   const FileBytes bytes(directory + "/" + file);
   const Json& expected = manifest.at("files").at(file);
@@ -106,7 +106,7 @@ Json manifest_of(const std::string& directory) {
 Checkpoint read_files(const std::string& directory) {
   const Json manifest = manifest_of(directory);
   const Json& program = manifest.at("program");
-  // Not as one aggregate: GCC 12 destroys its parts twice when one of them throws.
+  // Not as one aggregate: GCC 12 destroys its members twice when one of them throws.
   Checkpoint checkpoint;
   checkpoint.path = directory;
   checkpoint.snapshot.program = program.at("name");

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kSay = "say --params-layout pytorch or fluid (in C++ load(path, layout))";
 
-/// The shapes of the linear weights: parameters of rank 2 that every product of theirs has on the
-/// right, as it is.
+/// Shapes of the linear weights by name: rank-2 parameters that are only used as the untransposed
+/// right operand of matmuls.
 std::map<std::string, std::vector<int64_t>> linear_weights(const ir::Program& program) {
   std::map<std::string, std::vector<int64_t>> weights;
   std::set<std::string> others;
@@ -51,7 +51,7 @@ Tensor transposed(const Tensor& matrix) {
   return result;
 }
 
-/// Throws UserError for a weight whose layout must be said.
+/// Throws UserError when the layout of a weight is ambiguous or does not match `layout`.
 void check_layout(const std::string& path, const TensorFile& file, const std::string& name,
                   const Tensor& given, const std::vector<int64_t>& shape, ParamsLayout layout) {
   const bool square = shape[0] == shape[1] && shape[0] > 1;

@@ -8,14 +8,14 @@
 
 namespace fluid {
 
-/// Reads a safetensors file for `program`, and transposes the weights of linear layers when the
-/// layout is `pytorch`. Throws UserError for a square weight in a file without Fluid's checksum,
-/// unless the layout is said; for a weight that only its transpose would fit; and for `pytorch`
-/// when Fluid wrote the file. Other shapes are not checked.
+/// Reads a safetensors file for `program`. With layout `pytorch`, transposes the weights of linear
+/// layers. Throws UserError in three cases. The layout is unspecified and a square weight comes
+/// without Fluid's checksum. Only the transpose of a weight has the right shape. Or `pytorch` is
+/// given for a file that Fluid wrote. Other shapes are not checked.
 TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program);
 
-/// The message for a file at `path` that lacks the parameter `name`: names what it holds.
+/// The error message for a missing parameter; lists the names in the file that are closest.
 std::string missing_parameter(const std::string& path, const std::string& name,
                               const TensorFile& file);
 

@@ -9,14 +9,14 @@
 
 namespace fluid {
 
-/// What changes the bits of a result, as text, by its name. `threads`: the host's.
+/// The options that affect the bits of a result, as text, by name. `threads`: of the host.
 std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   const ExecutorOptions& options, Place place,
                                                   int threads);
 
-/// changes() of such options, of a checkpoint and of the run that goes on from it. What a place
-/// has, as threads or a workspace, is left out where places differ, and where the checkpoint is
-/// from before that was told, as is one that names no place: it is of a CPU.
+/// The changes between a checkpoint's options and the current ones, as text. Skips place-specific
+/// options (threads, tuning, workspace) when the place differs or one side lacks them. A checkpoint
+/// without a place stems from a CPU.
 std::string changed_results(std::map<std::string, std::string> before,
                             std::map<std::string, std::string> now);
 

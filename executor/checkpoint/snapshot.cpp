@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// The place of the run counter in the random state.
+/// Index of the run counter in the random state.
 constexpr size_t kRuns = 1;
 
 std::string optimizer_note(const Snapshot& from, const ir::Program& recorded) {

@@ -15,7 +15,7 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-/// "1, 3": the ranks with another hash than rank 0.
+/// "1, 3": the ranks whose hash differs from rank 0's; "" if none does. Collective.
 std::string ranks_that_differ(Communicator& all, const World& world, uint64_t hash) {
   uint64_t first = hash;
   all.broadcast(&first, sizeof first, 0);
@@ -33,7 +33,7 @@ std::string differ(const std::string& ranks, const std::string& what) {
   return "rank " + ranks + " has another " + what + " than rank 0: start all ranks alike";
 }
 
-/// Each string with a zero behind it.
+/// Concatenates names and values, each terminated by a zero byte.
 std::string text_of(const Texts& values) {
   std::string text;
   for (const auto& [name, value] : values) text += name + '\0' + value + '\0';

@@ -8,25 +8,25 @@
 
 namespace fluid {
 
-/// Makes sure that all ranks give the same `hash` of what they must have alike, for example of the
-/// "program" they run. All call it, like an operation of `all`. Throws the same UserError on every
-/// rank, which names those that differ from rank 0, when some do.
+/// Collective. Checks that `hash` is equal on all ranks. If not, throws the same UserError on every
+/// rank; it names the ranks that differ from rank 0. `what`: noun for the hashed thing, such as
+/// "program".
 void agree(Communicator& all, const World& world, const std::string& what, uint64_t hash);
 
-/// The same of several values by their names: it also says in which the lowest rank that differs
-/// does so.
+/// Collective. Checks that all ranks have equal named values. If not, throws the same UserError on
+/// every rank; it also lists the differing values of the lowest rank that differs from rank 0.
 void agree(Communicator& all, const World& world, const std::string& what,
            const std::map<std::string, std::string>& values);
 
-/// What the lowest rank that has something to say says, to all: "rank 1: TEXT". "" when none has.
-/// All call it, like an operation of `all`.
+/// Collective. Broadcasts the non-empty `text` of the lowest rank, as "rank 1: TEXT"; "" when all
+/// are empty.
 std::string first_said(Communicator& all, const World& world, const std::string& text);
 
-/// What rank `root` has, to all. All call it, like an operation of `all`.
+/// Collective. Broadcasts the `text` of rank `root`.
 std::string text_of_rank(Communicator& all, const World& world, const std::string& text, int root);
 
-/// What the ranks have, each thing as the lowest rank has it that has it at all. All call it, like
-/// operations of `all`.
+/// Collective. Merges the ranks' maps; for a key that several ranks hold, the lowest rank's value
+/// wins.
 std::map<std::string, std::string> together(Communicator& all, const World& world,
                                             const std::map<std::string, std::string>& own);
 

@@ -85,7 +85,7 @@ void CollectiveQueue::work() {
     if (next.times != nullptr) next.times->begin = clock_ns();
     try {
       run(next);
-    } catch (...) {  // wait() throws it
+    } catch (...) {  // wait() rethrows it
       failure = std::current_exception();
     }
     if (next.times != nullptr) next.times->end = clock_ns();

@@ -12,29 +12,30 @@
 
 namespace fluid {
 
-/// What whoever has left a step is told from then on.
+/// The error of wait() after this process has abandoned collectives that other ranks wait in.
 inline constexpr const char* kLeftAStep =
     "this process left a step that all ranks take: start all again";
 
-/// Exchanges with all processes, made one after the other by a thread of their own while the caller
-/// computes. For one caller at a time; they are made in the order in which they are started.
+/// Runs collectives one after the other on its own thread, in the order of start(), while the
+/// caller computes. For one caller at a time.
 class CollectiveQueue {
  public:
   explicit CollectiveQueue(Communicator& communicator);
   ~CollectiveQueue();
   CollectiveQueue(const CollectiveQueue&) = delete;
 
-  /// Makes room for `count` exchanges that are started before the first is waited for.
+  /// Preallocates for `count` collectives started before the first wait.
   void reserve(size_t count);
-  /// Starts to exchange `count` elements, in place. Returns at once. When it was done is left in
-  /// `times`, if that is not null, before wait() returns.
+  /// Enqueues an in-place collective on `count` elements and returns at once. If `times` is not
+  /// null, it holds the collective's begin and end once wait() returns.
   void start(ExchangeKind kind, void* data, int64_t count, DType dtype, TimeSpan* times = nullptr);
-  /// Returns when the first `count` of those started since all were done last are there. Throws
-  /// what the communicator threw for one of them.
+  /// Waits for the first `count` collectives started since the last wait_for_all(). Throws an error
+  /// of the communicator.
   void wait(size_t count);
+  /// Waits for all collectives and resets the count of wait().
   void wait_for_all();
-  /// Drops what has not begun, and returns when nothing is in use any more. The other processes
-  /// wait for what is dropped: from then on wait() throws.
+  /// Drops the collectives that have not begun, and waits for the running one. Other ranks block in
+  /// the dropped ones, so wait() throws from then on.
   void abandon();
 
  private:
@@ -52,7 +53,7 @@ class CollectiveQueue {
   Communicator& communicator_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Exchanged> started_;  ///< since all were done
+  std::vector<Exchanged> started_;  ///< since the last wait_for_all()
   size_t done_ = 0;
   bool busy_ = false;
   bool ended_ = false;

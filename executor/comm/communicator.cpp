@@ -7,7 +7,7 @@ namespace fluid {
 
 namespace {
 
-/// A world of one: every sum is there already.
+/// The communicator of a world of one process: collectives do nothing.
 class Alone final : public Communicator {
  public:
   void all_reduce(void*, int64_t, DType) override {}

@@ -12,57 +12,56 @@
 
 namespace fluid {
 
-/// What the processes of a world compute together. All ranks make the same calls in the same order,
-/// from one thread at a time. A rank that dies, stops or stays away makes the call of every other
-/// one throw a DeviceError that names it, within the time-out; from then on every call does.
+/// Collectives of the processes of a world. All ranks make the same calls in the same order, one
+/// thread at a time. If a rank dies, stops or stays away, the call on every other rank throws a
+/// DeviceError that names this rank, within the time-out. All later calls throw too.
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  /// Adds up `count` elements over all ranks, in place. The order of the additions depends on the
-  /// world size and the element's index alone: all ranks get the same bits, at every run. Halves
-  /// are added in f32 and rounded after each addition. `dtype` is a float.
+  /// Sums `count` elements over all ranks, in place. All ranks get the same bits in every run: the
+  /// order of additions depends only on the world size and the element's index. Half-precision
+  /// values are added in f32 and rounded after each addition. `dtype` is a float.
   virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
-  /// As all_reduce, but each rank gets its share alone (bucket_share in passes/bucket.h); the
-  /// shares of others are 0 then.
+  /// As all_reduce(), but each rank gets only its own shard (bucket_share in passes/bucket.h). The
+  /// other shards are set to 0.
   virtual void reduce_scatter(void* data, int64_t count, DType dtype) = 0;
-  /// Gives every rank what each has in its share of `count` elements.
+  /// Gathers every rank's shard of `count` elements, in place.
   virtual void all_gather(void* data, int64_t count, DType dtype) = 0;
-  /// Copies rank `root`'s bytes to all.
+  /// Copies rank `root`'s bytes to all ranks.
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
-  /// Returns when every rank has called it. Waits up to `patience` for ranks that give signs of
-  /// life, as one that compiles or saves does, and no longer than the time-out for one that is
-  /// stopped.
+  /// Barrier. Waits up to `patience` for ranks that send heartbeats, such as one that compiles or
+  /// saves. Waits only up to the time-out for a rank without heartbeats.
   virtual void meet(std::chrono::milliseconds patience) = 0;
 
-  /// Of operations that the ranks make together by other means, as on their GPUs: counts one that
-  /// begins, so that ranks that are late show, and returns its number.
+  /// Counts the start of a collective that runs by other means, such as NCCL, and returns its
+  /// number. The counts reveal ranks that are late.
   virtual int64_t enter() { return entered_++; }
-  /// Ends the world when such an operation fails, or lasts longer than the time-out: throws a
-  /// DeviceError that names the rank to blame. `said`: what the other means know of it, or "".
+  /// Reports that collective `number` failed or exceeded the time-out. Throws a DeviceError that
+  /// names the rank to blame; later calls throw too. `said`: the error of the other means, or "".
   [[noreturn]] virtual void fail(const std::string& what, int64_t number, const std::string& said);
 
-  /// What a rank proposed first for `key`: `value`, where nobody has. Each rank calls it when it
-  /// likes, and waits for no other.
+  /// Stores `value` for `key` unless some rank has done so, and returns the stored value. Not
+  /// collective.
   virtual std::string propose(const std::string& /*key*/, const std::string& value) {
     return value;
   }
-  /// The key that some rank proposed for after `number` others, and what was proposed first;
-  /// nothing where none has yet.
+  /// The key proposed after `number` others, and its value; nothing when there are fewer. Not
+  /// collective.
   virtual std::optional<std::pair<std::string, std::string>> proposal(int64_t /*number*/) {
     return std::nullopt;
   }
 
-  /// For the calls that follow.
+  /// Sets the time-out of later calls.
   virtual void set_timeout(std::chrono::milliseconds timeout) = 0;
 
  private:
   int64_t entered_ = 0;
 };
 
-/// Meets the other ranks within `timeout`: by Gloo over TCP, or nobody in a world of one. Throws
-/// UserError when ranks were started in ways that do not go together or the port is in use,
-/// DeviceError when some are absent.
+/// Connects the ranks of `world` within `timeout`, by Gloo over TCP. A world of one needs no
+/// connection. Throws UserError when the ranks' settings conflict or the port is in use, and
+/// DeviceError when ranks are absent.
 std::unique_ptr<Communicator> make_communicator(const World& world,
                                                 std::chrono::milliseconds timeout);
 

@@ -25,9 +25,9 @@ namespace fluid::comm {
 
 namespace {
 
-constexpr Duration kForOthers{1000};  ///< for the store to hear that one is gone
+constexpr Duration kForOthers{1000};  ///< time for the store to notice that another rank is gone
 
-/// Our store as Gloo wants it.
+/// Adapts Store to Gloo's interface.
 class GlooStore final : public ::gloo::rendezvous::Store {
  public:
   explicit GlooStore(comm::Store& store) : store_(store) {}
@@ -47,14 +47,14 @@ class GlooStore final : public ::gloo::rendezvous::Store {
   comm::Store& store_;
 };
 
-/// The buffer of the collective in progress. A send whose peer dies just as it is ready to receive
-/// is not told, and Gloo would wait for it until the time-out: so that whoever hears of it
-/// interrupts.
+/// The buffer of the collective in progress. If a peer dies just before it is ready to receive,
+/// Gloo's send blocks until the time-out. interrupt() unblocks it as soon as the store reports the
+/// death.
 class InProgress {
  public:
   using Buffer = ::gloo::transport::UnboundBuffer;
 
-  /// While it lives, the waits for `buffer`, which outlives it, may be interrupted.
+  /// While it lives, waits for `buffer` can be interrupted. `buffer` must outlive it.
   class Scope {
    public:
     Scope(InProgress& in_progress, Buffer* buffer) : in_progress_(in_progress) {
@@ -67,7 +67,7 @@ class InProgress {
     InProgress& in_progress_;
   };
 
-  /// Ends one wait, if there is one; what it waited for is lost.
+  /// Aborts the current wait, if any. The collective has failed then.
   void interrupt() {
     std::lock_guard lock(mutex_);
     if (buffer_ == nullptr) return;
@@ -88,8 +88,8 @@ class InProgress {
   std::atomic<bool> interrupted_ = false;
 };
 
-/// Tells the store that this rank lives, from a thread of its own, and interrupts what waits once
-/// the store says that another does not.
+/// Sends heartbeats to the store from its own thread. Interrupts the collective in progress once
+/// the store reports a failed rank.
 class Heart {
  public:
   Heart(Store& store, InProgress& in_progress) : store_(store), in_progress_(in_progress) {
@@ -107,7 +107,7 @@ class Heart {
   Heart(const Heart&) = delete;
   Heart& operator=(const Heart&) = delete;
 
-  /// And from now on as often as the store's time-out asks for.
+  /// Sends a heartbeat now, and adopts the store's current time-out for the interval.
   void beat_now() {
     {
       std::lock_guard lock(mutex_);
@@ -116,7 +116,7 @@ class Heart {
     wake_.notify_all();
   }
 
-  std::atomic<int64_t> entered = 0;  ///< collectives
+  std::atomic<int64_t> entered = 0;  ///< number of collectives started
 
  private:
   void run() {
@@ -163,7 +163,7 @@ Adder adder(DType dtype) {
   }
 }
 
-/// Only the size of an element counts here.
+/// Gloo uses the type only for the element size; the reduce function adds.
 template <class Options>
 void set_output(Options& options, std::unique_ptr<InProgress::Buffer> buffer, DType dtype) {
   switch (size_of(dtype)) {
@@ -202,7 +202,8 @@ class GlooCommunicator final : public Communicator {
       const InProgress::Scope scope(in_progress_, buffer.get());
       set_output(options, std::move(buffer), dtype);
       options.setReduceFunction(adder(dtype));
-      options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);  // each sum is made once
+      // One rank sums each element, so all ranks get the same bits.
+      options.setAlgorithm(::gloo::AllreduceOptions::Algorithm::RING);
       options.setTimeout(timeout_);
       ::gloo::allreduce(options);
     });
@@ -301,8 +302,8 @@ class GlooCommunicator final : public Communicator {
     return ::gloo::transport::tcp::CreateDevice(store_.address().c_str());
   }
 
-  /// Runs one collective operation. What Gloo throws names addresses and files; who is to blame for
-  /// it is known to the store.
+  /// Runs one collective. Gloo's errors name only addresses and files, so the store is asked which
+  /// rank to blame.
   template <class F>
   void run(const char* what, F operation) {
     const int64_t number = enter();
@@ -321,13 +322,15 @@ class GlooCommunicator final : public Communicator {
     throw DeviceError(failure_);
   }
 
-  /// Who is to blame is told now and from now on. Takes up to `wait` to be sure.
+  /// Sets the failure that this and all later calls throw, by the store's verdict. Waits up to
+  /// `wait` for a certain verdict.
   void blame(const std::string& what, int64_t number, Duration wait) {
     store_.beat(heart_.entered);
     set_failure(what, number, store_.verdict(wait, number));
   }
 
-  /// The same for what `said` tells of, which is this rank's own failure unless another is gone.
+  /// Sets the failure from the error `said`. Names another rank only if the store is certain that
+  /// this rank is gone; otherwise this rank itself failed.
   void blame_for(const std::string& what, int64_t number, const std::string& said, Duration wait) {
     const std::string culprit = store_.certain_verdict(std::min(wait, kForOthers));
     set_failure(what, number, culprit.empty() ? said : culprit + "; " + said);

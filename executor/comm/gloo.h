@@ -4,7 +4,7 @@
 
 namespace fluid::comm {
 
-/// A communicator of several processes by Gloo over TCP; see make_communicator.
+/// The Gloo communicator of a world of several processes; see make_communicator().
 std::unique_ptr<Communicator> make_gloo(const World& world, std::chrono::milliseconds timeout);
 
 }  // namespace fluid::comm

@@ -12,7 +12,7 @@ namespace fluid::comm {
 
 namespace {
 
-/// Without branches, so that the compiler makes vectors of it.
+/// Branch-free, so that the compiler vectorises it.
 uint16_t round_to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;

@@ -4,8 +4,8 @@
 
 namespace fluid::comm {
 
-/// out = a + b over `n` elements, each added in f32 and rounded to nearest even; `out` may be `a`
-/// or `b`. The same bits on every CPU, but for the payload of a NaN.
+/// out = a + b over `n` elements, added in f32 and rounded to nearest even. `out` may alias `a` or
+/// `b`. Bit-identical on every CPU, except for NaN payloads.
 void add_bf16(void* out, const void* a, const void* b, size_t n);
 void add_f16(void* out, const void* a, const void* b, size_t n);
 

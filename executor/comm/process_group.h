@@ -13,38 +13,42 @@
 
 namespace fluid {
 
-/// The processes that train together, as one of them sees them. All of them make the same calls in
-/// the same order; where a process is alone a call returns at once.
+/// The ranks of a training run, from the view of one process. All functions are collective unless
+/// noted. With a single process they return at once.
 class ProcessGroup {
  public:
-  /// Meets the others within options.first_timeout. Throws as make_communicator() does.
+  /// Connects to the other ranks within options.first_timeout. Throws as make_communicator() does.
   ProcessGroup(Place place, const ExecutorOptions& options);
 
-  /// What they compute together; null where this process is alone.
+  /// Null when this process is alone.
   Communicator* communicator() const { return communicator_.get(); }
   bool alone() const { return communicator_ == nullptr; }
   const World& world() const { return world_; }
 
-  /// The first step begins: from then on steps bring the ranks together, which until then come at
-  /// quite different times, and wait for each other as long as first_timeout.
+  /// Barrier before the first step. Until then ranks may be far apart in time and wait for each
+  /// other up to first_timeout; afterwards the collectives of steps keep them close.
   void start();
   bool started() const { return started_; }
 
-  /// Waits up to first_timeout for ranks that come late, as where one has worked for all.
+  /// Barrier that waits up to first_timeout, for example while one rank works for all.
   void meet();
-  /// The same where no step has begun yet.
+  /// Barrier as meet(), skipped once the first step has begun.
   void meet_before_start();
-  /// Rank 0's `text`.
+  /// Broadcasts rank 0's `text`.
   std::string share(const std::string& text);
-  /// Does `work` on rank 0, for which the others wait. What it throws, they throw as a UserError.
+  /// Runs `work` on rank 0 while the other ranks wait. An exception on rank 0 is thrown there, and
+  /// as a UserError on all other ranks.
   void lead(const std::function<void()>& work);
-  /// Throws the same UserError on all when some have another `value` of `what` than rank 0.
+  /// Throws the same UserError on all ranks when `value` differs from rank 0's on some rank.
+  /// `what`: noun for the value.
   void agree(const std::string& what, const std::string& value);
-  /// The same of several values by their names: it says which differ.
+  /// Throws the same UserError on all ranks when named values differ from rank 0's on some rank.
+  /// The message lists the differences.
   void agree(const std::string& what, const std::map<std::string, std::string>& values);
-  /// Adds up over all, in place.
+  /// Sums `figures` over all ranks, in place.
   void add_up(std::span<double> figures);
-  /// What the lowest rank that has something to say says.
+  /// Broadcasts the non-empty text of the lowest rank, as first_said() in agree.h; "" when all are
+  /// empty.
   std::string first_said(const std::string& here);
 
  private:

@@ -4,12 +4,12 @@
 
 namespace fluid::comm {
 
-/// While it lives, signals are blocked in this thread and in the threads that it starts.
+/// Blocks signals in this thread, and in threads it starts, until destroyed.
 class SignalsBlocked {
  public:
   enum class Which : unsigned char {
-    all,   ///< for starting threads, so that the program's own threads handle its signals
-    pipe,  ///< SIGPIPE, which writing to a peer that is gone raises; it is not delivered later
+    all,   ///< for starting threads: signals are then handled on the program's own threads
+    pipe,  ///< SIGPIPE, raised by writing to a closed connection; it is discarded
   };
   explicit SignalsBlocked(Which which);
   ~SignalsBlocked();

@@ -10,10 +10,10 @@ using Kind = Message::Kind;
 
 namespace {
 
-/// An answer that need not wait comes within this, however busy rank 0 is.
+/// Longest delay of an answer that rank 0 gives at once, however busy it is.
 Duration grace(Duration timeout) { return silence(timeout) + Duration(100); }
 
-/// As long again as makes the time-out of it: a rank 0 that is late by less is not given up.
+/// With grace() it adds up to the time-out, so a rank 0 that is late by less is not given up.
 Duration stall(Duration timeout) { return timeout - silence(timeout); }
 
 }  // namespace
@@ -125,7 +125,7 @@ std::optional<Message> Store::exchange(const Message& request, Duration wait) {
   Clock::time_point deadline = Clock::now() + wait + grace(timeout_);
   if (lost_) return std::nullopt;
   bool sent = send(socket_, request, deadline);
-  // Also when rank 0 has ended: a verdict, told to all unasked, may have come before.
+  // Receive even if the send failed: rank 0 may have sent a verdict before it ended.
   while (auto answer = receive(socket_, buffer_, deadline)) {
     if (answer->kind != Kind::verdict && sent) return answer;
     verdict_ = answer->value;

@@ -13,60 +13,60 @@
 
 namespace fluid::comm {
 
-/// Keys and values that all ranks of a world share, over TCP; rank 0 serves them. A store belongs
-/// to one job and one restart of it: processes of others are refused, so that their keys never mix.
-/// Every call ends within its time-out. Safe to use from several threads, which wait for each
-/// other.
+/// A key-value store that all ranks of a world share over TCP; rank 0 serves it. It belongs to one
+/// restart of one job and rejects processes of others, so their keys never mix. Every call ends
+/// within its time-out. Thread-safe; calls are serialised.
 class Store {
  public:
-  /// Rank 0 starts serving at the world's port; all connect, and wait until every rank has. Throws
-  /// UserError when the port is in use, when ranks were started for worlds of different sizes, two
-  /// as the same rank, or for another job; DeviceError when rank 0 or others are absent after
-  /// `timeout`.
+  /// Rank 0 starts the server at the world's port. Every rank connects, and waits until all have.
+  /// Throws UserError when the port is in use, a rank's world size or job differs, or two processes
+  /// have one rank. Throws DeviceError when ranks are absent after `timeout`.
   Store(const World& world, Duration timeout);
-  /// Says goodbye. Rank 0 stops serving.
+  /// Tells the server that this rank leaves. Rank 0 stops the server.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   void set(const std::string& key, const std::string& value);
-  /// Waits until the key is set. Throws DeviceError when it is not within the time-out.
+  /// Waits until the key is set. Throws DeviceError at the time-out.
   std::string get(const std::string& key);
-  /// Adds to the key's sum, 0 at first, and returns it. Sums are apart from the values of set().
+  /// Adds `n` to the counter `key`, initially 0, and returns the sum. Counters and values of set()
+  /// have separate keys.
   int64_t add(const std::string& key, int64_t n);
-  /// What was proposed first for the key, by whichever rank. Proposals are apart from the values of
-  /// set().
+  /// Stores `value` for `key` unless some rank has done so, and returns the stored value. Proposals
+  /// and values of set() have separate keys.
   std::string propose(const std::string& key, const std::string& value);
-  /// The key that was proposed for after `number` others, and what first; nothing if there is none.
+  /// The key proposed after `number` others, and its value; nothing when there are fewer.
   std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
 
-  /// Returns when every rank has called it. Throws DeviceError when one has not after `patience`,
-  /// or is gone, or gives no sign of life for as long as the time-out.
+  /// Barrier. Throws DeviceError when a rank has not arrived after `patience`, is gone, or has sent
+  /// no heartbeat for the time-out.
   void meet(Duration patience);
 
-  /// Says that this rank lives and how many collectives it has entered.
+  /// Sends a heartbeat with the number of collectives that this rank has started.
   void beat(int64_t entered);
-  /// Names the rank to blame for a failure: the same one on every rank that asks. Takes up to
-  /// `wait` to be sure; then names the likeliest. `failed`: the collective that it failed in, which
-  /// who has entered it is not late for.
+  /// The rank to blame for a failure, as text; every rank that asks gets the same answer. Waits up
+  /// to `wait` for certainty, then names the likeliest rank. `failed`: number of the failed
+  /// collective. A rank that has started it is not late.
   std::string verdict(Duration wait, std::optional<int64_t> failed = {});
-  /// The same where one is gone or silent; else "".
+  /// The rank that is certainly gone or silent, as text; "" when there is none after `wait`.
   std::string certain_verdict(Duration wait);
 
-  /// Whether somebody is to blame already, or rank 0 cannot be reached: what others are waited for
-  /// may never come.
+  /// Whether a verdict exists, or rank 0 is unreachable. Waiting for other ranks may then be
+  /// futile.
   bool failed();
 
   Duration timeout() const { return timeout_; }
-  /// From now on, for whoever asks. Thread-safe.
+  /// Sets the time-out of later calls. Thread-safe.
   void set_timeout(Duration timeout);
-  /// By which the other ranks reach this host.
+  /// The address by which other ranks reach this host.
   std::string address() const { return local_address(socket_); }
 
  private:
-  /// Throws what the answer or its absence tells.
+  /// Sends a request and returns the answer. Throws DeviceError without an answer, and UserError
+  /// when the server reports a user's mistake.
   Message ask(const Message& request, Duration wait);
-  /// The answer; nothing when rank 0 cannot be reached, from then on.
+  /// Sends a request and returns the answer; nothing once rank 0 is unreachable.
   std::optional<Message> exchange(const Message& request, Duration wait);
 
   World world_;

@@ -66,7 +66,8 @@ void StoreServer::serve() {
 }
 
 bool StoreServer::anybody_needs_us() const {
-  if (!verdict_.empty() || !mistake_.empty() || !missed_.empty()) return false;  // all know
+  // Every rank has been told.
+  if (!verdict_.empty() || !mistake_.empty() || !missed_.empty()) return false;
   return std::any_of(ranks_.begin(), ranks_.end(),
                      [](const Rank& rank) { return rank.state == Rank::State::present; });
 }
@@ -103,7 +104,7 @@ void StoreServer::exchange(Connection& connection, short ready) {
   try {
     while (auto request = unpack(connection.in)) handle(connection, std::move(*request));
   } catch (const DeviceError&) {
-    ended = true;  // a stranger found the port: the world goes on without it
+    ended = true;  // an unrelated client; drop it and go on
   }
   if (ended) lose(connection);
 }
@@ -244,14 +245,14 @@ std::string StoreServer::absent_ranks() const {
 void StoreServer::judge(const std::string& verdict) {
   if (verdict.empty() || !verdict_.empty()) return;
   verdict_ = verdict;
-  // Others would learn nothing more once this process has ended because of it.
+  // Push the verdict to all ranks now: this process may end because of it.
   for (Connection& c : connections_) {
     if (!c.closing) answer(c, {Kind::verdict, 0, "", verdict_});
   }
 }
 
 std::string StoreServer::missing(Duration silence) {
-  // While a rank waits for the verdict its heart is mute, but it lives: it asks.
+  // A rank that waits for the verdict sends no heartbeats, but it is alive.
   for (const Connection& c : connections_) {
     if (!c.waiting || c.waiting->kind != Kind::verdict) continue;
     ranks_[static_cast<size_t>(c.rank)].heard = Clock::now();

@@ -12,20 +12,20 @@
 
 namespace fluid::comm {
 
-/// How long a rank may be silent before it counts as stopped when something has failed.
+/// A failure is blamed on a rank that has sent nothing for this long.
 Duration silence(Duration timeout);
 
-/// How often a rank says that it lives.
+/// Interval between heartbeats.
 Duration beat_interval(Duration timeout);
 
-/// Rank 0's half of the store: keys and values, and who of the world is there. Serves from a thread
-/// of its own until destroyed.
+/// The server of the store, on rank 0: keys, values, and the state of each rank. Runs on its own
+/// thread until destroyed.
 class StoreServer {
  public:
   /// Throws UserError when the port is in use.
   StoreServer(const World& world, Duration timeout);
   void set_timeout(Duration timeout) { timeout_ = timeout; }
-  /// Waits a little for ranks that have not left yet, unless something has failed.
+  /// Waits up to 5 s for ranks that have not left, unless something has failed.
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
@@ -34,7 +34,7 @@ class StoreServer {
   struct Connection {
     Socket socket;
     std::string in, out;
-    int rank = -1;  ///< until it has said hello
+    int rank = -1;  ///< -1 until the client has said hello
     std::optional<Message> waiting;
     Clock::time_point deadline;
     bool closing = false;
@@ -42,8 +42,8 @@ class StoreServer {
   struct Rank {
     enum class State : uint8_t { absent, present, gone, left } state = State::absent;
     Clock::time_point heard;
-    int64_t entered = 0;  ///< collectives
-    int64_t meeting = 0;  ///< the last that it asked for
+    int64_t entered = 0;  ///< number of collectives that the rank has started
+    int64_t meeting = 0;  ///< number of the last barrier that the rank has reached
   };
 
   void serve();
@@ -52,15 +52,16 @@ class StoreServer {
   void handle(Connection& connection, Message request);
   void answer(Connection& connection, const Message& message);
   std::optional<Message> hello(Connection& connection, const Message& request);
-  /// The answer to a request that may have to wait; nothing while it has to.
+  /// Answers a request if it can be answered now; otherwise nothing, and the request waits.
   std::optional<Message> attempt(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
-  /// Who has gone, or not been heard for longer than `silence`; "" when nobody has.
+  /// Describes the first rank that is gone, or silent for longer than `silence`; "" when there is
+  /// none.
   std::string missing(Duration silence);
-  /// Who is to blame by what is likely, for the failure of a collective, by its number, or of
-  /// another call, "".
+  /// Describes the rank that is likely to blame. `failed`: number of the failed collective, or ""
+  /// for another call.
   std::string likeliest(const std::string& failed);
-  /// Holds for all from now on, and is told to all.
+  /// Makes `verdict` the final one, and sends it to all ranks.
   void judge(const std::string& verdict);
   bool anybody_needs_us() const;
   Clock::time_point next_deadline() const;
@@ -74,12 +75,12 @@ class StoreServer {
   std::map<std::string, std::string> values_;
   std::map<std::string, int64_t> sums_;
   std::map<std::string, std::string> proposed_;
-  std::vector<std::string> proposed_keys_;  ///< in the order in which they came
+  std::vector<std::string> proposed_keys_;  ///< in order of arrival
   std::vector<Rank> ranks_;
-  std::vector<int> lost_;  ///< ranks that are gone or left, first first
-  std::string missed_;     ///< ranks that were absent when somebody's wait ended
-  std::string mistake_;    ///< of the user's; ends every request
-  std::string verdict_;    ///< the first one holds for all
+  std::vector<int> lost_;  ///< ranks that are gone or have left, earliest first
+  std::string missed_;     ///< ranks that were absent when the first wait for all ranks timed out
+  std::string mistake_;    ///< a user's mistake; the answer to every request
+  std::string verdict_;    ///< the first verdict, final for all ranks
   std::optional<Clock::time_point> ending_;
   std::thread thread_;
 };

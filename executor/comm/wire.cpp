@@ -38,14 +38,14 @@ T read_at(const std::string& bytes, size_t offset) {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-/// What `host` resolves to; this host's own addresses when it is null.
+/// The addresses of `host`; the wildcard address if `host` is null.
 Addresses resolve(const char* host, int port, int family) {
   addrinfo hints{};
   hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  // A bare system may have no /etc/hosts that says so.
+  // A minimal system may have no /etc/hosts entry for localhost.
   if (host != nullptr && std::string_view(host) == "localhost" && family != AF_INET6) {
     host = "127.0.0.1";
   }
@@ -70,7 +70,7 @@ bool wait_for(const Socket& socket, short events, Clock::time_point deadline) {
   return ready > 0;
 }
 
-/// 0, or the error of one attempt to connect.
+/// Returns 0, or the errno of the attempt.
 int try_connect(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
   if (connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -129,7 +129,7 @@ int Socket::release() { return std::exchange(fd_, -1); }
 
 Socket listen_at(const std::string& host, int port) {
   bool loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
-  // Elsewhere the name may be one by which only the other hosts know this one.
+  // Other names may resolve only on other hosts, so listen on all addresses.
   int family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
   Addresses addresses = resolve(loopback ? host.c_str() : nullptr, port, family);
   Socket socket = socket_for(*addresses);

@@ -10,25 +10,26 @@ namespace fluid::comm {
 using Clock = std::chrono::steady_clock;
 using Duration = std::chrono::milliseconds;
 
-/// What a store and those that use it say to each other. Every request has one answer.
+/// A message between the store's server and a client. Every request gets one answer.
 struct Message {
   enum class Kind : uint8_t {
-    hello,     ///< text: the job, value: "<rank> <size>"; wait for all ranks, for `number` ms
-    set,       ///< text: the key, value
-    get,       ///< text: the key; wait until it is set, for `number` ms
-    add,       ///< text: the key, number: what to add; answered with the sum
-    propose,   ///< text: the key, value: what it is to be; answered with what was proposed first
-    proposal,  ///< number: of a key in the order in which they came; answered with text: the key,
-               ///< value: what was proposed first
-    beat,      ///< number: the collectives that this rank has entered
-    meet,      ///< number: which meeting; wait a little until every rank has asked for it
-    verdict,   ///< asks who is to blame for a failure; wait for a certain answer for `number` ms;
-              ///< text kCertain: take no other; value: the number of the collective that failed, ""
-              ///< where it is another call
-    leave,    ///< this rank needs the others no more
-    done,     ///< the answer: value, number
-    expired,  ///< the answer: the wait ended first, value says what was waited for; or no such key
-    refused,  ///< the answer: value says which mistake of the user's
+    hello,    ///< text: the job, value: "RANK SIZE"; waits up to `number` ms for all ranks
+    set,      ///< text: key, value: its value
+    get,      ///< text: key; waits up to `number` ms until it is set
+    add,      ///< text: key, number: summand; the answer holds the sum
+    propose,  ///< text: key, value: proposed value; the answer holds the first proposal
+    /// `number`: index of a key in order of arrival; the answer's text is the key, its value the
+    /// first proposal.
+    proposal,
+    beat,  ///< heartbeat; number: collectives that the rank has started
+    meet,  ///< number: which barrier; waits briefly until every rank has reached it
+    /// Asks which rank to blame. Waits up to `number` ms for certainty. text: kCertain accepts no
+    /// guess. value: number of the failed collective, or "" for another call.
+    verdict,
+    leave,    ///< this rank no longer needs the others
+    done,     ///< answer: value, number
+    expired,  ///< answer: the wait timed out, value says for what; or there is no such key
+    refused,  ///< answer: value describes the user's mistake
   };
   Kind kind = Kind::done;
   int64_t number = 0;
@@ -38,14 +39,14 @@ struct Message {
 
 inline constexpr const char* kCertain = "certain";
 
-/// `message` as bytes with their length in front.
+/// Serialises `message` with a length prefix.
 std::string pack(const Message& message);
 
-/// Takes the first whole message from the front of `bytes`; nothing while it is not complete.
-/// Throws DeviceError for bytes that no store or user of one sends.
+/// Removes the first complete message from `bytes`; nothing while it is incomplete. Throws
+/// DeviceError for malformed bytes.
 std::optional<Message> unpack(std::string& bytes);
 
-/// An open socket, or none. Moves, closes itself.
+/// Owns a socket, or none. Move-only.
 class Socket {
  public:
   explicit Socket(int fd = -1) : fd_(fd) {}
@@ -63,27 +64,28 @@ class Socket {
   int fd_;
 };
 
-/// Listens for connections to `host` and `port`: on its loopback alone when `host` is that. Throws
-/// UserError when the port is in use or not to be had.
+/// Listens on `port`: on loopback if `host` is a loopback address, else on all addresses. Throws
+/// UserError when the port is in use or not permitted.
 Socket listen_at(const std::string& host, int port);
 
-/// The port that `listener` was given where it asked for port 0: any free one.
+/// The port of `listener`. If port 0 was requested, the system has chosen a free one.
 int port_of(const Socket& listener);
 
-/// Connects, and tries again until `deadline` while nobody listens. Throws UserError for a host
-/// that has no address, DeviceError at the deadline.
+/// Connects, retrying until `deadline` while nobody listens. Throws UserError when `host` does not
+/// resolve, and DeviceError at the deadline.
 Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
 
-/// The address of this end of a connection: how others reach this host.
+/// The local address of a connection, by which other hosts reach this one.
 std::string local_address(const Socket& socket);
 
-/// Sends and receives whole messages; false and nothing when the other end is gone or `deadline`
-/// has passed.
+/// Sends one message. False when the connection is closed or `deadline` has passed.
 bool send(const Socket& socket, const Message& message, Clock::time_point deadline);
+/// Receives one message through `buffer`. Nothing when the connection is closed or `deadline` has
+/// passed.
 std::optional<Message> receive(const Socket& socket, std::string& buffer,
                                Clock::time_point deadline);
 
-/// poll's time-out until `deadline`, rounded up, never negative.
+/// Time-out for poll() until `deadline`, rounded up, never negative.
 int poll_ms(Clock::time_point deadline);
 
 }  // namespace fluid::comm

@@ -53,8 +53,8 @@ FluidGpuResult result_of(cudaError_t error) {
 
 FluidGpuResult answer(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return fluid_gpu_ok;
-  cudaGetLastError();  // else a later call would report this one
-  if (error == cudaErrorNotReady) return fluid_gpu_not_ready;  // at nearly every poll
+  cudaGetLastError();  // clear the error, which a later call would return again
+  if (error == cudaErrorNotReady) return fluid_gpu_not_ready;  // no message: steps poll often
   return refuse(result_of(error), std::string(doing) + ": " + cudaGetErrorName(error) + ", " +
                                       cudaGetErrorString(error));
 }

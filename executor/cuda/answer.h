@@ -8,15 +8,15 @@
 
 namespace fluid::cuda {
 
-/// What the table returns for what CUDA returned while `doing` something. A failure leaves its text
-/// for `last_error`, and CUDA's own memory of it is cleared. Work that is not done is no failure:
-/// steps ask for it again and again, so that it costs no memory.
+/// Converts a CUDA error of the action `doing` to a result of the table. Stores a failure's message
+/// for last_error() and clears CUDA's error state. Not-ready stores no message, so polling does not
+/// allocate.
 FluidGpuResult answer(cudaError_t error, const char* doing);
 
-/// `result`, with its text.
+/// Returns `result` and stores its message for last_error().
 FluidGpuResult refuse(FluidGpuResult result, std::string why);
 
-/// Of this thread, valid until its next failure.
+/// The calling thread's last message, valid until its next failure.
 const char* last_error();
 
 }  // namespace fluid::cuda

@@ -29,7 +29,7 @@ class Linker {
     if (result_ == NVJITLINK_SUCCESS) result_ = call(handle_);
   }
   nvJitLinkResult result() const { return result_; }
-  /// In one line.
+  /// The error log, on one line.
   std::string failure() const {
     std::string log;
     size_t size = 0;
@@ -52,7 +52,7 @@ class Linker {
 
 FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
                             size_t* image_bytes) {
-  const std::string ended(text, length);  // by the 0 that the linker wants to see
+  const std::string ended(text, length);  // null-terminated, as nvJitLink requires
   Linker linker(architecture);
   linker.then([&](nvJitLinkHandle handle) {
     return nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ended.c_str(), ended.size() + 1,
@@ -64,7 +64,8 @@ FluidGpuResult assemble_for(int architecture, const char* text, size_t length, v
   std::unique_ptr<void, decltype(&std::free)> made(std::malloc(bytes), std::free);
   linker.then([&](nvJitLinkHandle handle) { return nvJitLinkGetLinkedCubin(handle, made.get()); });
   if (linker.result() != NVJITLINK_SUCCESS) {
-    const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;  // a newer GPU
+    // The GPU is newer than nvJitLink.
+    const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
     return refuse(
         unknown ? fluid_gpu_unusable : fluid_gpu_misused,
         "assembling kernels for sm_" + std::to_string(architecture) + ": " + linker.failure());

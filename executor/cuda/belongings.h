@@ -7,16 +7,16 @@
 
 namespace fluid::cuda {
 
-/// What was taken from a GPU, each with the function that gives it back.
+/// The resources allocated on a GPU, each with the function that releases it. Thread-safe.
 class Belongings {
  public:
   using GiveBack = cudaError_t (*)(void* what);
 
   void add(void* what, GiveBack give_back);
-  /// cudaErrorInvalidValue for what is not here.
+  /// Releases `what`. cudaErrorInvalidValue when it is not registered.
   cudaError_t give_back(void* what);
-  /// All that is left, what was taken last first, as graphs hold what they were made of; the first
-  /// error.
+  /// Releases all resources, latest first, because graphs hold what they were built from. Returns
+  /// the first error.
   cudaError_t give_all_back();
 
  private:
@@ -25,7 +25,7 @@ class Belongings {
     GiveBack give_back;
   };
   std::mutex mutex_;
-  std::vector<Taken> taken_;  ///< in order
+  std::vector<Taken> taken_;  ///< in order of registration
 };
 
 }  // namespace fluid::cuda

@@ -16,13 +16,14 @@ struct FluidGpuCommunicator {
   FluidGpu* gpu = nullptr;
   int rank = 0, ranks = 1;
   ncclComm_t handle = nullptr;
-  std::future<void> aborted = {};  ///< valid once it is being aborted
+  std::future<void> aborted = {};  ///< valid once the abort has begun
 };
 
 namespace fluid::cuda {
 namespace {
 
-constexpr std::chrono::seconds kToEnd{10};  ///< after which a communicator is given up
+/// Time to finish or abort a communicator before it is leaked.
+constexpr std::chrono::seconds kToEnd{10};
 
 /// `communicator` may be null.
 FluidGpuResult nccl_answer(ncclResult_t result, const char* doing, ncclComm_t communicator) {
@@ -35,15 +36,15 @@ FluidGpuResult nccl_answer(ncclResult_t result, const char* doing, ncclComm_t co
                 last.empty() ? why : why + ": " + last);
 }
 
-/// The same of a call that may go on when it has returned.
+/// As nccl_answer(), for a non-blocking call: in progress is ok.
 FluidGpuResult begun(ncclResult_t result, const char* doing, ncclComm_t communicator) {
   return result == ncclInProgress ? fluid_gpu_ok : nccl_answer(result, doing, communicator);
 }
 
-/// What NCCL reads when it starts, unless the user has set it. Trees add up in orders that depend
-/// on more than the ranks. Buffers that graphs exchange would be registered until the graphs go:
-/// ranks must do that all alike, at one offset in their allocations (User Guide, "User Buffer
-/// Registration"), but each rank's arena has its own layout, and grows when that rank wants.
+/// Sets environment variables for NCCL unless the user has set them. NCCL_ALGO: tree reductions add
+/// in an order that depends on more than the ranks. NCCL_GRAPH_REGISTER: buffers in graphs would be
+/// registered, which requires equal offsets on all ranks (User Guide, "User Buffer Registration").
+/// Ranks lay out and grow their arenas differently.
 void configure_nccl() {
   static const bool done = [] {
     setenv("NCCL_ALGO", "Ring", 0);
@@ -59,8 +60,9 @@ ncclResult_t state_of(ncclComm_t handle) {
   return result == ncclSuccess ? state : result;
 }
 
-/// NCCL raises the flag that its kernels look at, and then waits until no graph has work of the
-/// communicator: graphs that are destroyed only once this has returned.
+/// Aborts on a thread of its own. ncclCommAbort() raises the flag that NCCL's kernels poll. Then it
+/// blocks until all graphs with the communicator's work are destroyed, which happens only after
+/// this returns.
 void begin_abort(FluidGpuCommunicator& c) {
   std::packaged_task<void()> abort([device = c.gpu->device, handle = c.handle] {
     cudaSetDevice(device);
@@ -70,7 +72,7 @@ void begin_abort(FluidGpuCommunicator& c) {
   std::thread(std::move(abort)).detach();
 }
 
-/// Whether all is done that was queued, within kToEnd.
+/// Whether all queued work finishes within kToEnd.
 bool finish(ncclComm_t handle) {
   const auto deadline = std::chrono::steady_clock::now() + kToEnd;
   ncclResult_t state = ncclCommFinalize(handle);
@@ -89,11 +91,11 @@ cudaError_t destroy_communicator(void* object) {
     }
     begin_abort(*c);
   }
-  c->aborted.wait_for(kToEnd);  // what does not end then is left behind
+  c->aborted.wait_for(kToEnd);  // leak the communicator if it does not end
   return cudaSuccess;
 }
 
-/// Makes `call` with the communicator's GPU as this thread's current one.
+/// Makes `call` with the communicator's GPU as the current device.
 template <class Call>
 FluidGpuResult with(FluidGpuCommunicator* c, const char* doing, Call&& call) {
   if (c->aborted.valid()) {
@@ -123,7 +125,7 @@ Element nccl_element(FluidGpuNumber element) {
   return {ncclFloat32, 4};
 }
 
-/// Calls `each(rank, address, elements)` for the share of every rank that has one, as one group.
+/// Calls `each(rank, address, elements)` for every non-empty shard, as one NCCL group.
 template <class Each>
 ncclResult_t for_shares(const FluidGpuCommunicator& c, void* data, int64_t count, int64_t share,
                         const Element& element, Each&& each) {
@@ -168,7 +170,7 @@ FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting
   ncclUniqueId id;
   std::memcpy(&id, meeting, sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;  // so that whoever waits can give up
+  config.blocking = 0;  // waiting for other ranks needs a time-out
   const FluidGpuResult result = with(made.get(), "meeting the other ranks", [&] {
     return ncclCommInitRankConfig(&made->handle, ranks, id, rank, &config);
   });

@@ -5,7 +5,7 @@
 namespace fluid::cuda {
 namespace {
 
-/// A stored matrix, read by columns.
+/// A stored row-major matrix, read as column-major: its transpose.
 ColumnMajor read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t matrix) {
   return {.rows = columns, .columns = rows, .leading = row, .step = matrix};
 }
@@ -26,7 +26,7 @@ ColumnMajor stored_result(const FluidGpuProduct& p) {
 
 bool is_half(FluidGpuNumber number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
 
-/// Whether what follows, a column or a matrix, begins behind it.
+/// Whether consecutive columns or matrices overlap in memory.
 bool overlaps(const ColumnMajor& m, int64_t count) {
   return m.leading < m.rows || (count > 1 && m.step < (m.columns - 1) * m.leading + m.rows);
 }

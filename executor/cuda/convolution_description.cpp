@@ -9,7 +9,7 @@ namespace {
 using Numbers = std::array<int64_t, 4>;
 
 constexpr int64_t kMostExtent = INT32_MAX;
-constexpr int64_t kAlignment = 16;  ///< as much as kernels look for
+constexpr int64_t kAlignment = 16;  ///< the largest alignment that kernels use
 
 cudnnDataType_t type_of(FluidGpuNumber number) {
   switch (number) {
@@ -22,7 +22,7 @@ cudnnDataType_t type_of(FluidGpuNumber number) {
   }
 }
 
-/// [n, c, h, w], in whichever order they lie.
+/// Extents in the order [n, c, h, w], whatever the layout.
 Numbers extents_of(const FluidGpuConvolution& c, ConvolutionDescription::Tensor which) {
   switch (which) {
     case ConvolutionDescription::images:
@@ -132,7 +132,7 @@ DnnDescriptor ConvolutionDescription::window() const {
   return made;
 }
 
-/// What is added to lies where the result goes.
+/// The addend lies in the result's memory (beta = 1).
 DnnDescriptor ConvolutionDescription::convolution(Tensor to) const {
   struct Names {
     cudnnBackendDescriptorType_t type;

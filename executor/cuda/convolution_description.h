@@ -8,24 +8,24 @@
 
 namespace fluid::cuda {
 
-/// Why there can be no such convolution, or "".
+/// Why the convolution is invalid, or "".
 std::string fault_of(const FluidGpuConvolution& convolution);
 
-/// A convolution in cuDNN's terms: itself or one of its gradients, and what follows it.
+/// A cuDNN operation graph: a convolution or one of its gradients, with bias and relu.
 class ConvolutionDescription {
  public:
-  /// Tensors, by the numbers that cuDNN knows them by. The sums before a bias, and those before
-  /// a relu, are in no memory.
+  /// cuDNN's unique ids of the tensors. `sums` (before the bias) and `biased` (before the relu) are
+  /// virtual tensors.
   enum Tensor : int64_t { images = 1, filters, maps, bias, sums, biased };
 
-  /// `handle`: null to describe it for no GPU that is here.
+  /// `handle`: null to describe it without a GPU.
   explicit ConvolutionDescription(const FluidGpuConvolution& convolution,
                                   cudnnHandle_t handle = nullptr);
 
   cudnnStatus_t status() const { return graph_.status(); }
   const DnnDescriptor& graph() const { return graph_; }
 
-  /// Which tensors `a`, `b` and the result are.
+  /// The tensors that are `a`, `b` and the result.
   Tensor a() const { return about_.direction == fluid_gpu_data_gradient ? maps : images; }
   Tensor b() const { return about_.direction == fluid_gpu_filter_gradient ? maps : filters; }
   Tensor result() const;

@@ -7,12 +7,12 @@
 namespace fluid::cuda {
 namespace {
 
-constexpr int64_t kMostEngines = 128;  ///< that are looked at, of each kind of heuristics
+constexpr int64_t kMostEngines = 128;  ///< inspected per heuristics mode
 constexpr int64_t kMostKnobs = 14;     ///< that fit into a choice
 constexpr int64_t kMostValue = INT16_MAX;
 
-/// An engine of cuDNN's, and how its knobs are set. As a choice: its number, the count of knobs,
-/// and for each knob its type and its value, in 32 bits.
+/// A cuDNN engine and its knob settings, as stored in a choice. The fields are the global index,
+/// the number of knobs, and type and value of each knob.
 struct Engine {
   struct Knob {
     int16_t type, value;
@@ -23,18 +23,19 @@ struct Engine {
 };
 static_assert(sizeof(Engine) == sizeof(FluidGpuChoice::opaque));
 
-/// What cuDNN must not note of an engine.
+/// Numerical notes that an engine must not have.
 std::vector<cudnnBackendNumericalNote_t> unwanted(const FluidGpuConvolution& convolution) {
   std::vector<cudnnBackendNumericalNote_t> notes = {
       CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
       CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
   const bool exact = convolution.number == fluid_gpu_f32 && convolution.tf32 == 0;
-  if (exact) notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);  // these know no f32 but TF32
+  // Tensor cores compute f32 only as TF32.
+  if (exact) notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
   return notes;
 }
 
-/// Whether the engine may be used, of which cuDNN must tell: also, whether its code is there and
-/// need not be compiled.
+/// Whether the engine may be used. Its notes must be known, and its code must exist without
+/// run-time compilation.
 bool is_wanted(const DnnDescriptor& engine, const FluidGpuConvolution& convolution) {
   const auto numerical = engine.all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
@@ -45,7 +46,7 @@ bool is_wanted(const DnnDescriptor& engine, const FluidGpuConvolution& convoluti
          std::ranges::find(*behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour->end();
 }
 
-/// How cuDNN would configure an engine, unless that does not fit into a choice.
+/// The engine and knobs of `configuration`; nothing if they do not fit into a choice.
 std::optional<Engine> engine_of(const DnnDescriptor& configuration, const DnnDescriptor& engine) {
   const auto knobs =
       configuration.all(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
@@ -87,7 +88,7 @@ ConvolutionPlan prepared(const DnnMachine& machine, const DnnDescriptor& configu
   return made;
 }
 
-/// What cuDNN has engines for, as it would configure them; the results are the best first.
+/// cuDNN's engine configurations for `description`, best first.
 DnnDescriptor heuristics_of(const ConvolutionDescription& description, const DnnMachine& machine,
                             cudnnBackendHeurMode_t mode) {
   DnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -98,7 +99,7 @@ DnnDescriptor heuristics_of(const ConvolutionDescription& description, const Dnn
   return heuristics;
 }
 
-/// A configuration as a choice, where it will do. What fails otherwise than by a refusal is left in
+/// The configuration as a choice, if it may be used. An error other than a rejection is stored in
 /// `failure`.
 std::optional<FluidGpuChoice> usable(const DnnDescriptor& configuration,
                                      const FluidGpuConvolution& convolution,

@@ -8,16 +8,16 @@
 
 namespace fluid::cuda {
 
-/// A GPU for which cuDNN chooses and prepares kernels: that of a handle, or one that is described
-/// and need not be there.
+/// A GPU for which cuDNN chooses engines and builds plans: a real one, by handle, or a simulated
+/// one, by its properties.
 class DnnMachine {
  public:
   explicit DnnMachine(cudnnHandle_t handle) : handle_(handle) {}
-  /// `properties`: as cuDNN writes those of a GPU in JSON.
+  /// `properties`: a GPU's properties in cuDNN's JSON format.
   explicit DnnMachine(const std::string& properties);
 
   cudnnHandle_t handle() const { return handle_; }
-  /// Tells `descriptor`, whose attribute for that is `name`, of a GPU that is not there.
+  /// For a simulated GPU: sets attribute `name` of `descriptor` to its properties.
   void tell(DnnDescriptor& descriptor, cudnnBackendAttributeName_t name) const {
     if (properties_) descriptor.set(name, *properties_);
   }
@@ -27,25 +27,25 @@ class DnnMachine {
   std::optional<DnnDescriptor> properties_;
 };
 
-/// A convolution that is ready to run, and the bytes of workspace that it needs.
+/// An executable convolution plan, and its workspace in bytes.
 struct ConvolutionPlan {
-  std::vector<DnnDescriptor> parts;  ///< what the plan was made of, which may be asked as it runs
+  std::vector<DnnDescriptor> parts;  ///< the plan's components, which may be needed while it runs
   DnnDescriptor plan;
   int64_t workspace = 0;
 };
 
 struct ConvolutionEngines {
-  cudnnStatus_t status;  ///< also good where there are none, unless one failed that may be there
+  cudnnStatus_t status;  ///< an error only if it may have hidden engines
   std::vector<FluidGpuChoice> choices;
 };
 
-/// At most `room` ways to compute a convolution that need at most `workspace` bytes and give the
-/// same bits every time, cuDNN's favourites first. None of them rounds factors or sums to fewer
-/// bits than they have, but for f32 to TF32 where that is allowed.
+/// At most `room` deterministic algorithms that need at most `workspace` bytes, in cuDNN's order of
+/// expected speed. None reduces the precision of operands or sums, except f32 to TF32 where
+/// allowed.
 ConvolutionEngines convolution_engines(const FluidGpuConvolution& convolution,
                                        const DnnMachine& machine, int64_t workspace, int room);
 
-/// A choice of those above, prepared; its status says when it is none for the convolution.
+/// Builds the plan of `choice`. Its status is an error when `choice` does not fit the convolution.
 ConvolutionPlan plan_of(const ConvolutionDescription& description, const DnnMachine& machine,
                         const FluidGpuChoice& choice);
 

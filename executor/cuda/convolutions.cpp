@@ -22,7 +22,7 @@ cudaError_t destroy_dnn(void* handle) {
   return status == CUDNN_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
 
-/// The one handle of the GPU, in `gpu->dnn`.
+/// Creates the GPU's only cuDNN handle, `gpu->dnn`, if needed.
 cudnnStatus_t require_dnn(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->dnn_mutex);
   if (gpu->dnn != nullptr) return CUDNN_STATUS_SUCCESS;
@@ -31,7 +31,7 @@ cudnnStatus_t require_dnn(FluidGpu* gpu) {
   return status;
 }
 
-/// Begins to prepare a convolution.
+/// Validates a convolution before planning.
 FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuConvolution& convolution) {
   const FluidGpuResult begun = begin_preparing(gpu, doing, fault_of(convolution));
   return begun == fluid_gpu_ok ? answer_of(gpu, doing, require_dnn(gpu)) : begun;
@@ -49,7 +49,7 @@ struct Convolution : FluidGpuMultiplier {
   std::optional<ConvolutionPlan> planned;
 };
 
-/// cuDNN adds to what its result holds.
+/// cuDNN adds to the result's content (beta = 1), so the addend is copied there first.
 FluidGpuResult Convolution::queue(FluidGpuStream* stream, const FluidGpuFactors& f) {
   if (adds && f.addend != f.result) {
     const cudaError_t copied =

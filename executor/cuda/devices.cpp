@@ -100,7 +100,7 @@ FluidGpuResult open(int32_t device, FluidGpu** gpu) {
   if (number < FLUID_GPU_OLDEST_ARCHITECTURE) {
     return refuse(fluid_gpu_unusable, "sm_" + std::to_string(number) + " is not supported");
   }
-  const cudaError_t error = cudaSetDevice(device);  // makes the context
+  const cudaError_t error = cudaSetDevice(device);  // creates the context
   if (error != cudaSuccess) return answer(error, "opening a GPU");
   *gpu = new FluidGpu{.device = device, .architecture = number};
   return fluid_gpu_ok;

@@ -10,7 +10,7 @@
 
 namespace fluid::cuda {
 
-/// What cuDNN calls a type in attributes of descriptors.
+/// cuDNN's name of an attribute's type.
 constexpr cudnnBackendAttributeType_t dnn_type(int64_t) { return CUDNN_TYPE_INT64; }
 constexpr cudnnBackendAttributeType_t dnn_type(float) { return CUDNN_TYPE_FLOAT; }
 constexpr cudnnBackendAttributeType_t dnn_type(char) { return CUDNN_TYPE_CHAR; }
@@ -39,15 +39,14 @@ constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendDescriptor_t) {
   return CUDNN_TYPE_BACKEND_DESCRIPTOR;
 }
 
-/// Whether a status says that there can be no such thing, or not from cuDNN: of other failures it
-/// may do better the next time.
+/// Whether the status means that cuDNN rejects the request for good. Other errors may be temporary.
 inline bool is_refusal(cudnnStatus_t status) {
   const auto category = CUDNN_STATUS_CATEGORY(status);
   return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
 }
 
-/// One of the descriptors of which cuDNN's interface is made. It is filled, then finished; the
-/// first call that fails is the last one. What it refers to may go before it does.
+/// A cuDNN backend descriptor: set its attributes, then finish() it. After the first failure all
+/// calls do nothing. Descriptors that it refers to may be destroyed before it.
 class DnnDescriptor {
  public:
   explicit DnnDescriptor(cudnnBackendDescriptorType_t type) {
@@ -77,7 +76,7 @@ class DnnDescriptor {
     }
     return *this;
   }
-  /// An attribute that is addresses of a GPU's.
+  /// Sets an attribute whose values are device addresses.
   DnnDescriptor& set_addresses(cudnnBackendAttributeName_t name, std::span<void* const> addresses) {
     return set(name, addresses, CUDNN_TYPE_VOID_PTR);
   }
@@ -88,7 +87,7 @@ class DnnDescriptor {
   DnnDescriptor& set(cudnnBackendAttributeName_t name, const DnnDescriptor& other) {
     return require(other).set(name, other.descriptor_);
   }
-  /// Fails where `other` did.
+  /// Takes over the status of `other` if that failed.
   DnnDescriptor& require(const DnnDescriptor& other) {
     if (good()) status_ = other.status_;
     return *this;
@@ -98,7 +97,7 @@ class DnnDescriptor {
     return *this;
   }
 
-  /// An attribute that has at most `most` values; nothing where it cannot be read.
+  /// All values of an attribute, at most `most`; nothing when it cannot be read.
   template <class T>
   std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t most) const {
     std::vector<T> values(static_cast<size_t>(most));
@@ -110,13 +109,13 @@ class DnnDescriptor {
     values.resize(static_cast<size_t>(count < most ? count : most));
     return values;
   }
-  /// The only value of an attribute; `otherwise` where it cannot be read.
+  /// The single value of an attribute; `otherwise` when it cannot be read.
   template <class T>
   T one(cudnnBackendAttributeName_t name, T otherwise) const {
     const auto values = all<T>(name, 1);
     return !values || values->empty() ? otherwise : values->front();
   }
-  /// An attribute that is at most `most` descriptors.
+  /// The descriptors of an attribute, at most `most`.
   std::vector<DnnDescriptor> all(cudnnBackendAttributeName_t name,
                                  cudnnBackendDescriptorType_t type, int64_t most) const;
 

@@ -3,8 +3,8 @@
 
 namespace fluid::cuda {
 
-/// Whoever waits for one spins, as CUDA does by default while there are cores for it, rather than
-/// let an interrupt wake it: that takes longer than a short step.
+/// Waiting for an event spins, CUDA's default while there are enough cores. An interrupt would take
+/// longer than a short step.
 FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event) {
   const bool times = use == fluid_gpu_times;
   const unsigned flags = times ? cudaEventDefault : cudaEventDisableTiming;
@@ -26,7 +26,7 @@ FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
       const cudaError_t error = cudaStreamIsCapturing(stream->handle, &capture);
       if (error != cudaSuccess) return error;
     }
-    // CUDA refuses the second flag outside captures.
+    // CUDA rejects cudaEventRecordExternal outside of captures.
     const unsigned flags =
         capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
     return cudaEventRecordWithFlags(event->handle, stream->handle, flags);

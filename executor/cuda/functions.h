@@ -1,6 +1,6 @@
 #pragma once
 
-// The functions of the table; executor/gpu/backend_table.h says what each does.
+// The functions of the table, documented in executor/gpu/backend_table.h.
 
 #include "executor/gpu/backend_table.h"
 
@@ -53,7 +53,7 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
 
 FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
                         size_t* image_bytes);
-/// For the architecture sm_<architecture>, with or without a GPU.
+/// assemble() for sm_<architecture>; needs no GPU.
 FluidGpuResult assemble_for(int architecture, const char* text, size_t length, void** image,
                             size_t* image_bytes);
 void image_release(void* image);

@@ -40,7 +40,7 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
       gpu, graph, "making a graph", [&](cudaGraphExec_t* handle) {
         const cudaError_t error = cudaGraphInstantiate(handle, recorded, 0);
         if (error != cudaSuccess) return error;
-        // The first launch would take what memory the graph needs, in the midst of a step.
+        // Allocate the graph's memory now: otherwise its first launch would, within a step.
         const cudaError_t uploaded = cudaGraphUpload(*handle, stream->handle);
         if (uploaded != cudaSuccess) cudaGraphExecDestroy(*handle);
         return uploaded;

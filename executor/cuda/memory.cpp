@@ -13,7 +13,7 @@ FluidGpuResult none_left(int64_t bytes) {
                 std::to_string(bytes) + " bytes are needed, " + std::to_string(free) + " are free");
 }
 
-/// 0 bytes have no address.
+/// Allocates and registers memory. 0 bytes give a null address.
 template <class Take>
 FluidGpuResult take_memory(FluidGpu* gpu, int64_t bytes, void** address, Take&& take,
                            Belongings::GiveBack give_back) {

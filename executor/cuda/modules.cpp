@@ -8,7 +8,7 @@
 namespace fluid::cuda {
 namespace {
 
-/// CUDA takes an image without its size: one that was cut off would be read beyond its end.
+/// CUDA takes an image without its size, so a truncated one would be read past its end.
 bool is_whole(const void* image, size_t bytes) {
   Elf64_Ehdr header;
   if (bytes < sizeof header) return false;
@@ -36,7 +36,7 @@ FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
 FluidGpuResult module_unload(FluidGpuModule* module) {
   FluidGpu* gpu = module->gpu;
   return outside_captures(gpu, "unloading a module", [&] {
-    const cudaError_t waited = wait_for_streams(gpu);  // kernels of it may still run
+    const cudaError_t waited = wait_for_streams(gpu);  // kernels of the module may still run
     const cudaError_t unloaded = gpu->belongings.give_back(module);
     return waited != cudaSuccess ? waited : unloaded;
   });
@@ -48,7 +48,8 @@ FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuK
     const cudaError_t error = cudaLibraryGetKernel(&found, module->handle, name);
     if (error != cudaSuccess) return error;
     *kernel = reinterpret_cast<FluidGpuKernel*>(found);
-    cudaFuncAttributes loaded;  // else the first launch would load it, which a capture forbids
+    // Loads the kernel now: its first launch would, which a capture forbids.
+    cudaFuncAttributes loaded;
     return cudaFuncGetAttributes(&loaded, found);
   });
 }

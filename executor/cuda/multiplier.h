@@ -2,35 +2,35 @@
 
 #include "executor/cuda/objects.h"
 
-/// What libraries compute of factors.
+/// A plan of a matmul or a convolution.
 struct FluidGpuMultiplier {
   FluidGpuMultiplier(FluidGpu* of, bool has_addend, bool has_bias)
       : gpu(of), adds(has_addend), bias(has_bias) {}
   virtual ~FluidGpuMultiplier() = default;
   FluidGpuMultiplier(const FluidGpuMultiplier&) = delete;
 
-  /// For messages: "multiplying matrices".
+  /// The action in messages: "multiplying matrices".
   virtual const char* doing() const = 0;
   virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuFactors& factors) = 0;
 
   FluidGpu* gpu;
   bool adds, bias;
-  int64_t workspace = 0;  ///< bytes that it needs
-  bool loaded = false;    ///< the code
+  int64_t workspace = 0;  ///< bytes
+  bool loaded = false;    ///< the plan's code is on the GPU
 };
 
 namespace fluid::cuda {
 
-/// Refuses a call that is misused, which a capture does not survive.
+/// Reports a misused call, and marks a capture in progress as lost.
 FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why);
 
-/// Begins to prepare something, which no capture allows; `fault`: what is wrong with it, or "".
+/// Checks that no capture is in progress and that `fault` is "". Must precede planning.
 FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault);
 
-/// Gives a multiplier to the caller and to the belongings of its GPU.
+/// Hands a plan to the caller and registers it with its GPU.
 void hand_over(std::unique_ptr<FluidGpuMultiplier> made, FluidGpuMultiplier** multiplier);
 
-/// What is wrong with the addresses that a multiplier is given, or "".
+/// Why the operands' addresses are invalid, or "".
 std::string fault_of(const FluidGpuMultiplier& multiplier, const FluidGpuFactors& factors);
 
 }  // namespace fluid::cuda

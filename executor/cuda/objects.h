@@ -1,6 +1,6 @@
 #pragma once
 
-// What the table's opaque pointers point to.
+// The types behind the table's opaque pointers.
 
 #include <cublasLt.h>
 #include <cudnn.h>
@@ -15,15 +15,15 @@
 
 struct FluidGpu {
   int device = 0;
-  int architecture = 0;                             ///< 90 is sm_90
-  std::atomic<FluidGpuStream*> captured = nullptr;  ///< where a capture began and has not ended
+  int architecture = 0;                             ///< 90 means sm_90
+  std::atomic<FluidGpuStream*> captured = nullptr;  ///< origin of the capture in progress
   std::atomic<bool> capture_lost = false;
   std::mutex blas_mutex = {};
-  cublasLtHandle_t blas = nullptr;  ///< made when it is first needed
-  std::mutex dnn_mutex = {};        ///< held while the next is used
-  cudnnHandle_t dnn = nullptr;      ///< likewise
+  cublasLtHandle_t blas = nullptr;  ///< created when first needed
+  std::mutex dnn_mutex = {};        ///< held while `dnn` is used
+  cudnnHandle_t dnn = nullptr;      ///< created when first needed
   std::mutex streams_mutex = {};
-  std::set<cudaStream_t> streams = {};  ///< all that there are
+  std::set<cudaStream_t> streams = {};  ///< all existing streams
   fluid::cuda::Belongings belongings = {};
 };
 
@@ -35,7 +35,7 @@ struct FluidGpuStream {
 struct FluidGpuEvent {
   FluidGpu* gpu = nullptr;
   cudaEvent_t handle = nullptr;
-  bool times = false;  ///< tells the time
+  bool times = false;  ///< measures time
 };
 
 struct FluidGpuGraph {
@@ -50,8 +50,7 @@ struct FluidGpuModule {
 
 namespace fluid::cuda {
 
-/// The answer to `call`, made with the GPU as this thread's current one. When it is that the call
-/// was misused, a capture is lost.
+/// Makes `call` with the GPU as the current device. A misused result loses a capture in progress.
 template <class Call>
 FluidGpuResult on(FluidGpu* gpu, const char* doing, Call&& call) {
   cudaError_t error = cudaSetDevice(gpu->device);
@@ -61,15 +60,15 @@ FluidGpuResult on(FluidGpu* gpu, const char* doing, Call&& call) {
   return result;
 }
 
-/// The same of a call that is not allowed during a capture, by whatever thread.
+/// As on(), but misused while any thread captures on this GPU.
 template <class Call>
 FluidGpuResult outside_captures(FluidGpu* gpu, const char* doing, Call&& call) {
   return on(gpu, doing,
             [&] { return gpu->captured == nullptr ? call() : cudaErrorStreamCaptureUnsupported; });
 }
 
-/// Waits for what was begun on its streams, and no others: a wait for the device would spoil what
-/// another thread records.
+/// Synchronises all of the GPU's streams. Synchronising the device would break a capture on another
+/// thread.
 cudaError_t wait_for_streams(FluidGpu* gpu);
 
 template <class T, auto kDestroy>
@@ -78,7 +77,7 @@ cudaError_t destroy_object(void* object) {
   return kDestroy(owned->handle);
 }
 
-/// Wraps what `make(&handle)` makes, for kDestroy to destroy.
+/// Wraps the handle that `make(&handle)` creates. kDestroy will destroy it.
 template <auto kDestroy, class T, class Make>
 FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* doing, Make&& make) {
   return on(gpu, doing, [&] {

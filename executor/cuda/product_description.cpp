@@ -41,7 +41,8 @@ ProductDescription::ProductDescription(const FluidGpuProduct& p) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p));
   if (p.bias != 0) {
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(type_of(p.result)));
-    set_bias(reinterpret_cast<const void*>(FLUID_GPU_PRODUCT_ALIGNMENT));  // how it is aligned
+    // States the address's alignment.
+    set_bias(reinterpret_cast<const void*>(FLUID_GPU_PRODUCT_ALIGNMENT));
   }
   lay_out(first_, p.operands, matrices.first, p.count);
   lay_out(second_, p.operands, matrices.second, p.count);

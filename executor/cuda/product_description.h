@@ -6,7 +6,7 @@
 
 namespace fluid::cuda {
 
-/// Calls as long as they go well.
+/// Runs calls until one fails, and keeps its status.
 class BlasCalls {
  public:
   template <class Call>
@@ -19,7 +19,7 @@ class BlasCalls {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-/// A product in cuBLASLt's terms. Needs no GPU, and nothing of it is to be given back.
+/// The cuBLASLt descriptors of a matmul. Needs no GPU and owns no resources.
 class ProductDescription {
  public:
   explicit ProductDescription(const FluidGpuProduct& product);
@@ -27,8 +27,8 @@ class ProductDescription {
   cublasStatus_t status() const { return calls_.status(); }
   void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }
 
-  /// What `call` returns of the operation and the layouts of A, B, C and D; or what went wrong
-  /// before.
+  /// Calls `call` with the operation and the layouts of A, B, C and D. Returns its status, or that
+  /// of an earlier failure.
   template <class Call>
   cublasStatus_t with(Call&& call) {
     if (status() != CUBLAS_STATUS_SUCCESS) return status();
@@ -50,8 +50,8 @@ class ProductDescription {
   cublasLtMatrixLayoutOpaque_t first_ = {}, second_ = {}, result_ = {};
 };
 
-/// Which algorithms will do: those that need at most `workspace` bytes, keep sums in the type that
-/// they are computed in, and add them up in an order that does not depend on who is done first.
+/// Restricts the heuristics to algorithms that need at most `workspace` bytes, accumulate in the
+/// compute type, and are deterministic.
 class ProductPreference {
  public:
   explicit ProductPreference(int64_t workspace);

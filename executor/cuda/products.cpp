@@ -37,7 +37,7 @@ cudaError_t destroy_blas(void* handle) {
   return status == CUBLAS_STATUS_SUCCESS ? cudaSuccess : cudaErrorUnknown;
 }
 
-/// The one handle of the GPU, in `gpu->blas`.
+/// Creates the GPU's only cuBLASLt handle, `gpu->blas`, if needed.
 cublasStatus_t require_blas(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->blas_mutex);
   if (gpu->blas != nullptr) return CUBLAS_STATUS_SUCCESS;
@@ -46,7 +46,7 @@ cublasStatus_t require_blas(FluidGpu* gpu) {
   return status;
 }
 
-/// Begins to prepare a product.
+/// Validates a matmul before planning.
 FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuProduct& product) {
   const FluidGpuResult begun = begin_preparing(gpu, doing, fault_of(product));
   return begun == fluid_gpu_ok ? answer_of(gpu, doing, require_blas(gpu)) : begun;
@@ -101,7 +101,7 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int
                                             preference.get(), room, found.data(), &number);
     });
   }
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;  // there is none
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return fluid_gpu_ok;  // no algorithm
   if (status != CUBLAS_STATUS_SUCCESS) return answer_of(gpu, doing, status);
   for (const auto& result : std::span(found).first(static_cast<size_t>(number))) {
     if (result.state != CUBLAS_STATUS_SUCCESS) continue;

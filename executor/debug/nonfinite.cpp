@@ -21,8 +21,8 @@ void widen(Type& type) {
   if (is_half(type.dtype)) type.dtype = DType::f32;
 }
 
-/// What a kernel's body computes, as a program of its own: feeds for its operands, an output for
-/// each float that an op computes. Halves are f32.
+/// The body of a fused op as a program: each operand is a feed, and each float result is an output.
+/// Half-precision types become f32.
 class Body {
  public:
   Body(const ir::Op& fused, int64_t batch) {
@@ -38,13 +38,13 @@ class Body {
   }
 
   ir::Program& program() { return *program_; }
-  /// The op and the result that an output stands for.
+  /// The op and the result index of an output.
   std::pair<const ir::Op*, int> source_of(size_t output) const { return sources_[output]; }
-  /// The kernel's operand that a feed stands for.
+  /// The fused op's operand that a feed stands for.
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
-  /// In the order in which concrete_copy met them.
+  /// Turns the arguments into feeds, in the order of concrete_copy().
   void name_operands() {
     std::vector<const ir::Op*> arguments;
     for (const ir::Op* op : ops_) {
@@ -92,10 +92,10 @@ class Body {
   std::vector<const ir::Op*> ops_;
   std::map<std::string, size_t> operands_;
   std::vector<std::pair<const ir::Op*, int>> sources_;
-  size_t count_ = 0;  ///< of the operands
+  size_t count_ = 0;  ///< number of operands
 };
 
-/// Whether the kernel stores that result of an op of its body, and in half.
+/// The half-precision dtype in which the kernel stores this result; nothing if it does not.
 std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int result) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   for (const ir::Output& o : fused.graph()->program().find(name)->outputs) {
@@ -182,7 +182,7 @@ std::string describe_within(const BadKernel& kernel, int64_t batch, Device& devi
 
 std::string describe(const BadKernel& bad, int64_t batch, Device& device) {
   if (std::string text = describe_within(bad, batch, device); !text.empty()) return text;
-  // The kernel as a whole: of a library's, the op that it has claimed comes first.
+  // Name the kernel as a whole. In a library kernel, the first op is the claimed one.
   const auto& name = bad.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : bad.op->graph()->program().find(name)->ops) {
     if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, bad.element}, batch);

@@ -9,27 +9,29 @@
 
 namespace fluid {
 
-/// An element that is infinite or nan, which has no sign.
+/// An infinite or nan element. A nan's sign is dropped.
 struct BadElement {
-  int64_t index = 0;  ///< in memory: with a layout, padding counts
+  int64_t index = 0;  ///< in memory order, counting a layout's padding
   double value = 0;
 };
-/// The first of `numel` elements of a float dtype.
+/// The first infinite or nan element among `numel` elements of a float dtype.
 std::optional<BadElement> first_bad_element(const void* data, DType dtype, int64_t numel);
 
-/// A kernel of a step whose result is not finite.
+/// A kernel whose result is not finite.
 struct BadKernel {
-  const ir::Op* op = nullptr;  ///< `fused`
-  int result = 0;              ///< its first that is not
+  const ir::Op* op = nullptr;  ///< the `fused` op
+  int result = 0;              ///< index of its first non-finite result
   BadElement element;
-  std::vector<Tensor> operands;  ///< as the kernel got them, plain; empty when a layout is not
+  /// Copies of the kernel's inputs; empty if one has a blocked layout.
+  std::vector<Tensor> operands;
 };
 
-/// Names the op in the kernel's body whose result is the first that is not finite, its place in the
-/// user's source, and the element. The ops are computed one by one on `device`, rounded to half as
-/// the kernel does it: only where it stores.
+/// Describes the first op in the kernel's body with a non-finite result: its source line and the
+/// element. Recomputes the ops one by one on `device`. Rounds to half precision only what the
+/// kernel stores.
 std::string describe(const BadKernel& bad, int64_t batch, Device& device);
-/// The same of a kernel whose results may be finite: "" when those of all ops in its body are.
+/// As describe(), for a kernel with finite results: "" when the results of all ops in its body are
+/// finite.
 std::string describe_within(const BadKernel& kernel, int64_t batch, Device& device);
 
 }  // namespace fluid

@@ -13,14 +13,14 @@
 namespace fluid {
 namespace {
 
-/// Whether the ops of a kernel can be computed one by one from its operands.
+/// Whether the ops of a kernel can be recomputed one by one from its operands.
 bool is_open(const ir::Op& op) {
   return op.attrs.has("body") && !op.attrs.has("kernel") &&
          std::ranges::none_of(op.operands,
                               [](const Value& v) { return v.type().layout.has_value(); });
 }
 
-/// The first result that is not finite.
+/// The first non-finite result of `op`.
 std::optional<BadKernel> bad_result(const ir::Op& op, void* const* buffers, int64_t batch) {
   for (size_t r = 0; r < op.results.size(); ++r) {
     const Type& type = op.results[r].type;
@@ -61,7 +61,7 @@ void NonfiniteSearch::run_again(const PreparedStep& step, size_t last, const Bat
   session_.run_again(step, last, batch, before_, see);
 }
 
-/// Names a feed or variable that was not finite before the step; "" when all were.
+/// Names a feed or variable that was not finite before the step; "" if all were finite.
 std::string NonfiniteSearch::bad_source(const PreparedStep& step, const Batch& batch) {
   for (const Feed& feed : step.feeds()) {
     const Tensor& column = *batch.find(feed.name);
@@ -81,7 +81,7 @@ std::string NonfiniteSearch::bad_source(const PreparedStep& step, const Batch& b
   return "";
 }
 
-/// Computes the ops of kernels one by one, so that no memory of a GPU is taken beyond the plan.
+/// The CPU device that recomputes ops, so no unplanned GPU memory is needed.
 Device& NonfiniteSearch::host() {
   if (!host_) host_ = cpu_device({.threads = session_.device().threads()});
   return *host_;
@@ -99,7 +99,7 @@ std::string NonfiniteSearch::bad_kernel(const PreparedStep& step, const Batch& b
   if (!bad) return bad_within(step, batch);
   const int64_t samples = step.runs()[slice].slice.samples;
   if (is_open(*bad->op)) {
-    // Again, because a kernel may write over what it has read.
+    // Rerun to copy the operands: the kernel may overwrite them in place.
     run_again(step, slice, batch, [&](size_t i, const ir::Op& op, void* const* buffers, bool) {
       if (i != slice || &op != bad->op) return true;
       bad->operands = copies_of(op.operands, buffers, samples);
@@ -109,7 +109,8 @@ std::string NonfiniteSearch::bad_kernel(const PreparedStep& step, const Batch& b
   return describe(*bad, samples, host());
 }
 
-/// Where no kernel stored what is not finite: gradients may be counted and never stored.
+/// Searches inside kernels when all stored results are finite: the finite check may be fused with
+/// gradients that are never stored.
 std::string NonfiniteSearch::bad_within(const PreparedStep& step, const Batch& batch) {
   std::string text;
   run_again(step, step.runs().size() - 1, batch,

@@ -7,18 +7,17 @@
 
 namespace fluid {
 
-/// Finds where a training step stopped being finite, by running it again with the counters that it
-/// found and looking at every kernel. Needs Options::check_finite.
+/// Finds the origin of non-finite values in a training step. Reruns the step from the same counters
+/// and inspects every kernel. Needs Options::check_finite.
 class NonfiniteSearch {
  public:
   explicit NonfiniteSearch(Session& session) : session_(session) {}
 
-  /// A training step is about to run: keeps what it moves on.
+  /// Saves the control variables. Call it before each training step.
   void before_step();
 
-  /// Where the training step that was run last met its first number that is not finite: names the
-  /// op, its place in the user's source and the element; "" when it met none. Changes no variable,
-  /// also where it fails, but as Session::run_again() says.
+  /// Describes the first non-finite value of the last training step: op, source line, element. ""
+  /// when there is none. Changes no variable; for failures see Session::run_again().
   std::string find(const PreparedStep& step, const Batch& batch);
 
  private:
@@ -31,7 +30,7 @@ class NonfiniteSearch {
 
   Session& session_;
   VariableValues::Controls before_;
-  std::unique_ptr<Device> host_;  ///< null: not yet asked for
+  std::unique_ptr<Device> host_;  ///< created on first use
 };
 
 }  // namespace fluid

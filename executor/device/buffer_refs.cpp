@@ -46,7 +46,8 @@ std::optional<StoreCopy> copy_of_store(const MemoryPlan& plan, const ir::Op& sto
   const int64_t bytes = store.operands[0].type().bytes_at(batch);
   if (is_carry(store)) {
     const auto carried = plan.workspaces.find(&store);
-    if (carried == plan.workspaces.end()) return std::nullopt;  // it is there
+    // The operand was computed at the carry's destination.
+    if (carried == plan.workspaces.end()) return std::nullopt;
     return StoreCopy{from, {.offset = carried->second.offset}, bytes, false};
   }
   if (from.region == Region::state && from.variable == store.symbol) return std::nullopt;

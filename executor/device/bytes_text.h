@@ -4,6 +4,6 @@
 
 namespace fluid {
 
-std::string bytes_text(double bytes);  ///< "12.34 MiB", of bytes below 1024 "100 B"
+std::string bytes_text(double bytes);  ///< "12.34 MiB"; below 1024: "100 B"
 
 }  // namespace fluid

@@ -44,7 +44,7 @@ struct DescriptionReader::Impl {
 
   std::string file, what;
   Json object;
-  std::vector<std::string> names;  ///< that were read
+  std::vector<std::string> names;  ///< entries read so far
 };
 
 DescriptionReader::DescriptionReader(const std::string& text, std::string file, std::string what,

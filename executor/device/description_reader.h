@@ -7,13 +7,12 @@
 
 namespace fluid {
 
-/// Reads, entry by entry, an object of the JSON by which machines are described. Each entry must be
-/// there, and be what describes a machine: a number above 0, a word, true or false. Throws
-/// UserError, which names the file.
+/// Reads one object of a target description (JSON) entry by entry. Numbers must be above 0. Throws
+/// UserError with the file's name when an entry is missing or has the wrong type.
 class DescriptionReader {
  public:
-  /// The object at `pointer` (RFC 6901) in `text`, of `file`. `what` the object describes, for
-  /// messages; `missing`: the message when it is not there.
+  /// Reads the object at `pointer` (RFC 6901) in `text`, the content of `file`. `what`: noun for
+  /// the object in messages. `missing`: the message when the object is absent.
   DescriptionReader(const std::string& text, std::string file, std::string what,
                     const std::string& pointer = "", const std::string& missing = "");
   ~DescriptionReader();
@@ -25,7 +24,7 @@ class DescriptionReader {
   void read(const char* name, std::string& value);
   void read(const char* name, int& value);
   void read(const char* name, int64_t& value);
-  /// Refuses entries that were not read, but for those `known`.
+  /// Throws UserError for an entry that is neither read nor in `known`.
   void refuse_others(std::vector<std::string> known) const;
 
  private:

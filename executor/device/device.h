@@ -22,38 +22,40 @@
 
 namespace fluid {
 
-/// Which slots a step uses, each 0 or 1; where there is one slot for feeds, that. Two steps may
-/// read the same feeds and write different outputs: data that stays the same is copied in once.
+/// The slots that a step uses, 0 or 1 each. `feeds` is 0 when memory has one feed slot. Two steps
+/// may read one feed slot and write different output slots, so an unchanged batch is copied only
+/// once.
 struct Slots {
   int feeds = 0;
   int outputs = 0;
-  bool new_feeds = true;  ///< the host has written feeds since the slot was used last
+  bool new_feeds = true;  ///< the host has written the feed slot since the last step that used it
 };
-/// That steps on this memory use.
+/// All combinations of slots that steps on `memory` may use.
 inline std::span<const Slots> all_slots(const Memory& memory) {
   static constexpr std::array kAll = {Slots{0, 0}, Slots{0, 1}, Slots{1, 0}, Slots{1, 1}};
   return std::span(kAll).first(memory.slots.feeds[1] == nullptr ? 2 : 4);
 }
-/// In all_slots().
+/// Index of `slots` in all_slots().
 inline size_t index_of(Slots slots) { return static_cast<size_t>(2 * slots.feeds + slots.outputs); }
 
-/// How a step ended. When it is not good, no variable has changed: what may refuse data comes
-/// before the first write to a variable (passes/schedule.cpp).
+/// Outcome of a step. A step that is not good() has changed no variable: all data checks run before
+/// the first write to a variable (passes/schedule.cpp).
 struct Status {
-  const ir::Op* op = nullptr;  ///< the op that met bad data, or null
-  int argument = 0;            ///< its operand that was read out of range
-  int64_t index = 0;           ///< where
+  const ir::Op* op = nullptr;  ///< the op that rejected its data, or null
+  int argument = 0;            ///< number of the operand that was read out of range
+  int64_t index = 0;           ///< the index that was out of range
   bool good() const { return op == nullptr; }
 };
 
-/// Sees each op before and after (`done`) its kernel runs, with the addresses of its operands, then
-/// of its results. When it returns false the step ends there.
+/// Called before (`done` false) and after (`done` true) the kernel of `op`, with the addresses of
+/// its operands and then its results. Returning false ends the step.
 using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool done)>;
 
-/// A library finds only as it is to compute what its kernel claimed that it cannot.
+/// Thrown by bind() when a library cannot run a kernel that it claimed. The target no longer claims
+/// the kernel, so compiling the program again generates code for it.
 class LibraryRefusal : public DeviceError {
  public:
-  /// `what`: the op, and why, in one line.
+  /// `what`: the op and the reason, in one line.
   explicit LibraryRefusal(const std::string& what)
       : DeviceError(what + "; start the program again: code is generated for it then"),
         refused_(what) {}
@@ -67,37 +69,42 @@ class LibraryRefusal : public DeviceError {
 class Executable {
  public:
   virtual ~Executable() = default;
-  /// Before bind(): steps will be timed.
+  /// Announces that steps will be timed. Must precede bind().
   virtual void expect_times() {}
-  /// The memory that it is bound to will go: it keeps nothing that refers to it. Once the steps
-  /// that were begun are done; none begins before the next bind().
+  /// Drops all references to the bound memory, which is about to be freed. Requires that no step is
+  /// in flight. bind() must follow before the next step.
   virtual void unbind() {}
-  /// May write to the slots of the place and to transient memory. Throws LibraryRefusal where the
-  /// target claims less from now on: the program is to go through the pipeline again.
+  /// Binds the call list to addresses. May overwrite slots and transient memory. Throws
+  /// LibraryRefusal when a library cannot run a kernel that it claimed; the program then has to be
+  /// compiled again.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
-  /// Begins the whole step with the feeds of one slot and the outputs of one, after those begun
-  /// before, of any executable on this memory. Returns how it ended; or nothing, and then finish()
-  /// says it: until then the host leaves both slots alone. Allocates nothing. Where `times` is not
-  /// null, which takes expect_times(), the step ends here, and `times->calls` has an entry for each
-  /// of calls(), filled in terms of clock_ns(). After a DeviceError, of finish() too, variables may
-  /// have been written, in part, unless it says that they were not; the next step starts anew.
+  /// Starts a step on the given slots, after all steps started before on this memory. Returns the
+  /// step's status, or nothing when the step runs asynchronously and finish() will return the
+  /// status. The host must not touch the slots of an asynchronous step before finish(). Allocates
+  /// nothing.
   ///
-  /// Where it returns nothing, steps may be begun after one that is refused, before that is known.
-  /// Those of programs that may refuse data themselves change no variable then either, until
-  /// PlaceMemory::allow_updates(). Others do not look: but where eval or predict may refuse data,
-  /// so may training, which computes the same outputs from the same feeds.
+  /// `times`, if not null, requires expect_times() and makes the step synchronous. It receives one
+  /// entry in `times->calls` for each of calls(), in clock_ns() time.
+  ///
+  /// After a DeviceError, also from finish(), variables may be partly written unless the message
+  /// says otherwise. The next step starts normally.
+  ///
+  /// Later steps may already be in flight when an asynchronous step is rejected. Those whose
+  /// programs check data change no variable either, until PlaceMemory::allow_updates(). Programs
+  /// without data checks ignore the rejection. That is safe: a training program has every data
+  /// check of its eval and predict programs.
   virtual std::optional<Status> start(Slots slots, RunTimes* times) = 0;
-  /// Waits for the step begun last with this slot for outputs, which start() left unfinished.
+  /// Waits for the last asynchronous step with output slot `outputs` and returns its status.
   virtual Status finish(int outputs) = 0;
-  /// Both.
+  /// Runs a step synchronously.
   Status run(Slots slots, RunTimes* times) {
     const std::optional<Status> ended = start(slots, times);
     return ended ? *ended : finish(slots.outputs);
   }
-  /// The ops of the list, in the order in which they are called.
+  /// The ops of the call list, in execution order.
   virtual std::vector<const ir::Op*> calls() const = 0;
-  /// Who sees the next runs; null: nobody. A run that is seen stays within this process: sums over
-  /// processes are left out, and all that is made of them.
+  /// Sets the callback of the next runs; null removes it. A watched run skips collectives, and
+  /// every op that depends on a collective's result.
   virtual void watch(Watch watch) = 0;
 };
 
@@ -106,29 +113,28 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const Target& target() const = 0;
-  virtual int threads() const = 0;  ///< of the host, for copies
-  /// Memory for a session. Throws DeviceError when there is not as much.
+  virtual int threads() const = 0;  ///< host threads, used for copies
+  /// Allocates the memory of a session. Throws DeviceError when there is too little.
   virtual std::shared_ptr<PlaceMemory> memory(const Regions& regions) const = 0;
-  /// Compiles the main graph of a program that went through the whole pipeline. Both arguments must
-  /// live as long as the result. Null where a library turns out to have no way to compute what its
-  /// kernel claimed: the target claims that no more, and the program is to go through the pipeline
+  /// Compiles the main graph of a program that has passed the whole pipeline. `final_program` and
+  /// `plan` must outlive the result. Returns null when a library has no algorithm for an op that
+  /// its kernel claimed. The target then no longer claims the op, and the pipeline has to run
   /// again.
   virtual std::unique_ptr<Executable> build(const ir::Program& final_program,
                                             const MemoryPlan& plan, const Options& options) = 0;
-  /// Gives the processes that share a program rank 0's bytes at a place in their sessions' memory.
-  /// A call of all ranks.
+  /// Collective. Broadcasts rank 0's `bytes` at address `at` of the session's memory.
   virtual void broadcast(std::byte* at, int64_t bytes) = 0;
   virtual CompileReport report() const = 0;
-  /// What was chosen by timing for what it has built, as text, by what it was chosen for.
+  /// The choices made by timing for the programs built so far: key to choice, as text.
   virtual std::map<std::string, std::string> decisions() const { return {}; }
-  /// Lets what processes that work together have decided hold from now on, of what it knows.
-  /// Whether anything changed: then executables are to be bound again.
+  /// Adopts the choices that all ranks agreed on. Returns whether any choice changed; then all
+  /// executables must be bound again.
   virtual bool take(const std::map<std::string, std::string>&) { return false; }
-  /// Of a place with memory of its own: who takes that besides arenas, with bytes, as measured.
+  /// Device memory outside the arenas: owner and measured bytes. Empty for the host.
   virtual std::vector<std::pair<std::string, int64_t>> outside() const { return {}; }
-  /// Bytes of host memory that such a place copies from and to.
+  /// Bytes of pinned host memory.
   virtual int64_t pinned() const { return 0; }
-  /// What it can do at most; may measure for a moment.
+  /// Peak rates of the place. May take a moment to measure them.
   virtual Limits limits() const = 0;
 };
 

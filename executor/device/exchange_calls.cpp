@@ -8,7 +8,8 @@
 
 namespace fluid {
 
-/// The operands lie side by side: they are one stretch of elements, gaps included.
+/// The memory planner puts the operands side by side, so they are one buffer, alignment gaps
+/// included.
 ExchangeRole exchange_of(const MemoryPlan& plan, const ir::Op& op) {
   const Range& first = plan.values.at(root_of(op.operands.front()));
   const Range& last = plan.values.at(root_of(op.operands.back()));

@@ -8,23 +8,26 @@
 
 namespace fluid {
 
-/// What a call of a step list has to do with exchanges between processes.
+/// How a call of a step list relates to the collectives in the list.
 struct ExchangeRole {
-  int64_t elements = -1;  ///< when >= 0 it is one, of so many in buffer 0, of operand 0's dtype
+  /// If >= 0: the call is a collective on buffer 0, of this many elements of operand 0's dtype.
+  int64_t elements = -1;
   ExchangeKind kind = ExchangeKind::sum;
-  size_t awaits = 0;     ///< exchanges that must be done first
-  bool of_sums = false;  ///< it is one, or is made of one's results
+  /// Number of collectives, from the first on, that must complete before the call.
+  size_t awaits = 0;
+  bool of_sums = false;  ///< the call is a collective, or depends on the result of one
   bool exchanges() const { return elements >= 0; }
 };
 
-/// That of an exchange.
+/// The role of a collective: its element count and kind.
 ExchangeRole exchange_of(const MemoryPlan& plan, const ir::Op& op);
 
 struct RelatedCall {
   const ir::Op* op = nullptr;
   ExchangeRole* role = nullptr;
 };
-/// Finds what the calls of a list, in their order, await and are made of. How many exchange.
+/// Sets `awaits` and `of_sums` of all calls, which are in execution order. Returns the number of
+/// collectives.
 size_t relate_exchanges(std::span<const RelatedCall> calls);
 
 }  // namespace fluid

@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-std::atomic<pid_t> forbidden_by = 0;  // a process; 0: none yet
+std::atomic<pid_t> forbidden_by = 0;  // pid of the process that called forbid_forks(); 0: none
 
 }  // namespace
 

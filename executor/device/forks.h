@@ -2,8 +2,8 @@
 
 namespace fluid {
 
-/// From now on processes that are forked from this one run no steps: threads do not go over into
-/// them, nor does what a GPU's driver keeps, so that a step would wait for ever.
+/// Makes refuse_forks() throw in processes forked from this one. Neither worker threads nor a GPU's
+/// driver state survive fork(), so a step in the child would hang.
 void forbid_forks();
 
 /// Throws UserError in a process that was forked after forbid_forks().

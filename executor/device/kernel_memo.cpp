@@ -7,7 +7,8 @@
 namespace fluid {
 namespace {
 
-/// All of a body that its kernel depends on, as text.
+/// Text of everything in `body` that its kernel depends on: ops, attributes and types, not names or
+/// locations.
 std::string content_of(const ir::Graph& body) {
   std::map<const ir::Op*, size_t> number;
   std::string text;

@@ -12,30 +12,30 @@
 
 namespace fluid {
 
-/// The generated kernels of `fused` ops. Bodies that differ in nothing but names and locations
-/// share them, whatever their program and batch: they are scheduled once. Thread-safe.
+/// Caches the scheduled kernels of `fused` ops. Bodies that differ only in names and locations
+/// share one entry, across programs and batch sizes. Thread-safe.
 class KernelMemo {
  public:
-  /// The kernels that run a body, one after the other; on a CPU it is one.
+  /// The kernels of one body, run in order. A CPU uses exactly one.
   using Passes = std::vector<kir::Kernel>;
   using Schedule = std::function<Passes(const ir::Graph& body, const std::string& name)>;
 
-  KernelMemo();  ///< of the CPU's
+  KernelMemo();  ///< schedules for the CPU
   explicit KernelMemo(Schedule schedule) : schedule_(std::move(schedule)) {}
 
-  /// They live as long as the memo.
+  /// The kernels of the body of `fused`. The reference stays valid as long as the memo.
   const Passes& passes_of(const ir::Op& fused);
   const kir::Kernel& kernel_of(const ir::Op& fused) { return passes_of(fused).at(0); }
-  int scheduled() const;  ///< kernels so far
+  int scheduled() const;  ///< number of distinct bodies scheduled so far
 
  private:
   Schedule schedule_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<const Passes>> passes_;  ///< by the body's content
+  std::map<std::string, std::unique_ptr<const Passes>> passes_;  ///< by the text of the body
 };
 
-/// Offsets of a kernel's scratch buffers in its workspace, in the order of the kernel's buffers,
-/// and the bytes of the whole.
+/// Offsets of a kernel's scratch buffers in its workspace, in buffer order, and the workspace's
+/// size in bytes.
 struct ScratchLayout {
   std::vector<int64_t> offsets;
   int64_t bytes = 0;

@@ -14,7 +14,7 @@ bool is_read_of(const Expr& e, int64_t operand) {
   return e.op() == Scalar::read && e.node().ivalue == operand;
 }
 
-/// What `op` adds to `before`, if that is all it does.
+/// The tensor that `op` adds to `before`; nothing when `op` does anything else.
 std::optional<Value> added_to(const ir::Op& op, const Value& before) {
   if (op.operands.size() != 2 || op.operands[0] == op.operands[1]) return std::nullopt;
   const Lowered lowered = lower_op(op);
@@ -26,7 +26,7 @@ std::optional<Value> added_to(const ir::Op& op, const Value& before) {
   return op.operands[op.operands[0] == before ? 1 : 0];
 }
 
-/// Whether `op`, which adds `added` to `before`, adds one number a channel.
+/// Whether `added` is a bias for `before`: one value per channel, broadcast over all other axes.
 bool is_bias(const ir::Op& op, const Value& before, const Value& added, int channel_axis) {
   const Shape& y = before.shape();
   const Type& b = added.type();
@@ -51,7 +51,8 @@ bool is_elementwise(const ir::Op& op) {
   return std::holds_alternative<Map>(*def_of(op).lower) && op.results.size() == 1;
 }
 
-/// Empty when the chain is neither a bias and a relu nor one sum of tensors of one type.
+/// Matches the ops after `op` as an epilogue: a bias and a relu, or one addend of the result's
+/// type. Nothing for any other chain.
 std::optional<Epilogue> match(const ir::Op& op, const Chain& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;

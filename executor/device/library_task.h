@@ -11,14 +11,14 @@
 
 namespace fluid {
 
-/// A bias and a relu that follow an op, or the sum with another tensor.
+/// The ops that a library fuses after its own: a bias and a relu, or an addend.
 struct Epilogue {
-  std::optional<Type> bias;  ///< a vector, one a channel
+  std::optional<Type> bias;  ///< type of the bias vector: one value per channel
   bool relu = false;
-  bool addend = false;  ///< of the result's type
+  bool addend = false;  ///< adds a tensor of the result's type
 };
 
-/// What a library kernel is to do, with concrete types in the layouts they have.
+/// An op and its epilogue as a library call computes them. Types are concrete and carry layouts.
 struct LibraryTask {
   const ir::Op& op;
   std::vector<Type> operands;
@@ -26,38 +26,37 @@ struct LibraryTask {
   Epilogue epilogue;
 };
 
-/// `op` and the ops after it as one task, where a bias goes along the axis that is `channel_axis`
-/// from the end. Empty when these are more than a bias and a relu, or, for who `may_add`, the sum
-/// with a tensor alone; when a tensor has no elements, and when dtypes differ.
+/// Describes `op` and `epilogue` as one library call. `channel_axis` counts from the end and is the
+/// axis of the bias. `may_add`: the library supports an addend. Nothing when the epilogue does not
+/// match, a tensor is empty, or dtypes differ.
 std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
                                         int channel_axis, bool may_add = false);
 
-/// The ops of a fused body that was given to a library, and where the kernel's buffers are among
-/// the fused op's.
+/// The ops of a fused body that a library computes, and the operands of the library call.
 struct LibraryBody {
   explicit LibraryBody(const ir::Op& fused);
 
   const ir::Op* head = nullptr;
   Chain epilogue;
-  /// Of the fused op's operands: the head's operands, then the epilogue's further ones, in order.
+  /// Indices into the fused op's operands: the head's operands, then the epilogue's.
   std::vector<size_t> buffers;
 };
 
-/// The entry of a table of kernels whose `kernel` is `name`; null where it has none.
+/// The entry of a kernel table whose `kernel` is `name`, or null.
 template <class Kind, size_t n>
 const Kind* kind_named(const Kind (&kinds)[n], std::string_view name) {
   const Kind* kind = std::ranges::find(kinds, name, &Kind::kernel);
   return kind != std::end(kinds) ? kind : nullptr;
 }
 
-/// Whether the definition of `op` names a kernel for a place.
+/// Whether the definition of `op` lists kernel `name` for `place`.
 inline bool names_kernel(const ir::Op& op, On place, std::string_view name) {
   return std::ranges::any_of(*def_of(op).kernels, [&](const LibraryKernel& kernel) {
     return kernel.place == place && kernel.name == name;
   });
 }
 
-/// The entries of a table of kernels that the definition of `op` names for the CPU.
+/// The entries of a kernel table that the definition of `op` lists for the CPU.
 template <class Kind, size_t n>
 std::vector<const Kind*> kinds_for(const Kind (&kinds)[n], const ir::Op& op) {
   std::vector<const Kind*> found;

@@ -4,14 +4,14 @@
 
 namespace fluid {
 
-/// What a place can do at most, a second, with all of its threads.
+/// Peak rates of a place per second, with all of its threads.
 struct Limits {
   double flops_f64 = 0, flops_f32 = 0, flops_f16 = 0, flops_bf16 = 0;
-  double bytes = 0;   ///< to and from memory, where a call reads as much as it writes
-  bool tf32 = false;  ///< f32 is that of products which round to TF32
+  double bytes = 0;   ///< memory bandwidth in bytes, with equal reads and writes
+  bool tf32 = false;  ///< flops_f32 is the rate of TF32 products
   const char* f32_name() const { return tf32 ? "TF32" : "f32"; }
 
-  /// In contractions of numbers of `dtype`.
+  /// Peak FLOP/s of matmuls and convolutions in `dtype`.
   double flops(DType dtype) const {
     switch (dtype) {
       case DType::f64:

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// What `op` costs for `batch` samples, by its definition.
+/// Evaluates the cost function of `op` for `batch` samples.
 Cost cost_of(const ir::Op& op, int64_t batch);
 
 }  // namespace fluid

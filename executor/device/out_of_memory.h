@@ -6,12 +6,12 @@
 
 namespace fluid {
 
-/// A place, or the host beside it, has less memory than was asked for. Nothing is wrong with it:
-/// what needs less may fit.
+/// Thrown when the place, or the host beside it, has too little memory. The device is still usable:
+/// a smaller request may succeed.
 class OutOfMemory : public DeviceError {
  public:
   explicit OutOfMemory(const std::string& what) : DeviceError(what), lack_(what) {}
-  /// `lack`: what there is no memory for; `advice`: what can be done.
+  /// `lack`: what could not be allocated. `advice`: what the user can do.
   OutOfMemory(const std::string& lack, const std::string& advice)
       : DeviceError(lack + ": " + advice), lack_(lack) {}
   const std::string& lack() const { return lack_; }

@@ -7,46 +7,46 @@
 
 namespace fluid {
 
-/// Bytes of each region of a session's memory.
+/// Sizes in bytes of the regions of a session's memory.
 struct Regions {
   int64_t state = 0;
-  int64_t feeds = 0;    ///< of one slot
-  int64_t outputs = 0;  ///< of one of two slots
+  int64_t feeds = 0;    ///< size of one feed slot
+  int64_t outputs = 0;  ///< size of one of the two output slots
   int64_t transient = 0;
-  int feed_slots = 1;  ///< or 2
+  int feed_slots = 1;  ///< 1 or 2
   int64_t slots() const { return feed_slots * feeds + 2 * outputs; }
   int64_t total() const { return state + slots() + transient; }
   bool operator==(const Regions&) const = default;
 };
 
-/// Where the slots are. Steps that take turns find their feeds and outputs in them.
+/// Addresses of the slots. Consecutive steps alternate between them.
 struct SlotPlaces {
-  std::array<std::byte*, 2> feeds = {};  ///< the second null where there is one
+  std::array<std::byte*, 2> feeds = {};  ///< the second is null when there is one feed slot
   std::array<std::byte*, 2> outputs = {};
 };
-/// The slots for feeds, then those for outputs, from `begin` on.
+/// The feed slots from `begin` on, followed by the output slots.
 SlotPlaces slots_at(std::byte* begin, const Regions& regions);
 
-/// Where a step's memory is, for its place. Addresses stay until the next bind.
+/// Addresses that a step runs on, as its place sees them. They are constant until the next bind().
 struct Memory {
-  std::byte* state = nullptr;  ///< variables lie at their table's offsets
+  std::byte* state = nullptr;  ///< variables lie at the offsets in their table
   SlotPlaces slots;
   std::byte* transient = nullptr;
-  /// Where the host writes feeds and reads outputs: the slots themselves where the host reaches
-  /// them.
+  /// Where the host writes feeds and reads outputs: the slots themselves if the host can address
+  /// them, otherwise staging copies.
   SlotPlaces host_slots;
-  /// Where a step leaves its report (step_report.h) for the host, by its slot for outputs.
+  /// Where a step writes its report (step_report.h) for the host, by output slot.
   std::array<std::byte*, 2> reports = {};
-  /// On a place whose steps end after they were begun: a word that is not 0 while no step may
-  /// change variables, because one was refused.
+  /// On a place with asynchronous steps: the rejection flag. While it is not 0, a step was rejected
+  /// and later steps change no variable.
   std::byte* refused = nullptr;
 };
 
-/// The regions, in order, from `begin` on.
+/// Lays out the regions consecutively from `begin` on.
 Memory laid_out(std::byte* begin, const Regions& regions);
 
-/// The memory of a session on its place, zeroed. Its owner makes sure that no step runs when it
-/// goes, and that none is bound to it.
+/// The memory of a session on its place, zeroed at first. No step may be running or bound to it
+/// when it is destroyed.
 class PlaceMemory {
  public:
   explicit PlaceMemory(const Regions& regions) : regions_(regions) {}
@@ -56,22 +56,23 @@ class PlaceMemory {
 
   const Regions& regions() const { return regions_; }
   const Memory& at() const { return memory_; }
-  virtual int64_t touched() const = 0;  ///< bytes used so far, where the system tells
-  /// Whether addresses of the place are also the host's.
+  virtual int64_t touched() const = 0;  ///< bytes that the system has backed with memory so far
+  /// Whether the host can dereference addresses of this place.
   virtual bool is_host() const = 0;
-  /// To the host, from state, once the steps that were begun are done.
+  /// Copies `bytes` from the state region to the host, after all steps in flight.
   virtual void read(void* to, const std::byte* from, int64_t bytes) const = 0;
-  /// To state, before the next step.
+  /// Copies `bytes` into the state region, before the next step.
   virtual void write(std::byte* to, const void* from, int64_t bytes) = 0;
-  /// Makes sure that the host has `bytes` at `offset` of a slot for outputs, of a step that is
-  /// done: a place may leave large outputs where they are until they are asked for.
+  /// Makes `bytes` at `offset` of output slot `slot` available to the host, after the step is done.
+  /// A place may leave large outputs on the device until they are fetched.
   virtual void fetch(int slot, int64_t offset, int64_t bytes) const = 0;
-  /// After a step that was refused, or failed: steps change variables again.
+  /// Clears the rejection flag after a rejected or failed step, so that steps change variables
+  /// again.
   virtual void allow_updates() = 0;
-  /// Memory with other regions, none of them smaller, in the place of this one's, with the
-  /// variables and the outputs that the host has, once the steps that were begun are done. Here
-  /// nothing is left but these outputs. Throws DeviceError when there is not as much: this
-  /// memory then holds what it held, perhaps at other addresses; or nothing, and is lost.
+  /// Replaces this memory by one with the given regions, none of them smaller. Variables and the
+  /// host's outputs move along; this object keeps only its outputs. No step may be in flight.
+  /// Throws DeviceError when there is too little memory. This object then holds its old content,
+  /// perhaps at other addresses, or nothing: see is_lost().
   virtual std::shared_ptr<PlaceMemory> grown(const Regions& regions) = 0;
   bool is_lost() const { return memory_.state == nullptr; }
 

@@ -11,34 +11,34 @@
 
 namespace fluid {
 
-/// Where dynamic loss scaling is after a step.
+/// State of dynamic loss scaling after a step.
 struct LossScaling {
   double scale = 1;
-  int64_t skipped = 0;  ///< steps whose gradients were not finite, in all
+  int64_t skipped = 0;  ///< total number of steps skipped because of non-finite gradients
 };
 
-/// What a step tells of training besides its outputs, so that nobody has to wait for the next one
-/// to read it from the variables: these, as the step left them.
+/// Copies of the loss scale, the skipped-step count and the learning rate after a step. Reading
+/// them does not wait for the next step, unlike reading the variables.
 struct StepReport {
-  static constexpr size_t kCell = 8;  ///< bytes for each variable
+  static constexpr size_t kCell = 8;  ///< bytes per variable
   static constexpr size_t kCells = 3;
   std::array<std::byte, kCell* kCells> bytes = {};
 };
 
-/// A variable that is reported.
+/// A variable that is copied into the report.
 struct Reported {
   size_t cell = 0;
   DType dtype = DType::f32;
-  int64_t offset = 0;  ///< in the state region
+  int64_t offset = 0;  ///< bytes from the start of the state region
   int64_t bytes() const { return size_of(dtype); }
 };
 
-/// Those that a program has.
+/// The reported variables among a program's `variables`.
 std::vector<Reported> reported(const Variables& variables);
 
-/// Of a report at `from`; nothing where the loss is not scaled.
+/// Reads the loss scaling state from the report at `from`. Nothing when the loss is not scaled.
 std::optional<LossScaling> loss_scaling_in(std::byte* from, std::span<const Reported> reported);
-/// Of the update; nothing where there is no schedule.
+/// Reads the learning rate of the step's update. Nothing when the recipe has no schedule.
 std::optional<double> learning_rate_in(std::byte* from, std::span<const Reported> reported);
 
 }  // namespace fluid

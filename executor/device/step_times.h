@@ -6,28 +6,28 @@
 
 namespace fluid {
 
-/// Now, in nanoseconds of a clock that all processes of a machine share.
+/// Current time in nanoseconds, on a monotonic clock that all processes of a machine share.
 inline int64_t clock_ns() {
   using std::chrono::steady_clock, std::chrono::nanoseconds;
   return std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 struct TimeSpan {
-  int64_t begin = 0, end = 0;  ///< as clock_ns()
+  int64_t begin = 0, end = 0;  ///< clock_ns() times
   int64_t ns() const { return end - begin; }
 };
 
-/// A call of an executable's list in one run; what did not happen has a span of 0.
+/// Times of one call of an executable's list. A phase that did not occur has a span of 0.
 struct CallTimes {
-  TimeSpan wait;      ///< for the results of exchanges with other processes that it reads
-  TimeSpan call;      ///< of an exchange: to hand it over
-  TimeSpan exchange;  ///< on the thread that communicates, beside the calls that follow
+  TimeSpan wait;      ///< waiting for the collectives whose results the call reads
+  TimeSpan call;      ///< running the call; for a collective: queueing it
+  TimeSpan exchange;  ///< running the collective, concurrently with the following calls
 };
 
-/// A run of an executable: a step, or one slice of its batch.
+/// Times of one run of an executable: a whole step, or one micro-batch.
 struct RunTimes {
-  TimeSpan feeds;      ///< copied to their slot
-  TimeSpan last_wait;  ///< for exchanges that nobody reads
+  TimeSpan feeds;      ///< copying the feeds into their slot
+  TimeSpan last_wait;  ///< waiting for collectives whose results no call reads
   std::vector<CallTimes> calls;
 };
 

@@ -22,7 +22,8 @@ struct Library {
   std::string absence;
 };
 
-/// `path`, or what is found of kName: a file where there is one, else the name, for the loader.
+/// `path` if given; else the first existing file kName next to the program; else kName, which
+/// dlopen searches for.
 std::string library_to_load(const std::string& path) {
   if (!path.empty()) return path;
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
@@ -72,7 +73,7 @@ Library load(const std::string& path) {
 
 std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   if (versions.driver == 0) return "no NVIDIA driver is installed, or this container sees none";
-  // One of the same major version runs newer minor ones.
+  // A driver of the same CUDA major version runs newer minor versions.
   if (versions.driver / 1000 < versions.runtime / 1000) {
     return fmt::format("the NVIDIA driver is too old: it runs CUDA {}, {} is needed",
                        cuda_version(versions.driver), cuda_version(versions.runtime));
@@ -80,7 +81,7 @@ std::string why_unusable(const FluidGpuVersions& versions, const char* said) {
   return fmt::format("the NVIDIA driver does not work: {}", said);
 }
 
-/// By the user; "" when none is.
+/// The library that the user named, or "".
 std::string named_library() {
   const char* named = std::getenv(kLibraryVariable);
   return named != nullptr ? named : "";
@@ -92,7 +93,8 @@ std::string why_no_devices(const char* visible) {
                      visible);
 }
 
-/// Of CUDA_VISIBLE_DEVICES: numbers behind one that is none do not count, and Slurm sets a word.
+/// Whether CUDA_VISIBLE_DEVICES hides all GPUs. An invalid index hides all later ones, and Slurm
+/// sets "NoDevFiles".
 bool hides_all(std::string_view visible) {
   return visible.empty() || visible.starts_with("-1") || visible == "NoDevFiles";
 }
@@ -132,7 +134,7 @@ GpuBackend find_gpus(const std::string& path) {
 
 bool may_have_gpus() {
   if (!named_library().empty()) return true;
-  // The first is there once the driver was used, the last where Linux runs in Windows.
+  // The first file exists once the driver has been used; /dev/dxg exists under WSL.
   const char* const signs[] = {"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg"};
   return std::ranges::any_of(signs, [](const char* sign) { return fs::exists(sign); });
 }

@@ -7,47 +7,47 @@
 
 namespace fluid {
 
-/// What to do where a GPU has no memory for its context.
+/// The advice when a GPU has too little memory for a CUDA context.
 inline constexpr const char* kNoContextAdvice =
     "its context needs memory: end what else uses the GPU, or take another by "
     "CUDA_VISIBLE_DEVICES";
 
-/// What there is to run on GPUs with. That there is nothing is no error.
+/// The GPU library and its devices. A machine without GPUs is not an error.
 struct GpuBackend {
-  const FluidGpuTable* table = nullptr;  ///< of the library; null where none could be loaded
+  const FluidGpuTable* table = nullptr;  ///< of the library; null if none could be loaded
   FluidGpuVersions versions{};
   int devices = 0;
-  std::string absence;  ///< why there are no devices, in one line; empty where there are
-  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES is set so that none is left on purpose
+  std::string absence;  ///< why there are no devices, in one line; else empty
+  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES hides all devices on purpose
 };
 
-/// The GPUs of the library `path`, which stays loaded. An empty path looks for libfluid_cuda.so
-/// beside the program, in lib there and beside its folder, and where the loader looks.
+/// Loads the GPU library `path`, which stays loaded, and counts its devices. An empty path searches
+/// for libfluid_cuda.so next to the program, in ./lib and ../lib from there, and on dlopen's path.
 GpuBackend find_gpus(const std::string& path);
 
-/// Whether it is worth the time to look for GPUs: the system shows a driver, or a library is named.
+/// Whether a driver is visible or a library is named, so that find_gpus() is worth its time.
 bool may_have_gpus();
 
-/// What $FLUID_GPU_LIBRARY, or the search, finds, once a process.
+/// The GPUs of the library $FLUID_GPU_LIBRARY, or of the search. Cached per process.
 const GpuBackend& gpu_backend();
 
-/// The numbers of the GPUs that programs can run on. Makes no context: it takes no memory of
-/// theirs. Throws DeviceError when one does not answer.
+/// Indices of the GPUs with a supported architecture. Creates no context, so it takes no GPU
+/// memory. Throws DeviceError when a GPU does not respond.
 std::vector<int> supported_gpus(const GpuBackend& backend);
 
-/// One GPU, which need not be supported. Throws UserError when there is no such number, DeviceError
-/// when there are no GPUs or this one does not answer, OutOfMemory when it is full. Makes the GPU's
-/// context: it takes memory.
+/// Describes a GPU, supported or not. Throws UserError for an invalid index, DeviceError when there
+/// is no GPU or it does not respond, OutOfMemory when it is full. Creates the GPU's context, which
+/// takes GPU memory.
 FluidGpuDescription describe_gpu(const GpuBackend& backend, int device);
 
-/// Why programs cannot run on such a GPU, or "".
+/// Why this GPU is not supported, or "".
 std::string unsupported(const FluidGpuDescription& gpu);
 
-/// The table to open GPU `device` with. Throws as describe_gpu does, and DeviceError when the GPU
+/// The table to open GPU `device` with. Throws as describe_gpu() does, and DeviceError when the GPU
 /// is not supported.
 const FluidGpuTable& usable_gpu(const GpuBackend& backend, int device);
 
-/// "13.0" of CUDA's 13000.
+/// CUDA's version 13000 as "13.0".
 std::string cuda_version(int64_t version);
 
 }  // namespace fluid

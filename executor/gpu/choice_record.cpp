@@ -16,7 +16,7 @@
 namespace fluid {
 namespace {
 
-constexpr std::string_view kHere = "here ";  ///< before what is not for who comes later
+constexpr std::string_view kHere = "here ";  ///< prefix of decisions that are not kept on disk
 constexpr std::string_view kRefused = "refused";
 
 Lasts how_long(std::string_view text) {
@@ -32,7 +32,7 @@ std::string record_of(const KeptChoice& kept) {
                      fmt::join(kept.choice.opaque, " "));
 }
 
-/// Nothing when the text is no choice that needs at most `workspace` bytes.
+/// Parses a choice. Nothing when the text is malformed or needs more than `workspace` bytes.
 std::optional<KeptChoice> choice_in(const std::string& text, int64_t workspace) {
   std::istringstream in(text);
   KeptChoice kept;
@@ -55,7 +55,7 @@ std::string ChoiceRecord::refusal_key_of(const GpuTask& task) const {
                                                terms_.workspace, terms_.machine));
 }
 
-/// Of a decision of this process, else on disk; without how long it holds.
+/// The decision of this process, else the one on disk, without the prefix kHere.
 std::optional<std::string> ChoiceRecord::text_at(const std::string& key) const {
   const auto decided = decided_.find(key);
   if (decided == decided_.end()) return cache_.find(key);

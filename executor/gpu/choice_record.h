@@ -14,46 +14,47 @@ namespace fluid {
 
 struct ExecutorOptions;
 
-/// How a task is computed, since it was chosen.
+/// The algorithm chosen for a task.
 struct KeptChoice {
   FluidGpuChoice choice = {};
-  float ms = 0;  ///< that it took; 0: it was not timed
+  float ms = 0;  ///< measured time; 0: not timed
 };
 
-/// How long something holds: in this process, and in what is resumed from its checkpoints; or also
-/// for who comes later and finds it on disk.
+/// How long a decision holds. here: in this process and in runs resumed from its checkpoints.
+/// later: also in later runs, which find it on disk.
 enum class Lasts : uint8_t { here, later };
 
-/// What was chosen for which task, in this process and on disk.
+/// The algorithm choices by task, in this process and on disk.
 class ChoiceRecord {
  public:
-  /// All that a choice depends on besides the task.
+  /// Everything that a choice depends on besides the task.
   struct Terms {
     std::string machine;    ///< see machine_of()
-    int64_t workspace = 0;  ///< bytes that a task may have
-    bool tune = true;       ///< the fastest was chosen; else the library's favourite
+    int64_t workspace = 0;  ///< bytes available to a task
+    bool tune = true;       ///< the choice is the fastest measured; else the library's first choice
   };
-  using Decisions = std::map<std::string, std::string>;  ///< choices as text, by key
+  using Decisions = std::map<std::string, std::string>;  ///< serialised choices, by key
 
-  /// `decided`: what holds before what is on disk.
+  /// `decided`: takes precedence over the choices on disk.
   ChoiceRecord(Terms terms, ObjectCache cache, Decisions decided = {})
       : terms_(std::move(terms)), cache_(std::move(cache)), decided_(std::move(decided)) {}
 
   const Terms& terms() const { return terms_; }
   std::optional<KeptChoice> find(const GpuTask& task) const;
-  /// What find() said holds in this process.
+  /// Makes `found`, a result of find(), the decision of this process.
   void decide(const GpuTask& task, const KeptChoice& found);
   void keep(const GpuTask& task, const KeptChoice& kept, Lasts lasts = Lasts::later);
-  /// The library has no way to compute it, because of `why`, in one line; "": it knows of none.
+  /// Records that the library has no algorithm for the task. `why`: reason in one line, or "" if
+  /// the library gave none.
   void refuse(const GpuTask& task, const std::string& why, Lasts lasts = Lasts::later);
-  /// Why the task was refused; empty where it was not.
+  /// Why the library has no algorithm for the task; nothing when it is not known to have none.
   std::optional<std::string> refusal(const GpuTask& task) const;
-  /// What refusal() said holds in this process.
+  /// Makes `found`, a result of refusal(), the decision of this process.
   void decide_refusal(const GpuTask& task, const std::string& found);
-  /// From now on it is as in `decisions`, also for who comes later, where it is for them. Whether
-  /// anything changed of what held here.
+  /// Replaces decisions by `decisions`, and stores those with Lasts::later on disk. Returns whether
+  /// a decision of this process changed.
   bool take(const Decisions& decisions);
-  /// What holds in this process.
+  /// The decisions of this process.
   const Decisions& decided() const { return decided_; }
 
  private:
@@ -67,11 +68,12 @@ class ChoiceRecord {
   Decisions decided_;
 };
 
-/// All that the speed of a library's algorithms depends on, and which there are.
+/// Identifies the GPU model and the library versions, on which the algorithms and their speeds
+/// depend.
 std::string machine_of(const FluidGpuDescription& gpu, const FluidGpuVersions& versions);
 
-/// What is known of the way in which the library of a GPU computes `fused`, for `plan`: "chosen at
-/// 0.012 ms, with 4.00 MiB", or that nothing was chosen yet.
+/// Describes the recorded algorithm of `fused` for `plan`: "chosen at 0.012 ms, with 4.00 MiB", or
+/// that nothing has been chosen yet.
 std::string choice_text(Place place, const ir::Op& fused, int64_t batch,
                         const ExecutorOptions& options);
 

@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Makes an object by `make(&object)` and owns it; `gpu`: as for check_gpu().
+/// Creates an object by `make(&object)` and owns it. `gpu`: as for check_gpu().
 template <class Owned, class T, class Make>
 Owned made(const FluidGpuTable& table, FluidGpu* gpu, Make&& make) {
   T* object = nullptr;

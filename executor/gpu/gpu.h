@@ -15,7 +15,7 @@
 
 namespace fluid {
 
-/// What the functions of a table say went wrong, but for want of memory: that is OutOfMemory.
+/// An error returned by a function of the table, except out-of-memory, which is OutOfMemory.
 class GpuError : public DeviceError {
  public:
   GpuError(FluidGpuResult result, const std::string& what) : DeviceError(what), result_(result) {}
@@ -25,14 +25,14 @@ class GpuError : public DeviceError {
   FluidGpuResult result_;
 };
 
-/// Throws OutOfMemory or GpuError, unless it went well. `gpu`: the one that was asked; null: none
+/// Throws OutOfMemory or GpuError unless `result` is ok. `gpu`: the GPU of the call; null when none
 /// was open.
 void check_gpu(const FluidGpuTable& table, FluidGpuResult result, FluidGpu* gpu = nullptr);
 
-/// What to say where a GPU lacks memory: how much is free, and what to do.
+/// Advice for an out-of-memory message: how much memory is free, and what to do.
 std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu);
 
-/// Owns an object of the table, and gives it back.
+/// Owns an object of the table and releases it.
 template <class T, FluidGpuResult (*FluidGpuTable::*kRelease)(T*)>
 class GpuOwned {
  public:
@@ -67,12 +67,12 @@ using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
 using GpuMultiplier = GpuOwned<FluidGpuMultiplier, &FluidGpuTable::multiplier_destroy>;
 using GpuCommunicator = GpuOwned<FluidGpuCommunicator, &FluidGpuTable::communicator_destroy>;
 
-/// Memory of a GPU, or host memory that it copies from and to.
+/// Owns GPU memory or pinned host memory.
 class GpuMemory {
  public:
   enum class Where : uint8_t { gpu, host };
   GpuMemory() = default;
-  /// `held`: counts the bytes as long as they are held.
+  /// `held`: counter of allocated bytes, updated by this object.
   GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes, int64_t* held);
   ~GpuMemory();
   GpuMemory(GpuMemory&& other) noexcept { swap(other); }
@@ -81,7 +81,7 @@ class GpuMemory {
     return *this;
   }
 
-  /// An address of the GPU's must not be read or written through.
+  /// The host must not dereference an address in GPU memory.
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
 
@@ -96,8 +96,8 @@ class GpuMemory {
   int64_t* held_ = nullptr;
 };
 
-/// A GPU that was opened. All that it gives must be gone before it is. What fails throws a
-/// DeviceError; functions that only queue work may throw that of work queued earlier.
+/// An open GPU. Objects created by it must be destroyed before it. Errors are thrown as
+/// DeviceError; a call that queues work may throw the error of earlier work.
 class Gpu {
  public:
   Gpu(const FluidGpuTable& table, int device);
@@ -108,23 +108,23 @@ class Gpu {
   GpuMemory allocate_host(int64_t bytes) const {
     return {table_, gpu_.get(), GpuMemory::Where::host, bytes, &held_->host};
   }
-  /// Bytes of what was given that is still held.
+  /// Bytes currently allocated through this object.
   int64_t held(GpuMemory::Where where) const {
     return where == GpuMemory::Where::gpu ? held_->gpu : held_->host;
   }
-  /// Bytes that are free, and all.
+  /// Free bytes and total bytes.
   std::pair<int64_t, int64_t> memory_info() const;
 
   GpuStream stream() const;
   GpuEvent event(FluidGpuEventUse use = fluid_gpu_orders) const;
-  /// Machine code for this GPU, of what the generator made.
+  /// Compiles the code generator's output to machine code for this GPU.
   std::string assemble(std::string_view text) const;
   GpuModule module(std::string_view machine_code) const;
   FluidGpuKernel* kernel(const GpuModule& module, const char* name) const;
 
   void copy(const GpuStream& stream, void* to, const void* from, int64_t bytes) const;
   void fill(const GpuStream& stream, void* to, uint8_t value, int64_t bytes) const;
-  /// `arguments`: the address of each, of 8 bytes.
+  /// `arguments`: the address of each argument; every argument has 8 bytes.
   void launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t groups, int64_t threads,
               std::span<void* const> arguments) const;
   void synchronize(const GpuStream& stream) const;
@@ -137,13 +137,13 @@ class Gpu {
 
   void begin_capture(const GpuStream& stream) const;
   GpuGraph end_capture(const GpuStream& stream) const;
-  /// Both, around `queue`. When that throws, what it queued is given up with the capture.
+  /// Captures the work that `queue` queues. If `queue` throws, the capture is discarded.
   GpuGraph captured(const GpuStream& stream, const std::function<void()>& queue) const;
   void launch(const GpuGraph& graph, const GpuStream& stream) const;
 
-  /// At most `most` ways to compute a task, the library's favourite first.
+  /// At most `most` algorithms for a task, in the library's order of expected speed.
   std::vector<FluidGpuChoice> choices(const GpuTask& task, int64_t workspace, int most) const;
-  /// Empty where the choice is none for the task.
+  /// A plan for the task; empty when `choice` does not fit the task.
   GpuMultiplier multiplier(const GpuTask& task, const FluidGpuChoice& choice) const;
   void multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
                 const FluidGpuFactors& factors) const;

@@ -45,14 +45,14 @@ GpuMultiplier GpuChooser::multiplier(const GpuTask& task, const FluidGpuFactors&
   return found;
 }
 
-/// What the record has, if there is memory for it: what says how much may have been another Fluid.
+/// The recorded choice, if it fits `workspace`: another version may have planned less workspace.
 std::optional<KeptChoice> GpuChooser::known(const GpuTask& task, int64_t workspace) const {
   std::optional<KeptChoice> found = record_.find(task);
   if (found && found->choice.workspace > workspace) found.reset();
   return found;
 }
 
-/// As it was chosen before; empty where it was not, or the library takes the choice no more.
+/// The plan of the recorded choice. Empty when there is none, or the library no longer accepts it.
 GpuMultiplier GpuChooser::kept(GpuTrials& trials, const FluidGpuFactors& factors,
                                int64_t workspace) {
   const std::optional<KeptChoice> known = this->known(trials.task(), workspace);
@@ -92,7 +92,8 @@ GpuMultiplier GpuChooser::fastest(GpuTrials& trials, const FluidGpuFactors& fact
   return best;
 }
 
-/// Another way might have been chosen had there been memory for it.
+/// Without the lack of memory another algorithm might have been chosen, so the choice is not kept
+/// on disk.
 void GpuChooser::keep(const GpuTrials& trials, const KeptChoice& chosen) {
   if (!trials.lacked_memory()) return record_.keep(trials.task(), chosen);
   record_.keep(trials.task(), chosen, Lasts::here);

@@ -12,35 +12,36 @@
 
 namespace fluid {
 
-/// Chooses how libraries compute their tasks, and keeps what it chose, so that a program has the
-/// same bits whenever it runs.
+/// Chooses the libraries' algorithms and records the choices, so that a program gives the same bits
+/// in every run.
 class GpuChooser {
  public:
   GpuChooser(std::shared_ptr<const OpenGpu> gpu, ChoiceRecord record)
       : gpu_(std::move(gpu)), record_(std::move(record)) {}
 
-  /// Whether the library has a way to compute a task within so many bytes of workspace. Where it
-  /// has none, that is remembered: the record refuses it. Throws DeviceError where memory is
-  /// wanting to tell.
+  /// Whether the library has an algorithm for the task within `workspace` bytes. If not, this is
+  /// recorded. Throws DeviceError when too little memory is free to decide.
   bool has_way(const GpuTask& task, int64_t workspace);
-  /// Operands of a task that hold nothing that is needed.
+  /// Operands whose content may be overwritten.
   using Unused = std::vector<std::span<std::byte>>;
-  /// A task that captures may have. It is computed on `factors` for that, many times where it is
-  /// timed: what their result and workspace held is lost, and what `unused` does, which is timed
-  /// on noise, as GPUs are faster on zeros. Empty where the library has no way to compute it, or
-  /// none that does not fail, recorded or not: the record refuses it then. Ways that fail for want
-  /// of memory alone are passed over, what is taken instead is not kept for who comes later, and
-  /// notes() says so; throws DeviceError where no other way works.
+  /// A plan for a task, ready for capture. Runs the task on `factors`, many times if timed, which
+  /// overwrites the result and the workspace. Fills `unused` with random data for the timing,
+  /// because GPUs compute faster on zeros.
+  ///
+  /// Empty when no algorithm of the library works; the record then says so. Skips algorithms that
+  /// fail for lack of memory; the choice is then not kept on disk, and notes() reports it. Throws
+  /// DeviceError when only such algorithms exist.
   GpuMultiplier multiplier(const GpuTask& task, const FluidGpuFactors& factors, int64_t workspace,
                            const Unused& unused = {});
-  /// Lines, for people: of choices that are not what they should be.
+  /// Lines for the user about choices that were limited by lack of memory.
   std::vector<std::string> notes() const { return {notes_.begin(), notes_.end()}; }
-  /// Why the task is refused, which holds in this process from now on; empty where it is not.
+  /// Why the library has no algorithm for the task, which then holds for this process; nothing when
+  /// it is not known to have none.
   std::optional<std::string> refusal(const GpuTask& task);
   const ChoiceRecord& record() const { return record_; }
-  /// ChoiceRecord::take(): multipliers made before may be others than it says then.
+  /// See ChoiceRecord::take(). Plans created before may differ from the new decisions.
   bool take(const ChoiceRecord::Decisions& decisions);
-  /// How often decisions were taken that changed multipliers.
+  /// Number of take() calls that changed decisions.
   int revision() const { return revision_; }
 
  private:

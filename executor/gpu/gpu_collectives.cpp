@@ -16,9 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBusyPolls = 200;  ///< before whoever waits sleeps in between
+constexpr int kBusyPolls = 200;  ///< polls before the host sleeps between polls
 constexpr std::chrono::microseconds kPause{20};
-/// For a step that was begun after one which all refused: if the others have begun it too, it ends.
+/// Time-out for a step started after a rejected one. Other ranks may not have started it.
 constexpr std::chrono::milliseconds kParting{2'000};
 
 FluidGpuNumber element_of(DType dtype) {
@@ -43,7 +43,7 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
   });
 }
 
-/// Each rank has a line of a bucket to itself.
+/// Gathers the GPUs' ids; each rank owns one line of a bucket.
 void GpuCollectives::refuse_shared_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
@@ -81,7 +81,7 @@ void GpuCollectives::meet() {
   settle(begun);
 }
 
-/// So that the GPUs connect to each other now, not in the midst of a step.
+/// Connects the GPUs now, not within the first step.
 void GpuCollectives::add_up_ones() {
   const Gpu& gpu = gpu_->gpu;
   const GpuMemory host = gpu.allocate_host(sizeof(float)), sum = gpu.allocate(sizeof(float));
@@ -108,7 +108,7 @@ void GpuCollectives::reserve(size_t exchanges) {
   }
 }
 
-/// What is queued next on the stream for exchanges comes after what the steps' stream has.
+/// Orders later work on the collectives' stream after all work queued on the steps' stream so far.
 void GpuCollectives::fork(const GpuEvent& event) {
   gpu_->gpu.record(event, gpu_->stream);
   gpu_->gpu.wait(stream_, event);
@@ -137,7 +137,7 @@ void GpuCollectives::start(size_t number, const ExchangeRole& exchange, void* da
         break;
     }
   }
-  if (exchange.kind == ExchangeKind::scatter) {  // the shares of others are 0, as on the CPU
+  if (exchange.kind == ExchangeKind::scatter) {  // zero the other ranks' shards, as the CPU does
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
     if (own.begin > 0) gpu_->gpu.fill(stream_, bytes, 0, own.begin * size);
@@ -175,7 +175,7 @@ void GpuCollectives::wait(const BegunTogether& begun, const GpuEvent& end) {
   });
 }
 
-/// Waits until what has just begun is in effect.
+/// Waits until the last NCCL call has taken effect.
 void GpuCollectives::settle(FluidGpuResult begun) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (begun != fluid_gpu_ok) fail(last_, table.error());
@@ -219,10 +219,9 @@ void GpuCollectives::part() {
   if (failure_.empty()) failure_ = kLeftAStep;
 }
 
-/// Lets go of the GPU first: finding out whom to blame takes a while, and nobody is where all have
-/// parted.
+/// Aborts first: finding the rank to blame takes time. After part() no rank is to blame.
 void GpuCollectives::fail(const BegunTogether& begun, const std::string& said) {
-  const std::string why = said;  // aborting says something else
+  const std::string why = said;  // abort() overwrites the message
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);
   try {

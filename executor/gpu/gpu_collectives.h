@@ -12,51 +12,51 @@
 
 namespace fluid {
 
-/// The processes that a GPU works together with, each of which has one of its own.
+/// The ranks that a GPU communicates with, each with a GPU of its own.
 struct GpuPeers {
   World world = {};
-  Communicator* control = nullptr;  ///< by which the processes meet; null: the GPU works alone
-  std::chrono::milliseconds timeout{60'000};         ///< for what all ranks have begun
-  std::chrono::milliseconds first_timeout{300'000};  ///< for them to meet
+  Communicator* control = nullptr;  ///< communicator of the processes; null: the GPU works alone
+  std::chrono::milliseconds timeout{60'000};         ///< for a step that all ranks have started
+  std::chrono::milliseconds first_timeout{300'000};  ///< for the rendezvous
 };
 
-/// What the ranks have begun together, for who tells that it does not end.
+/// A step or collective that all ranks have started, for error messages.
 struct BegunTogether {
   const char* what = "";
-  int64_t number = 0;  ///< as Communicator::enter() counts
+  int64_t number = 0;  ///< count of Communicator::enter()
 };
 
-/// What GPUs of several processes compute together, queued on a stream of their own beside the one
-/// that steps run on. A rank that dies, stops or stays away makes the call of every other one throw
-/// a DeviceError that names it, within the time-out; from then on every call does.
+/// NCCL collectives, queued on a stream beside the steps' stream. If a rank dies, stops or stays
+/// away, the call on every other rank throws a DeviceError that names this rank, within the
+/// time-out. All later calls throw too.
 class GpuCollectives {
  public:
-  /// A call of all ranks. Throws UserError when two have the same GPU.
+  /// Collective. Throws UserError when two ranks have the same GPU.
   GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeers& peers);
   GpuCollectives(const GpuCollectives&) = delete;
 
-  /// Makes room for exchanges with these numbers, from 0.
+  /// Preallocates events for collectives with numbers below `exchanges`.
   void reserve(size_t exchanges);
-  /// Queues the exchange of what the steps' stream has made so far. `timed`: null, or noted around
-  /// it.
+  /// Queues collective `number` after the work queued on the steps' stream so far. `timed`: null,
+  /// or events to record around it.
   void start(size_t number, const ExchangeRole& exchange, void* data, DType dtype,
              const GpuSpan* timed = nullptr);
-  /// What is queued on the steps' stream from now on waits for the first `count` exchanges.
+  /// Later work on the steps' stream waits for the collectives with numbers below `count`.
   void await(size_t count);
 
-  /// Begins what all ranks do together; wait() is to follow, or leave().
+  /// Starts a step that all ranks run. wait() or leave() must follow.
   BegunTogether begin() { return begin("the GPUs' step"); }
-  /// Returns when it has come to `end`, which was noted on the steps' stream. What was begun before
-  /// it must be over: the time-out counts from here.
+  /// Waits for `end`, an event recorded on the steps' stream. Earlier steps must be complete,
+  /// because the time-out counts from this call.
   void wait(const BegunTogether& begun, const GpuEvent& end);
-  /// The same of what was begun last, to the end of all that was queued on that stream.
+  /// Waits for the last begin() and all work queued on the steps' stream.
   void wait();
-  /// The others go on with what this rank does not: from then on every call throws.
+  /// Stops this rank while the other ranks go on: aborts the communicator. All later calls throw.
   void leave();
-  /// All ranks end here what they did together: from then on every call throws.
+  /// Marks the end of collectives on all ranks, after a rejected step. All later calls throw.
   void part();
 
-  /// Gives all ranks rank 0's bytes.
+  /// Collective. Broadcasts rank 0's bytes.
   void broadcast(void* data, int64_t bytes);
 
  private:
@@ -67,7 +67,7 @@ class GpuCollectives {
   void add_up_ones();
   void fork(const GpuEvent& event);
   void settle(FluidGpuResult begun);
-  /// Polls until `done` says so; fails at the deadline, or when a call does.
+  /// Calls `done` until it returns ok. Fails at the deadline or on an error.
   template <class Done>
   void poll(const BegunTogether& begun, Deadline deadline, Done done);
   [[noreturn]] void fail(const BegunTogether& begun, const std::string& said);
@@ -77,10 +77,10 @@ class GpuCollectives {
   GpuPeers peers_;
   GpuStream stream_;
   GpuEvent queued_, done_;
-  std::vector<GpuEvent> ready_, exchanged_;  ///< by an exchange's number
+  std::vector<GpuEvent> ready_, exchanged_;  ///< by number of the collective
   GpuCommunicator communicator_;
   BegunTogether last_;
-  std::string failure_;  ///< once it failed, or this rank goes on no more
+  std::string failure_;  ///< why all calls throw; empty while the communicator works
   bool aborted_ = false;
 };
 

@@ -40,15 +40,14 @@ Tensors tensors_of(FluidGpuDirection direction, const LibraryTask& task) {
   return {a, b, result};
 }
 
-/// Whether plain tensors and those with channels last are not the same bytes.
+/// Whether NCHW and NHWC differ in memory.
 bool has_choice(const Type& type) {
   const Shape& s = type.shape;
   return !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
 }
 
-/// Whether images and maps lie with channels last; empty where one does and the other does not, or
-/// has yet another layout. Where either is the same, halves are taken for the former, which
-/// libraries compute in.
+/// Whether images and feature maps are NHWC. Nothing when they differ or have another layout. If
+/// both layouts are equal in memory, half precision uses NHWC, which libraries compute in.
 std::optional<bool> channels_last_of(const Tensors& tensors, bool half) {
   std::optional<bool> last;
   for (const Type* type : {&tensors.images, &tensors.maps}) {
@@ -83,7 +82,8 @@ std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain
   const Tensors tensors = tensors_of(kind->direction, *task);
   const auto& [images, filters, maps] = tensors;
   const bool biased = task->epilogue.bias.has_value();
-  if (task->epilogue.relu && !biased) return std::nullopt;  // cuDNN would compile a kernel for it
+  // CuDNN would compile a kernel for it at run time.
+  if (task->epilogue.relu && !biased) return std::nullopt;
   if (biased && kind->direction != fluid_gpu_forward) return std::nullopt;
   if (filters.layout || !fits(images) || !fits(filters) || !fits(maps)) return std::nullopt;
   const auto last = channels_last_of(tensors, is_half(task->result.dtype));

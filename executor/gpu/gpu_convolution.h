@@ -8,11 +8,11 @@
 
 namespace fluid {
 
-/// The kernel of the library that takes `op`, one of a convolution; empty where none does.
+/// The name of the convolution kernel that takes `op`; empty when none does.
 std::string_view gpu_convolution_kernel(const ir::Op& op);
 
-/// `op` followed by `epilogue` (a bias, perhaps with a relu, or the sum with a tensor) as a
-/// convolution for the library; empty where it is none.
+/// Describes `op` and `epilogue` as a library convolution. The epilogue is a bias with an optional
+/// relu, or an addend. Nothing when the library cannot compute it.
 std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain& epilogue,
                                                    int64_t batch);
 

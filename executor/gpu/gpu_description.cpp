@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kCapability = "compute_capability";
 
-/// Calls `visit(name, field)` for the numbers of a description that times are predicted from, which
-/// not every driver tells.
+/// Calls `visit(name, field)` for the clock rates and bus width, from which the cost model derives
+/// peak rates. Some drivers do not report them.
 template <class Description, class F>
 void for_each_rate(Description& d, F&& visit) {
   visit("memory_bus_bits", d.memory_bus_bits);

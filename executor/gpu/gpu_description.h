@@ -7,17 +7,17 @@
 
 namespace fluid {
 
-/// Of a GPU's entry below: why programs cannot run on it, where they cannot.
+/// Key of a GPU's entry that says why the GPU cannot run programs.
 inline constexpr const char* kGpuProblem = "problem";
 
-/// A GPU's entry in the JSON that `fluidrun devices --json` prints: an object, on one line.
+/// The GPU's entry in the output of `fluidrun devices --json`: an object on one line.
 std::string to_json(const FluidGpuDescription& gpu);
 
-/// What is planned with, of GPU `device` in such JSON of a whole machine. Throws UserError naming
-/// `file` when there is no such GPU, or its entry is missing something or cannot be.
+/// Parses GPU `device` of a machine's JSON description. Throws UserError with `file` in its message
+/// when there is no such GPU, or its entry is incomplete or invalid.
 FluidGpuDescription gpu_from_json(const std::string& text, const std::string& file, int device);
 
-/// The number of the first GPU in such JSON that programs can run on, if there is one.
+/// The index of the first supported GPU in a machine's JSON description, if any.
 std::optional<int> first_supported_gpu(const std::string& text, const std::string& file);
 
 }  // namespace fluid

@@ -23,7 +23,8 @@ FluidGpuVersions versions_of(const FluidGpuTable& table) {
   return versions;
 }
 
-/// Who could not keep what was chosen would have other bits the next time.
+/// Choices by timing must be kept on disk: otherwise the next run might choose others and give
+/// other bits.
 bool tunes(const GpuDeviceOptions& options) { return options.tune && !options.cache_dir.empty(); }
 
 class GpuDevice : public Device {
@@ -91,7 +92,7 @@ class GpuDevice : public Device {
   }
 
  private:
-  /// All that they have claimed.
+  /// Whether the libraries have an algorithm for every op that they claimed.
   bool libraries_compute(const ir::Program& program, const Options& options) {
     return gpu_->ledger.measured("libraries", [&] {
       bool all = true;

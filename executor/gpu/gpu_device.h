@@ -14,15 +14,15 @@ namespace fluid {
 struct GpuDeviceOptions {
   int device = 0;
   int host_threads = 1;        ///< for copies of feeds
-  std::string cache_dir = {};  ///< of machine code and choices; empty: none is kept
+  std::string cache_dir = {};  ///< for machine code and algorithm choices; empty: keep none
   GpuLibraries libraries = {};
-  bool tune = true;  ///< choose among the library's algorithms by timing, where it can be kept
+  bool tune = true;  ///< choose algorithms by timing, if the choices can be kept
   std::map<std::string, std::string> decisions = {};  ///< Device::decisions() of an earlier run
   GpuPeers peers = {};
 };
 
-/// A GPU that runs programs; `table` must live as long. Throws DeviceError when the GPU cannot be
-/// opened. With peers a call of all of them, see GpuCollectives.
+/// Creates the device of a GPU. `table` must outlive it. Throws DeviceError when the GPU cannot be
+/// opened. With peers the call is collective; see GpuCollectives.
 std::unique_ptr<Device> gpu_device(const FluidGpuTable& table, const GpuDeviceOptions& options);
 
 }  // namespace fluid

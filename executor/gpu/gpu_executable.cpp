@@ -37,13 +37,14 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   results_.emplace(gpu_, plan, list_.error_operands, list_.refusals.has_value());
 }
 
-/// Before call number `call`. A watched step exchanges nothing.
+/// Queues the collective that exchanges the rejection flag, if it comes before call number `call`.
+/// A watched step runs no collectives.
 void GpuExecutable::sync_error_words(size_t call) const {
   if (!list_.refusals || call != list_.tells_before || watch_) return;
   collectives_->start(*list_.refusals, {.elements = 1}, memory_.refused, f64);
 }
 
-/// All at once, so that they are one module.
+/// Loads the kernels of all calls together, as one module.
 void GpuExecutable::load(GpuKernels& kernels) {
   std::vector<kir::Kernel> passes;
   for (const GpuCall& call : list_.calls) {
@@ -63,7 +64,7 @@ void GpuExecutable::expect_times() {
   timeline_.emplace(gpu_, roles);
 }
 
-/// A graph must not outlive its memory, which NCCL may have registered for it.
+/// Destroys the graphs: NCCL may have registered the memory for them.
 void GpuExecutable::unbind() {
   gpu_->ledger.measured("graphs", [&] {
     graphs_ = {};
@@ -71,7 +72,7 @@ void GpuExecutable::unbind() {
   });
 }
 
-/// Gives the graphs that there were back first, as new ones take the GPU's memory too.
+/// Destroys the old graphs first, because graphs take GPU memory.
 void GpuExecutable::bind(const Memory& memory, const Variables& variables) {
   unbind();
   memory_ = memory;
@@ -113,13 +114,13 @@ GpuGraph GpuExecutable::captured(Slots slots, const GpuTimeline* timeline) const
   });
 }
 
-/// What is queued next comes after all exchanges.
+/// Orders later work after all collectives.
 void GpuExecutable::join_exchanges() const {
   if (exchanges()) collectives_->await(list_.exchanges);
   if (list_.refusals) collectives_->await(*list_.refusals + 1);
 }
 
-/// `timeline`: null, or told of what is queued.
+/// Queues call `number` and what it waits for. `timeline`: null, or records the call's times.
 void GpuExecutable::queue(const Buffers& buffers, size_t number,
                           const GpuTimeline* timeline) const {
   const GpuCall& call = list_.calls[number];
@@ -187,7 +188,7 @@ void GpuExecutable::launch(Slots slots) {
   feeder_->note_reader(slots.feeds);
 }
 
-/// Where a process refused data, no process applies the step, nor goes on with the others.
+/// After a rejection on any rank, no rank applies the step, and all ranks end their collectives.
 Status GpuExecutable::finish(int outputs) {
   const GpuEvent& end = results_->end(outputs);
   if (exchanges()) {
@@ -209,7 +210,7 @@ std::vector<const ir::Op*> GpuExecutable::calls() const {
   return ops;
 }
 
-/// Operands and results of a call as they are now.
+/// Copies of the current operands and results of a call.
 std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffers) const {
   std::vector<Tensor> copies;
   const ir::Op& op = *list_.calls[call].op;
@@ -228,7 +229,7 @@ std::vector<Tensor> GpuExecutable::host_copies(size_t call, const Buffers& buffe
   return copies;
 }
 
-/// Waits for every call, but for those of sums, which others would have to make too.
+/// Runs call by call, skips collectives, and shows each call to the watch callback.
 Status GpuExecutable::run_watched(Slots slots) {
   const Buffers& buffers = buffers_[index_of(slots)];
   const auto is_watched_on = [&](size_t call, bool done) {
@@ -249,7 +250,8 @@ Status GpuExecutable::run_watched(Slots slots) {
   return results_->status(slots.outputs);
 }
 
-/// As any other, but that its graph leaves marks. Feeds arrive before it begins.
+/// Runs the graph with timing events. Copies the feeds first, so that the step's time excludes
+/// them.
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
   check(timeline_.has_value(), "a step is timed that was not expected to be");
   gpu_->gpu.synchronize(gpu_->stream);

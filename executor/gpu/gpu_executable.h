@@ -17,10 +17,9 @@
 
 namespace fluid {
 
-/// The step list of a program on a GPU, queued as one graph that nobody waits for. A step that a
-/// kernel refuses is not applied, nor one that another process refuses. Exchanges run beside it on
-/// a stream of their own, in the same graph. A step that is watched or timed has ended when it was
-/// begun.
+/// The step list of a program on a GPU, captured as a CUDA graph that runs asynchronously.
+/// Collectives run on a second stream in the same graph. A step that this or another rank rejects
+/// changes no variable. A watched or timed step is synchronous.
 class GpuExecutable : public Executable {
  public:
   GpuExecutable(const ir::Program& program, const MemoryPlan& plan, const Options& options,
@@ -36,7 +35,7 @@ class GpuExecutable : public Executable {
   void watch(Watch watch) override { watch_ = std::move(watch); }
 
  private:
-  using Buffers = std::vector<std::vector<void*>>;  ///< of each call
+  using Buffers = std::vector<std::vector<void*>>;  ///< by call
   using Graphs = std::array<GpuGraph, 4>;           ///< by index_of(slots)
 
   void sync_error_words(size_t call) const;
@@ -63,7 +62,7 @@ class GpuExecutable : public Executable {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuChooser& chooser_;
   std::shared_ptr<GpuCollectives> collectives_;
-  std::array<BegunTogether, 2> begun_;  ///< of steps with exchanges, by their slot for outputs
+  std::array<BegunTogether, 2> begun_;  ///< by output slot, for steps with collectives
   GpuStepList list_;
   std::shared_ptr<const GpuFeeds> feeder_;
   std::vector<Stretch> feeds_;
@@ -71,8 +70,8 @@ class GpuExecutable : public Executable {
   Memory memory_;
   std::array<Buffers, 4> buffers_;  ///< by index_of(slots)
   Graphs graphs_;
-  std::optional<GpuTimeline> timeline_;  ///< of timed steps
-  Graphs timed_graphs_;                  ///< which leave its marks
+  std::optional<GpuTimeline> timeline_;  ///< events of timed steps
+  Graphs timed_graphs_;                  ///< graphs that record the timeline's events
   Watch watch_;
 };
 

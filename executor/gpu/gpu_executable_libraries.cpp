@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// Operands, results and workspace of a library call, where its ways are tried: variables keep what
-/// they hold.
+/// The operands, results and workspace on which a call's algorithms are tried. Variables keep their
+/// content.
 std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
                                                       const std::vector<void*>& addresses) const {
   std::vector<int64_t> bytes;
@@ -26,9 +26,10 @@ std::vector<TrialBuffer> GpuExecutable::trial_buffers(const GpuCall& call,
   return buffers;
 }
 
-/// Nothing that a step needs from one before it lies where libraries write. All are tried before
-/// the program is compiled again without those that are refused, which it is only where that is
-/// news: else it would claim them once more.
+/// Chooses an algorithm for every library call. At this point transient memory holds nothing that a
+/// step needs. All calls are tried before the program is compiled again without the failing ones.
+/// If all failures were known before, compiling again would not help, so a plain DeviceError is
+/// thrown.
 void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
   std::string refused;
   bool is_news = false;
@@ -45,7 +46,7 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
   throw DeviceError(refusal.what());
 }
 
-/// False where the library refuses.
+/// Returns false when the library has no working algorithm.
 bool GpuExecutable::prepare_library_call(GpuCall& call, const std::vector<void*>& addresses) {
   if (call.multiplier && call.revision == chooser_.revision()) return true;
   const std::vector<TrialBuffer> buffers = trial_buffers(call, addresses);

@@ -10,31 +10,30 @@
 
 namespace fluid {
 
-/// Bytes of a slot.
+/// A byte range of a slot.
 struct Stretch {
   int64_t offset = 0, bytes = 0;
 };
 
-/// In order, and as few as hold them all: what lies between two values is their padding.
+/// Sorts `stretches` and merges neighbours that are separated only by padding.
 std::vector<Stretch> joined(std::vector<Stretch> stretches);
 
-/// Brings feeds to the GPU's slots beside the steps, on a stream of its own: those of a step are
-/// there when the step before it ends. One for all executables of a GPU.
+/// Copies feeds to the GPU on a stream of its own, concurrently with the previous step. One per
+/// GPU.
 class GpuFeeds {
  public:
   explicit GpuFeeds(std::shared_ptr<const OpenGpu> gpu);
 
-  /// Queues the copy of what the host has in its slot, once no step reads the GPU's any more; steps
-  /// that are queued from now on wait for it. The host leaves its slot alone until one of them is
-  /// done.
+  /// Queues the copy of the host's feed slot, after the last step that reads the GPU's slot. Later
+  /// steps wait for the copy. The host must not change its slot before one of these steps is done.
   void copy(const Memory& memory, int slot, std::span<const Stretch> feeds) const;
-  /// The step queued last reads the slot.
+  /// Records that the step queued last reads `slot`.
   void note_reader(int slot) const;
 
  private:
   std::shared_ptr<const OpenGpu> gpu_;
   GpuStream stream_;
-  std::array<GpuEvent, 2> copied_, read_;  ///< by slot for feeds
+  std::array<GpuEvent, 2> copied_, read_;  ///< by feed slot
 };
 
 }  // namespace fluid

@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// Passes that differ in nothing but their name share code.
+/// The entry's name is a hash of the kernel without its name, so equal passes share code.
 std::string entry_name(kir::Kernel pass) {
   pass.name.clear();
   return "k" + ObjectCache::key_of(kir::print(pass));
@@ -33,7 +33,7 @@ std::vector<LoadedPass> GpuKernels::load(std::span<const kir::Kernel> passes) {
   return result;
 }
 
-/// From the disk, where it was made before for such a GPU by such tools, and can be loaded.
+/// Loads the passes' module from the cache on disk, or compiles and stores it.
 void GpuKernels::load_module(const Named& passes) {
   const std::string key = key_of(passes);
   const auto count = static_cast<int>(passes.size());
@@ -43,7 +43,7 @@ void GpuKernels::load_module(const Named& passes) {
       report_.from_cache += count;
       return;
     } catch (const DeviceError&) {
-      // Whatever wrote it: it is made again. A GPU that fails says so then.
+      // The cached module is unusable: compile again. A failing GPU will report its error there.
     }
   }
   std::vector<kir::Kernel> kernels;

@@ -13,17 +13,17 @@
 
 namespace fluid {
 
-/// A pass that can be launched.
+/// A pass with its loaded kernel.
 struct LoadedPass {
   GpuLaunch launch;
   FluidGpuKernel* entry = nullptr;
 };
 
-/// Compiles passes and loads them, each once, and owns what was loaded. Those that are asked for
-/// together become one module, which is kept on disk.
+/// Compiles and loads each distinct pass once, and owns the modules. The passes of one call to
+/// load() form one module, which is cached on disk.
 class GpuKernels {
  public:
-  /// `arch`: "sm_90"; `assembler`: the version of what the GPU's `assemble` is.
+  /// `arch`: "sm_90". `assembler`: version of the table's `assemble`.
   GpuKernels(std::shared_ptr<const OpenGpu> gpu, std::string arch, int64_t assembler,
              ObjectCache cache)
       : gpu_(std::move(gpu)),
@@ -31,7 +31,7 @@ class GpuKernels {
         assembler_(assembler),
         cache_(std::move(cache)) {}
 
-  /// In the order of `passes`, whose names do not matter.
+  /// Loads `passes` and returns them in the same order. Their names do not matter.
   std::vector<LoadedPass> load(std::span<const kir::Kernel> passes);
   CompileReport report() const { return report_; }
 
@@ -46,7 +46,7 @@ class GpuKernels {
   int64_t assembler_;
   ObjectCache cache_;
   std::vector<GpuModule> modules_;
-  std::map<std::string, LoadedPass> loaded_;  ///< by the entry's name, which follows from the code
+  std::map<std::string, LoadedPass> loaded_;  ///< by entry name, a hash of the code
   CompileReport report_;
 };
 

@@ -11,19 +11,19 @@
 
 namespace fluid {
 
-/// Who takes a GPU's memory without asking for it by address: the driver, libraries, code, graphs.
-/// It is what was free before a step of setting up and is not after it, so that what other
-/// processes take meanwhile counts, too. For one thread at a time.
+/// Attributes GPU memory that is not allocated by address: the driver, libraries, code, graphs. It
+/// measures free memory before and after each setup step, so allocations of other processes in
+/// between are counted too. Not thread-safe.
 class GpuLedger {
  public:
-  /// What is taken now is the context's, or of other processes.
+  /// Attributes the memory in use now to the context or other processes.
   explicit GpuLedger(const Gpu& gpu)
       : gpu_(gpu), total_(gpu.memory_info().second), free_at_first_(gpu.memory_info().first) {}
 
   GpuLedger(const GpuLedger&) = delete;
 
-  /// Runs a step of setting up; what it takes, less what it gives back, is the owner's. Memory that
-  /// it asks for by address is not counted.
+  /// Runs a setup step and attributes its net memory use to `owner`, without memory that the step
+  /// allocates by address.
   template <class Step>
   auto measured(const char* owner, Step&& step) const {
     const int64_t before = hidden();
@@ -37,11 +37,11 @@ class GpuLedger {
     }
   }
 
-  /// All of them, with bytes, those first that take most; and what is left to explain.
+  /// All owners with their bytes in descending order, and the remainder.
   std::vector<std::pair<std::string, int64_t>> owners() const;
 
  private:
-  /// Taken since the beginning, but not by address.
+  /// Bytes taken since construction, without memory allocated by address.
   int64_t hidden() const;
 
   const Gpu& gpu_;

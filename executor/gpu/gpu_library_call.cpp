@@ -15,7 +15,7 @@ GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
   return *convolution;
 }
 
-/// The GPU's addresses are numbers here.
+/// Device addresses serve as integers only.
 void* aligned_workspace(void* planned) {
   const auto address = reinterpret_cast<uintptr_t>(planned);
   const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;

@@ -7,23 +7,24 @@
 
 namespace fluid {
 
-/// Bytes to plan for a library's kernel that may need so many: they begin at a multiple of
-/// FLUID_GPU_WORKSPACE_ALIGNMENT, wherever the plan puts them.
+/// Bytes to plan for a workspace of `bytes`, so that it can start at a multiple of
+/// FLUID_GPU_WORKSPACE_ALIGNMENT at any planned address.
 constexpr int64_t planned_workspace(int64_t bytes) { return bytes + FLUID_GPU_WORKSPACE_ALIGNMENT; }
 
-/// What was planned for the library kernel of a fused op.
+/// Bytes planned for the workspace of a fused op's library kernel.
 int64_t planned_workspace(const ir::Op& fused);
 
-/// What a fused op was given to a library for, and where it finds its tensors.
+/// A fused op as a library call: the task, and which buffers it uses.
 struct GpuLibraryCall {
   GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32);
 
   GpuTask task;
-  std::vector<size_t> buffers;  ///< of the fused op: a, b, what is added if anything, the result
+  /// Indices into the fused op's buffers: a, b, bias or addend if any, result.
+  std::vector<size_t> buffers;
   bool adds = false, bias = false;
-  int64_t workspace = 0;  ///< bytes that it may have
+  int64_t workspace = 0;  ///< bytes that the library may use
 
-  /// `planned`: where the memory that was planned for its workspace begins.
+  /// `planned`: start of the planned workspace.
   FluidGpuFactors factors(const std::vector<void*>& addresses, void* planned) const;
 };
 

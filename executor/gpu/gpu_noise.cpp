@@ -10,8 +10,8 @@ constexpr int64_t kBytes = int64_t{64} << 10;
 
 }  // namespace
 
-/// The upper byte of each pair, which is that of a half and, of wider floats, the topmost, is 0x3C
-/// to 0x3F or 0xBC to 0xBF: from 1 up in f16, from 2^-7 in bf16 and f32, from 2^-63 in f64.
+/// The upper byte of each pair is 0x3C to 0x3F or 0xBC to 0xBF: sign and high exponent bits of a
+/// float of any width. Magnitudes start at 1 in f16, 2^-7 in bf16 and f32, 2^-63 in f64.
 GpuNoise::GpuNoise(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kBytes)) {
   std::minstd_rand random;
   for (int64_t i = 0; i < kBytes; i += 2) {
@@ -21,7 +21,7 @@ GpuNoise::GpuNoise(const Gpu& gpu) : gpu_(gpu), host_(gpu.allocate_host(kBytes))
   }
 }
 
-/// All that is filled so far is copied behind itself.
+/// Copies the filled part behind itself, which doubles it each time.
 void GpuNoise::fill(const GpuStream& stream, std::span<std::byte> memory) const {
   const auto bytes = static_cast<int64_t>(memory.size());
   int64_t filled = std::min(bytes, kBytes);

@@ -6,13 +6,12 @@
 
 namespace fluid {
 
-/// Numbers as a step may have them, for what is timed: a GPU that computes with zeros needs less
-/// power, and is faster. Read as floats of any type they are finite, of both signs, with random
-/// bits, and not larger than 2.
+/// Random data for timing: computing with zeros takes less power, so a GPU runs faster on them.
+/// Read as floats of any width, the values are finite, of both signs, and at most 2 in magnitude.
 class GpuNoise {
  public:
   explicit GpuNoise(const Gpu& gpu);
-  /// Queues it. The noise must live until that is done.
+  /// Queues filling `memory`. This object must live until the work is done.
   void fill(const GpuStream& stream, std::span<std::byte> memory) const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-/// What a GPU's functions call a dtype; nothing for those that they do not compute in.
+/// The table's name of a dtype; nothing for a dtype that the libraries do not compute in.
 inline std::optional<FluidGpuNumber> gpu_number(DType dtype) {
   switch (dtype) {
     case DType::f64:

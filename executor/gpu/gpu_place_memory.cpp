@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kStaging = int64_t{1} << 20;
 constexpr int64_t kHalf = kStaging / 2;
-constexpr int64_t kCell = 64;  ///< what is written at every step is smaller
+constexpr int64_t kCell = 64;  ///< larger than any variable written at every step
 
 std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
   std::unique_ptr<std::byte[]> found(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
@@ -42,12 +42,12 @@ GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions
   allocate_arena();
 }
 
-/// Zeroed.
+/// Allocates the arena and zeroes it.
 void GpuPlaceMemory::allocate_arena() {
-  // A value without elements has an address too.
+  // An empty arena gets an address too.
   arena_ = gpu_->gpu.allocate(std::max(regions().total(), kCell));
   gpu_->gpu.fill(gpu_->stream, arena_.data(), 0, regions().total());
-  gpu_->gpu.synchronize(gpu_->stream);  // others write to it on streams of their own
+  gpu_->gpu.synchronize(gpu_->stream);  // other streams write to the arena
   memory_ = laid_out(arena_.data(), regions());
   memory_.host_slots = slots_at(host_slots_.data(), regions());
   memory_.reports = {reports_.data(), reports_.data() + sizeof(StepReport)};
@@ -75,8 +75,9 @@ void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const 
   }
 }
 
-/// Of the half of the cells that it comes back to the host waits for the copies, which came before
-/// those of the other half: they are done, unless steps write thousands of cells each.
+/// The next staging cell for an asynchronous write. Cells form a ring of two halves. Before a half
+/// is reused, the host waits for its copies; they precede those of the other half, so they are
+/// usually done.
 std::byte* GpuPlaceMemory::next_cell() {
   if (cell_ == kStaging) cell_ = 0;
   if (cell_ % kHalf == 0) {
@@ -104,7 +105,7 @@ void GpuPlaceMemory::write(std::byte* to, const void* from, int64_t bytes) {
   gpu_->gpu.synchronize(gpu_->stream);
 }
 
-/// By way of the host, as the GPU may not have room for both.
+/// Copies the variables to the host first: the GPU may not have room for both arenas.
 std::shared_ptr<PlaceMemory> GpuPlaceMemory::grown(const Regions& regions) {
   const int64_t bytes = this->regions().state;
   const std::unique_ptr<std::byte[]> variables = host_bytes(bytes);

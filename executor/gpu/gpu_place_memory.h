@@ -8,7 +8,7 @@
 
 namespace fluid {
 
-/// A session's memory on a GPU: one stretch of its memory, and the slots once more on the host.
+/// A session's memory on a GPU: one arena, and pinned host copies of the slots.
 class GpuPlaceMemory : public PlaceMemory {
  public:
   GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions);
@@ -22,13 +22,13 @@ class GpuPlaceMemory : public PlaceMemory {
 
  private:
   void allocate_arena();
-  /// Where the host's bytes lie while they are copied to or from the GPU.
+  /// A pinned staging cell for a small asynchronous write.
   std::byte* next_cell();
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuMemory arena_, refused_, host_slots_, reports_, staging_;
-  std::array<GpuEvent, 2> copied_;  ///< from a half of the cells
-  int64_t cell_ = 0;                ///< the next for a write that nobody waits for
+  std::array<GpuEvent, 2> copied_;  ///< the copies from each half of the cells are done
+  int64_t cell_ = 0;                ///< offset of the next cell
 };
 
 }  // namespace fluid

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
 
-/// A tensor as matrices that follow each other.
+/// A tensor as a batch of matrices.
 struct Matrices {
   int64_t count = 1, rows = 1, columns = 1;
 
@@ -19,7 +19,7 @@ struct Matrices {
       : rows(shape[shape.size() - 2].size), columns(shape.back().size) {
     for (size_t d = 0; d + 2 < shape.size(); ++d) count *= shape[d].size;
   }
-  /// All rows as those of one.
+  /// Merges the batch into the rows of one matrix.
   void fold() { rows *= std::exchange(count, 1); }
   int64_t elements() const { return rows * columns; }
 };

@@ -10,8 +10,8 @@ namespace fluid {
 
 inline constexpr std::string_view kGpuProductKernel = "cublaslt.matmul";
 
-/// `op` followed by `epilogue` (a bias, a relu, both, or the sum with a matrix) as a product for
-/// the library; empty where it is none.
+/// Describes `op` and `epilogue` as a library matmul. The epilogue is a bias, a relu, both, or an
+/// addend. Nothing when the library cannot compute it.
 std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch);
 
 }  // namespace fluid

@@ -11,38 +11,38 @@
 
 namespace fluid {
 
-/// Outputs of up to so many bytes are sent to the host by the step itself; larger ones stay on the
-/// GPU, in their slot, until they are fetched.
+/// Bytes. A step copies outputs up to this size to the host; larger ones stay in their slot on the
+/// GPU until they are fetched.
 inline constexpr int64_t kSentByStep = int64_t{1} << 20;
 
-/// Of an operand whose data may be refused: two error words.
+/// Bytes of the two error words of one operand.
 inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
 
-/// What the host gets of a program's steps: their outputs, their report, and which data kernels
-/// refused. Those of two steps are under way at once, one for each slot for outputs.
+/// Copies a step's outputs, report and error words to the host. Two steps can be in flight, one per
+/// output slot.
 class GpuResults {
  public:
-  /// `operands`: those whose data may be refused, each with two error words. `shares`: other
-  /// processes tell of data that they refused.
+  /// `operands`: the operands with error words. `shares`: ranks exchange the rejection flag.
   GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& plan,
              std::vector<std::pair<const ir::Op*, int>> operands, bool shares);
   void bind(const Memory& memory, const Variables& variables);
 
   bool may_refuse() const { return !operands_.empty(); }
   int64_t operands() const { return static_cast<int64_t>(operands_.size()); }
-  std::byte* errors() const { return errors_.data(); }  ///< {1, index} or zeros, of each operand
+  /// {1, index} for a rejected operand, else zeros.
+  std::byte* errors() const { return errors_.data(); }
 
-  /// Queues what comes before a step's calls.
+  /// Queues clearing the error words, before a step's calls.
   void clear_errors() const;
-  /// Queues what comes after them.
+  /// Queues the copies to the host, after a step's calls.
   void send(int outputs) const;
-  /// The step queued last ends with all that is queued by now.
+  /// Records the end of the step queued last.
   void note_end(int outputs) const;
-  /// The end noted last.
+  /// The event recorded by note_end().
   const GpuEvent& end(int outputs) const { return ends_[static_cast<size_t>(outputs)]; }
-  /// What kernels refused, of a step that is done.
+  /// Status of a completed step, from its error words.
   Status status(int outputs) const;
-  /// Of a step whose status() is good: whether another process refused it.
+  /// Whether another rank rejected a completed step whose status() is good.
   bool was_refused_elsewhere(int outputs) const;
 
  private:
@@ -50,13 +50,13 @@ class GpuResults {
     return host_errors_.data() + outputs * (errors_.bytes() + kRefusedBytes);
   }
   std::byte* host_refused(int outputs) const { return host_errors(outputs) + errors_.bytes(); }
-  static constexpr int64_t kRefusedBytes = sizeof(int64_t);  ///< of Memory::refused
+  static constexpr int64_t kRefusedBytes = sizeof(int64_t);  ///< size of Memory::refused
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::vector<std::pair<const ir::Op*, int>> operands_;
   std::vector<Stretch> outputs_;
   bool shares_;
-  GpuMemory errors_, host_errors_;  ///< the host's twice, each with the word of refused data
+  GpuMemory errors_, host_errors_;  ///< the host's copy has two slots, each with the rejection flag
   std::array<GpuEvent, 2> ends_;
   Memory memory_;
   std::vector<Reported> reported_;

@@ -51,16 +51,16 @@ GpuCall exchange_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
   return {.op = &op, .exchange = exchange_of(plan, op), .number = number, .refs = std::move(refs)};
 }
 
-/// Lets whoever reads a sum wait for it.
+/// Sets which collectives each call waits for.
 void relate(std::vector<GpuCall>& calls) {
   std::vector<RelatedCall> related;
   for (GpuCall& call : calls) related.push_back({call.op, &call.exchange});
   relate_exchanges(related);
 }
 
-/// Lets what writes to variables look whether data was refused, which the last call that may refuse
-/// it says. A group that may refuse and updates does the latter in its last pass, and says it
-/// before.
+/// Makes all passes that write variables test the rejection flag. The last call with error words
+/// sets the flag. A call that both checks data and writes variables does the latter in its last
+/// pass; the flag is set before this pass.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuPass::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
@@ -80,9 +80,9 @@ void guard_updates(GpuStepList& list) {
   }
 }
 
-/// Lets processes tell each other whether they refused data as soon as all that may refuse it and
-/// `exchanges_before` are queued; and the passes that write to variables, which come after that, do
-/// nothing where any process did.
+/// Places the collective that exchanges the rejection flag after all data checks and after the
+/// first `exchanges_before` collectives. All passes that write variables come later, and do nothing
+/// if any rank rejected its data.
 void share_refusals(GpuStepList& list, size_t exchanges_before) {
   list.refusals = list.exchanges;
   for (size_t i = 0; i < list.calls.size(); ++i) {

@@ -14,48 +14,48 @@
 
 namespace fluid {
 
-/// A pass of a call.
+/// One kernel launch of a call.
 struct GpuPass {
-  /// What it is given: the call's buffers; these and the word that says that data was refused, by
-  /// this step or one before; or, to set that word, the error words and it.
+  /// Buffers of the pass. plain: the call's buffers. guarded: these and the rejection flag, which
+  /// stops updates. refusal: the error words and the rejection flag, which this pass sets.
   enum class Kind : uint8_t { plain, guarded, refusal };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
-  bool heeds = false;  ///< it comes after what other processes told of data that they refused
+  bool heeds = false;  ///< waits for the collective that exchanges the rejection flag
   LoadedPass loaded = {};
 };
 
-/// One call of a step list: the passes of a group, a library kernel, whose workspace is the
-/// last buffer, an exchange with other processes, or else a copy of `copy_bytes` from buffer 0 to
-/// buffer 1.
+/// One call of a step list. It is one of: the passes of a fused op; a library kernel, whose
+/// workspace is the last buffer; a collective; a copy of `copy_bytes` from buffer 0 to buffer 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
   std::optional<GpuLibraryCall> library = {};
-  GpuMultiplier multiplier = {};  ///< of the library call, once it is bound
-  int revision = 0;               ///< of GpuChooser, that the multiplier is of
+  GpuMultiplier multiplier = {};  ///< plan of the library call, set by bind()
+  int revision = 0;               ///< GpuChooser::revision() that the plan stems from
   int64_t copy_bytes = 0;
   ExchangeRole exchange = {};
-  size_t number = 0;  ///< of the exchange
+  size_t number = 0;  ///< index of the collective
   std::vector<BufferRef> refs;
   bool updates = false;  ///< writes variables
 
   bool refuses() const { return !refs.empty() && refs.back().error_word >= 0; }
 };
 
-/// What a step on a GPU queues, in this order. Where kernels may refuse the data, what writes to
-/// variables looks itself whether they did: it comes after all of them, and then does nothing.
-/// Processes that exchange sums tell each other whether they did, those too that have no sample to
-/// refuse: a step that one of them refuses none applies.
+/// The calls of a step on a GPU, in queueing order. If kernels check data, all passes that write
+/// variables come after the checks, and do nothing after a rejection. Ranks exchange the rejection
+/// flag, even a rank without samples: a step that one rank rejects is applied on none.
 struct GpuStepList {
   std::vector<GpuCall> calls;
-  std::vector<std::pair<const ir::Op*, int>> error_operands = {};  ///< that have error words
-  size_t exchanges = 0;                                            ///< of sums and shares
-  std::optional<size_t> refusals = {};  ///< the number of that by which processes tell of refusals
-  size_t tells_before = 0;              ///< which call, then
+  std::vector<std::pair<const ir::Op*, int>> error_operands = {};  ///< operands with error words
+  size_t exchanges = 0;  ///< number of collectives of data, without the rejection flag's
+  /// Index of the collective that exchanges the rejection flag.
+  std::optional<size_t> refusals = {};
+  size_t tells_before = 0;  ///< index of the call that this collective precedes
 };
 
-/// That of a final program. `tf32`: its products and convolutions in f32 may round operands to it.
+/// Builds the step list of a final program. `tf32`: matmuls and convolutions in f32 may round
+/// operands to TF32.
 GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, int64_t batch,
                           bool tf32, KernelMemo& memo);
 

@@ -16,33 +16,34 @@ namespace fluid {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
-constexpr double kLibrarySeconds = 2e-6;      ///< what a library's kernel takes to begin and to end
-constexpr double kLibraryEfficiency = 0.7;    ///< of the peak, in what is large
-constexpr double kGeneratedEfficiency = 0.2;  ///< the same of generated code
-constexpr int64_t kLanes = 8;                 ///< halves of which tensor cores take a multiple
-constexpr double kUnknownRate = 1e13;  ///< operations a second where the driver does not tell
+constexpr double kLibrarySeconds = 2e-6;      ///< start and end overhead of a library kernel
+constexpr double kLibraryEfficiency = 0.7;    ///< fraction of the peak on large tensors
+constexpr double kGeneratedEfficiency = 0.2;  ///< fraction of the peak of generated code
+/// Tensor cores process half-precision channels in multiples of this.
+constexpr int64_t kLanes = 8;
+constexpr double kUnknownRate = 1e13;  ///< FLOP/s, if the driver does not report the clock
 
-/// Of a bus that moves data twice a clock.
+/// Bytes per second; the bus transfers twice per clock (DDR).
 double memory_rate_of(const FluidGpuDescription& gpu) {
   return 2e3 * static_cast<double>(gpu.memory_clock_khz) * gpu.memory_bus_bits / 8;
 }
 
-/// A multiply and add for each lane of a multiprocessor and clock (CUDA C++ Programming Guide,
-/// throughput of native arithmetic instructions).
+/// FLOP/s in f32: one FMA per lane, SM and clock (CUDA C++ Programming Guide, throughput of native
+/// arithmetic instructions).
 double operation_rate_of(const FluidGpuDescription& gpu) {
   const int lanes = gpu.major == 8 && gpu.minor == 0 ? 64 : 128;
   return 2e3 * lanes * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
 }
 
-/// The same in f64, on units for it or, where there are hardly any, as graphics need it (same
-/// table).
+/// FLOP/s in f64. Data-center GPUs have half as many f64 as f32 units, others 1/64 (CUDA C++
+/// Programming Guide, throughput of native arithmetic instructions).
 double wide_rate_of(const FluidGpuDescription& gpu) {
   const bool for_science = gpu.minor == 0 && gpu.major >= 8 && gpu.major <= 10;
   return operation_rate_of(gpu) / (for_science ? 2 : 64);
 }
 
-/// Of the tensor cores, for each multiprocessor and clock, added up in f32 (NVIDIA's architecture
-/// white papers).
+/// FLOP/s of tensor cores in half precision with f32 accumulation (NVIDIA's architecture white
+/// papers).
 double half_rate_of(const FluidGpuDescription& gpu) {
   double multiplications = 512;
   if (gpu.minor == 0 && gpu.major == 8) multiplications = 1024;
@@ -51,7 +52,7 @@ double half_rate_of(const FluidGpuDescription& gpu) {
   return 2e3 * multiplications * gpu.multiprocessors * static_cast<double>(gpu.clock_khz);
 }
 
-/// Of all that an op reads and writes.
+/// Bytes that `op` reads and writes.
 double bytes_of(const ir::Op& op) {
   double bytes = 0;
   for (const Value& v : op.operands) bytes += static_cast<double>(v.type().bytes_at(1));
@@ -67,7 +68,7 @@ bool clips(const GpuTask& task) {
   return std::visit([](const auto& t) { return t.relu != 0; }, task);
 }
 
-/// The part of a tensor core's lanes, over which channels and filters lie, that are not left empty.
+/// Fraction of the tensor-core lanes that hold channels and filters instead of padding.
 double lanes_used(const FluidGpuConvolution& c) {
   if (c.number == fluid_gpu_f32) return 1;
   const auto used = [&](int64_t channels) {
@@ -93,7 +94,7 @@ double GpuTarget::wide_product_rate() const {
   return libraries_.tf32 ? half_rate_ / 2 : operation_rate_;
 }
 
-/// Of a kernel that reaches a part of `rate`.
+/// Predicted time of a kernel that reaches the fraction `part` of `rate`.
 double GpuTarget::seconds(double flops, double part, double rate, double bytes) const {
   const double moving = memory_rate_ > 0 ? bytes / memory_rate_ : 0;
   return kLaunchSeconds + std::max(flops / part / (rate > 0 ? rate : kUnknownRate), moving);
@@ -105,7 +106,7 @@ double GpuTarget::generated_seconds(const ir::Op& op) const {
   return seconds(flops, kGeneratedEfficiency, operation_rate_, bytes_of(op));
 }
 
-/// Of a library's kernel.
+/// Predicted time of a library kernel.
 double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
   const double rate = is_half(op.operands[0].dtype()) ? half_rate_ : wide_product_rate();
   double bytes = bytes_of(op), efficiency = kLibraryEfficiency, turning = 0;

@@ -10,11 +10,12 @@
 
 namespace fluid {
 
-/// A GPU as the passes see it. Libraries compute products and convolutions that are worth it; all
-/// else is generated.
+/// The compiler's view of a GPU. Libraries claim the matmuls and convolutions that they compute
+/// faster; code is generated for everything else.
 class GpuTarget : public Target {
  public:
-  /// Why the library was found to have no way to compute a task; empty where it was not.
+  /// Returns why the library has no algorithm for a task; nothing when it is not known to have
+  /// none.
   using Refusal = std::function<std::optional<std::string>(const GpuTask&)>;
 
   explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
@@ -22,26 +23,27 @@ class GpuTarget : public Target {
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
-  bool libraries_may_update() const override { return false; }  // nothing predicates them
+  // They do not test the rejection flag.
+  bool libraries_may_update() const override { return false; }
   bool repeats_kernels() const override { return true; }
   int feed_slots() const override { return 2; }
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;
-  /// What scratch() has scheduled, for whoever compiles what it planned.
+  /// The kernels that scratch() has scheduled, to be compiled later.
   KernelMemo& kernels() const { return *kernels_; }
-  /// "sm_90".
+  /// The architecture, such as "sm_90".
   const std::string& arch() const { return arch_; }
-  /// Bytes a second to and from memory; 0 when the driver does not tell.
+  /// Memory bandwidth in bytes per second; 0 when the driver does not report it.
   double memory_rate() const { return memory_rate_; }
-  /// Operations a second of libraries in f32, 0 as above, which may be by TF32: tensor cores do
-  /// half as much in that as in halves (NVIDIA's architecture white papers).
+  /// Peak FLOP/s of libraries in f32; 0 when the driver does not report the clock. With TF32,
+  /// tensor cores reach half their half-precision rate (NVIDIA's architecture white papers).
   double wide_product_rate() const;
   bool tf32() const { return libraries_.tf32; }
-  /// The same in f64.
+  /// Peak FLOP/s in f64; 0 when unknown.
   double wide_rate() const { return wide_rate_; }
-  /// The same in matrix products of halves.
+  /// Peak FLOP/s of half-precision matmuls; 0 when unknown.
   double half_rate() const { return half_rate_; }
-  /// Bytes that a library kernel may have at most.
+  /// Maximum workspace of a library kernel in bytes.
   int64_t workspace() const { return libraries_.most(); }
   std::vector<std::string> refused() const override;
 
@@ -54,7 +56,7 @@ class GpuTarget : public Target {
   double memory_rate_, operation_rate_, wide_rate_, half_rate_;
   GpuLibraries libraries_;
   Refusal refusal_;
-  mutable std::set<std::string> refused_;  ///< lines, of tasks that were asked about
+  mutable std::set<std::string> refused_;  ///< one line per task that the library cannot compute
   std::unique_ptr<KernelMemo> kernels_;
 };
 

@@ -10,47 +10,46 @@
 
 namespace fluid {
 
-/// The begin and the end of something on a stream.
+/// Events at the begin and end of work on a stream.
 struct GpuSpan {
   GpuEvent begin, end;
 };
 
-/// When the calls of a step run, by the GPU's clock. Its marks are recorded into the step's graph,
-/// which leaves them as it runs: so the step is timed as it always runs, and the host is in no
-/// figure. What a call takes reaches from where the one before ended on the steps' stream; the wait
-/// for word of data that other processes refused is part of the call that needs it.
+/// Times the calls of a step with GPU events, which are captured into the step's graph, so the host
+/// does not affect the times. A call's time starts when the previous call on the steps' stream
+/// ends. Waiting for the rejection flag counts for the call that tests it.
 class GpuTimeline {
  public:
-  /// `calls`: the role of each.
+  /// `calls`: the collective role of each call.
   GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const ExchangeRole> calls);
 
-  // What is recorded, on the steps' stream, in this order.
+  // Events on the steps' stream, in this order.
   void note_begin() const { note(begin_); }
-  /// What the call waits for is there.
+  /// The collectives that the call waits for are done.
   void note_awaited(size_t call) const { note(marks_[call].awaited); }
   void note_done(size_t call) const { note(marks_[call].done); }
-  /// Exchanges that no call reads are done.
+  /// The collectives that no call reads are done.
   void note_end() const {
     if (end_) note(end_);
   }
 
-  /// For the stream that exchanges run on.
+  /// Events to record around the collective, on the collectives' stream.
   const GpuSpan& exchange(size_t call) const { return marks_[call].exchange; }
 
-  /// The times of a run that is done, which began at `begin`, as clock_ns().
+  /// Reads the times of a completed run that began at `begin`, a clock_ns() time.
   void read(int64_t begin, RunTimes& times) const;
 
  private:
   struct Marks {
-    GpuEvent awaited;  ///< of a call that waits for exchanges
-    GpuEvent done;     ///< of a call that is no exchange
-    GpuSpan exchange;  ///< of one that is
+    GpuEvent awaited;  ///< for a call that waits for collectives
+    GpuEvent done;     ///< for a call that is no collective
+    GpuSpan exchange;  ///< for a collective
   };
   void note(const GpuEvent& mark) const { gpu_->gpu.record(mark, gpu_->stream); }
 
   std::shared_ptr<const OpenGpu> gpu_;
   GpuEvent begin_;
-  GpuEvent end_;  ///< of calls of which some exchange
+  GpuEvent end_;  ///< set if the step has collectives
   std::vector<Marks> marks_;
 };
 

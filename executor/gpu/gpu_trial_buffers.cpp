@@ -8,9 +8,9 @@
 namespace fluid {
 namespace {
 
-constexpr uintptr_t kAlignment = 256;  ///< of memory that is asked for alone
+constexpr uintptr_t kAlignment = 256;  ///< of separately allocated GPU memory
 
-/// The GPU's addresses are numbers here.
+/// An address range. Device addresses serve as integers only.
 struct Interval {
   uintptr_t begin, end;
   explicit Interval(std::span<std::byte> memory)
@@ -21,7 +21,7 @@ uintptr_t aligned_up(uintptr_t address) {
   return (address + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// The first place in `spare` that overlaps nothing of `taken`.
+/// The first aligned address in `spare` where `bytes` do not overlap `taken`.
 std::optional<uintptr_t> free_place(const Interval& spare, std::vector<Interval> taken,
                                     size_t bytes) {
   std::ranges::sort(taken, {}, &Interval::begin);

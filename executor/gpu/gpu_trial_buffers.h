@@ -5,14 +5,14 @@
 
 namespace fluid {
 
-/// A buffer of a library's task whose ways are tried.
+/// A buffer of a library task whose algorithms are tried.
 struct TrialBuffer {
   std::span<std::byte> memory;
-  bool needed = false;  ///< for what it holds, as that of a variable
+  bool needed = false;  ///< its content must be preserved, as a variable's
 };
 
-/// Gives those that are needed other places in `spare`, of which nothing is needed, apart from all
-/// buffers, where there is room: these are needed no more.
+/// Moves buffers whose content is needed into `spare`, apart from all other buffers, as far as
+/// there is room. `needed` is then false. Content of `spare` is lost.
 void move_needed(std::vector<TrialBuffer>& buffers, std::span<std::byte> spare);
 
 }  // namespace fluid

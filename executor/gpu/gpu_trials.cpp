@@ -8,9 +8,9 @@
 namespace fluid {
 namespace {
 
-constexpr int kCalls = 8;     ///< timed as one: what events and a launch take is shared
-constexpr float kLongMs = 1;  ///< of a call for which that is nothing
-constexpr int kRounds = 5;    ///< of which the fastest counts
+constexpr int kCalls = 8;     ///< amortises event and launch overhead
+constexpr float kLongMs = 1;  ///< a call this long needs no amortisation
+constexpr int kRounds = 5;    ///< the fastest round counts
 
 }  // namespace
 
@@ -51,7 +51,7 @@ bool GpuTrials::works(const std::function<void()>& what) {
   return false;
 }
 
-/// Waiting throws where the GPU itself failed.
+/// Throws if the GPU itself failed, because synchronising fails then.
 void GpuTrials::note(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
   if (why_.empty() || (lacks_memory && !lacked_memory_)) why_ = why;
@@ -79,8 +79,8 @@ std::optional<float> GpuTrials::milliseconds(const Way& way, const FluidGpuFacto
   return timed ? std::optional(ms) : std::nullopt;
 }
 
-/// The host queues all rounds while the first launch, which no round counts, keeps the GPU busy: so
-/// that a round does not wait for it.
+/// The first launch is not timed: it keeps the GPU busy until the host has queued all rounds, so no
+/// round waits for the host.
 float GpuTrials::milliseconds(const GpuGraph& calls) const {
   const Gpu& gpu = gpu_.gpu;
   std::vector<GpuEvent> marks;

@@ -10,36 +10,37 @@
 
 namespace fluid {
 
-inline constexpr int kMostWays = 8;  ///< of a task that are tried
+inline constexpr int kMostWays = 8;  ///< algorithms tried per task
 
-/// Tries the library's ways to compute a task, and remembers why some failed. That the GPU itself
-/// failed is thrown.
+/// Tries the library's algorithms for a task, and records why some failed. Throws when the GPU
+/// itself failed.
 class GpuTrials {
  public:
-  /// A way that works.
+  /// A working algorithm.
   struct Way {
-    GpuMultiplier multiplier;  ///< captures may have it
-    GpuGraph once;             ///< the task, computed once
+    GpuMultiplier multiplier;  ///< the plan, ready for capture
+    GpuGraph once;             ///< graph that runs the task once
   };
 
   GpuTrials(const OpenGpu& gpu, const GpuTask& task) : gpu_(gpu), task_(task) {}
 
-  /// Choices, those first that the library takes for the fastest; none where that fails.
+  /// The algorithms in the library's order of expected speed; empty after a failure.
   std::vector<FluidGpuChoice> ways(int64_t workspace);
-  /// Empty where the library does not take the choice.
+  /// The plan for `choice`; empty when the library does not accept it.
   GpuMultiplier prepared(const FluidGpuChoice& choice);
-  /// Computes the task once, which loads the way's code, and records it, as steps do. Empty where
-  /// the library does not take the choice, or then finds that it cannot.
+  /// Runs the task once, which loads its code, and captures it. Nothing when the library does not
+  /// accept `choice` or fails.
   std::optional<Way> tried(const FluidGpuChoice& choice, const FluidGpuFactors& factors);
-  /// What the task takes, of the fastest of several rounds; empty where that fails.
+  /// The fastest of several timed rounds; nothing after a failure.
   std::optional<float> milliseconds(const Way& way, const FluidGpuFactors& factors);
 
   const GpuTask& task() const { return task_; }
-  /// Of the first way that failed, or that did for want of memory; "" where none did.
+  /// Why an algorithm failed: the first failure, or the first for lack of memory; "" if none
+  /// failed.
   const std::string& why() const { return why_; }
-  /// One failed for want of memory: it may work another time.
+  /// An algorithm failed for lack of memory, so it may work later.
   bool lacked_memory() const { return lacked_memory_; }
-  /// How long it holds that ways failed: of what the library refused, for who comes later, too.
+  /// How long the failures hold. A rejection by the library holds in later runs too.
   Lasts lasts() const { return lasts_; }
 
  private:

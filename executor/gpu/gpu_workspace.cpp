@@ -12,7 +12,7 @@ double size_of(FluidGpuNumber number) {
   return number == fluid_gpu_f64 ? 8 : number == fluid_gpu_f32 ? 4 : 2;
 }
 
-/// Elements, where as many channels follow each other as `lanes` divides.
+/// Element counts of the tensors, with channels padded to a multiple of `lanes`.
 struct Elements {
   double images, filters, maps;
   Elements(const FluidGpuConvolution& c, int64_t lanes) {
@@ -30,18 +30,18 @@ struct Elements {
 
 constexpr int64_t kHalfLanes = 8, kWideLanes = 4;
 
-/// Bytes of copies that the fastest ways make beside what must be turned: exact sums of f32 for
-/// filters have kernels for channels that lie last, which cuDNN prefers where there are some.
+/// Bytes of copies that the fastest algorithms make besides layout conversion. Exact f32 filter
+/// gradients have NHWC kernels, which cuDNN prefers for enough channels.
 double copied_bytes(const FluidGpuConvolution& c) {
   const bool last_is_fast = c.number == fluid_gpu_f32 && c.tf32 == 0 && c.channels_last == 0 &&
                             c.direction == fluid_gpu_filter_gradient && c.channels >= kHalfLanes;
   return last_is_fast ? 4 * Elements(c, kWideLanes).all() : 0;
 }
 
-/// Bytes of sums in f32 that gradients of halves are gathered in, as what cuDNN asks for divides by
-/// them: it cuts sums into parts where few filters, or small images, would leave multiprocessors
-/// without work. For filters 52 were seen where its favourites are all like that; more than a tile
-/// of 128 by 128 for each of the 170 of an RTX 5090 give none of them more. Images are 2 MiB then.
+/// Bytes of f32 partial sums (split-K) of half-precision gradients; cuDNN's workspaces are
+/// multiples of them. cuDNN splits sums where few filters or small images would leave SMs idle. For
+/// filter gradients, up to 52 partial sums occur. Beyond one 128 x 128 tile per SM of an RTX 5090
+/// (170 SMs), more workspace enables no further algorithm. Image gradients need at most 2 MiB.
 double parts_bytes(const FluidGpuConvolution& c) {
   constexpr double kFilterParts = 52, kTiles = 170.0 * 128 * 128 * sizeof(float);
   const Elements padded(c, kHalfLanes);
@@ -50,16 +50,17 @@ double parts_bytes(const FluidGpuConvolution& c) {
   return std::min(kFilterParts * 4 * padded.filters, kTiles);
 }
 
-/// Beside that, to choose from ways that differ in what they need, such as into how many parts a
-/// sum is cut.
+/// Additional bytes, so that algorithms with other workspace needs fit too, such as other split-K
+/// factors.
 double choice_bytes(const FluidGpuConvolution& c, double copied) {
   const double parts = parts_bytes(c);
   if (c.direction != fluid_gpu_filter_gradient || copied == 0) return kMiB + parts;
   return std::max({2 * kMiB, size_of(c.number) * Elements(c, 1).all() / 2, parts});
 }
 
-/// Twice what it reads and writes, as cuBLASLt's ways are not known without a GPU; at most what
-/// NVIDIA recommends for Hopper and Blackwell (cuBLAS Library: cublasSetWorkspace).
+/// Twice the bytes that the matmul reads and writes, because cuBLASLt's algorithms are unknown
+/// without a GPU. At most NVIDIA's recommendation for Hopper and Blackwell (cuBLAS Library:
+/// cublasSetWorkspace).
 double choice_bytes(const FluidGpuProduct& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);

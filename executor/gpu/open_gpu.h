@@ -5,8 +5,8 @@
 
 namespace fluid {
 
-/// A GPU, the stream that steps run on, and one for what is fetched while they go on. Whoever has
-/// memory of it, outputs included, owns it too.
+/// An open GPU, the steps' stream, and a stream for fetches during later steps. Shared by all
+/// owners of its memory, including outputs.
 struct OpenGpu {
   OpenGpu(const FluidGpuTable& table, int device)
       : gpu(table, device), ledger(gpu), stream(gpu.stream()), fetches(gpu.stream()) {}

@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-/// The device of a place that Fluid knows by name. `communicator`: what the processes that train
-/// together sum by; null in a world of one. Throws UserError when there is no such GPU.
+/// Creates the device of `place`. `communicator`: for collectives between processes; null in a
+/// world of one. Throws UserError when there is no such GPU.
 std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator);
 

@@ -10,13 +10,13 @@
 namespace fluid {
 namespace {
 
-/// Whether this process sees one GPU alone, perhaps as each of its host does another: as where
-/// Slurm gives each task its own.
+/// Whether CUDA_VISIBLE_DEVICES leaves this process a single GPU. Other ranks of the host may see
+/// other ones, as under Slurm.
 bool sees_one(const std::vector<int>& gpus) {
   return gpus.size() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
 }
 
-/// Nothing where there is none for it.
+/// The GPU of this process; nothing when there are fewer GPUs than local ranks.
 std::optional<Place> own_gpu(const std::vector<int>& gpus, int local_rank) {
   if (sees_one(gpus)) return cuda(gpus.front());
   const auto rank = static_cast<size_t>(local_rank);

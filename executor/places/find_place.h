@@ -8,21 +8,20 @@
 
 namespace fluid {
 
-/// The numbers of the machine's GPUs that programs can run on. Of the processes of a host each has
-/// that at its local rank; or the one that there is, where CUDA_VISIBLE_DEVICES leaves it one.
-/// Throws DeviceError when a GPU does not answer.
+/// Indices of the usable GPUs. A process uses the GPU of its local rank, or the only visible one.
+/// Throws DeviceError when a GPU does not respond.
 std::vector<int> place_gpus();
 
-/// "cpu", "cuda", which is the GPU of this process, "cuda:N", whether there is such a GPU or not,
-/// or "auto". Throws UserError for anything else.
+/// Parses "cpu", "auto", "cuda" (the GPU of this process) or "cuda:N", which need not exist. Throws
+/// UserError for any other name.
 Place place_named(std::string_view name, int local_rank = 0);
 
-/// The GPU of this process where programs run on the machine's GPUs, else the CPU. Throws UserError
-/// when there are GPUs, but fewer than processes, DeviceError when the GPU does not answer.
+/// The GPU of this process, or the CPU if the machine has no usable GPU. Throws UserError when
+/// there are fewer GPUs than local ranks, and DeviceError when the GPU does not respond.
 Place best_place(int local_rank = 0);
 
-/// Why best_place() is the CPU, in one line, where the machine seems to have a GPU that nobody
-/// hides by CUDA_VISIBLE_DEVICES; else "".
+/// Why best_place() is the CPU although the machine seems to have a GPU, in one line. "" when there
+/// is none, or CUDA_VISIBLE_DEVICES hides it.
 std::string why_no_gpu();
 
 }  // namespace fluid

@@ -10,23 +10,23 @@
 
 namespace fluid {
 
-/// A place as the passes see it, which runs nothing. `threads`: of the CPU, 0: as many as an
-/// executor would take; `libraries` and `cache_dir`, where it is kept what these cannot compute: as
-/// in ExecutorOptions. Throws what an executor there would, when there is no such place.
+/// The target of `place` without a device, for planning. `threads`: of the CPU; 0: as an executor
+/// would use. `libraries` and `cache_dir`, which records what the libraries cannot compute: as in
+/// ExecutorOptions. Throws as an executor does when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
 
-/// All of a place that the times of steps depend on, as text. `threads`: as above.
+/// Everything about a place that affects the times of steps, as text. `threads`: as in target_of().
 std::string machine_text(Place place, int threads);
 
-/// Bytes that the steps of a session may need, and what says so.
+/// The upper limit on a session's arena, and its origin.
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string text;    ///< "the limit is 4.00 KiB"
-  bool asked = false;  ///< by the user; otherwise there is no more
+  std::string text;    ///< for messages: "the limit is 4.00 KiB"
+  bool asked = false;  ///< set by the user; otherwise the place's memory
 };
 
-/// All the memory of a place.
+/// The total memory of a place.
 MemoryLimit memory_of(Place place);
 
 }  // namespace fluid

@@ -13,7 +13,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kSerialElements = 32768;  // below it a copy is not worth a parallel region
+// Elements; a smaller copy costs less than starting a parallel region.
+constexpr int64_t kSerialElements = 32768;
 
 std::string listed(const Batch& batch) {
   std::string text;
@@ -43,10 +44,10 @@ void note_rounding(const std::string& feed) {
   if (said.test_and_set()) return;
   const std::string note =
       fmt::format("feed '{}' is given as f64 and rounded to f32; others may be, too\n", feed);
-  std::fwrite(note.data(), 1, note.size(), stderr);  // a stream that is closed loses it
+  std::fwrite(note.data(), 1, note.size(), stderr);  // a failed write to a closed stderr is ignored
 }
 
-/// Throws UserError for a number that rounding would make infinite.
+/// Throws UserError for a finite value that becomes infinite in f32.
 void check_rounding(const Feed& feed, const Tensor& column, int64_t samples) {
   const std::optional<int64_t> at = first_beyond(column, DType::f32);
   if (!at) return;
@@ -64,10 +65,10 @@ struct Copy {
   DType from_type;
   DType to_type;
   std::span<const Channel> channels;
-  int64_t inner;  ///< elements of a channel of a sample
+  int64_t inner;  ///< elements per channel of one sample
 };
 
-/// Calls `with` with a function that reads an element as a float or double.
+/// Calls `with` with a function that reads element i, converted to To.
 template <class To, class F>
 void with_reader(const Copy& c, F&& with) {
   auto as = [&]<class T>(T) {
@@ -94,7 +95,7 @@ void with_reader(const Copy& c, F&& with) {
   }
 }
 
-/// Calls `write(i, value)` for every element, computed as a T.
+/// Calls `write(i, value)` for each element, scaled and normalised in type T.
 template <class T, class F>
 void convert_as(const Copy& c, int64_t begin, int64_t end, F&& write) {
   with_reader<T>(c, [&](auto read) {

@@ -8,33 +8,34 @@
 
 namespace fluid {
 
-/// How the elements of a channel, dimension 1, are normalised: (x - mean) / std.
+/// Normalisation of a channel (dimension 1): (x - mean) / std.
 struct Channel {
   double mean = 0;
   double std = 1;
 };
-/// Of a `data` op with attributes `mean` and `std`: one for each channel, one for all, or none.
+/// The normalisation that a `data` op's attributes `mean` and `std` describe: one entry per
+/// channel, one for all channels, or none.
 std::vector<Channel> channels_of(const ir::Op& data);
 
-/// A feed as a compiled step takes it.
+/// A feed of a compiled step.
 struct Feed {
   std::string name;
-  DType recorded = DType::f32;  ///< what the user declared, and feeds
+  DType recorded = DType::f32;  ///< dtype that the user declared and feeds
   Type type;                    ///< what the step reads
-  double scale = 1;             ///< the copy multiplies by this, then normalises:
+  double scale = 1;             ///< applied by the copy, before normalisation
   std::vector<Channel> channels = {};
-  int64_t offset = 0;  ///< in the slot
+  int64_t offset = 0;  ///< bytes from the start of the feed slot
   Loc loc;
 };
 
-/// Throws UserError unless `batch` has every feed in its dtype and shape, and no column beyond
-/// `known`, the names of all feeds of the program. u8 fits any float feed, and f64 an f32 one: a
-/// process says on stderr once that it rounds.
+/// Throws UserError unless `batch` has every feed with its dtype and shape. Also throws for a
+/// column not in `known`, the names of all feeds. u8 is accepted for any float feed. f64 is
+/// accepted for f32; the first rounding in a process is reported on stderr.
 void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
                  const std::vector<std::string>& known);
 
-/// Copies `samples` samples of a checked column, from sample `first` on, into `to`, converted to
-/// the step's dtype, scaled and normalised. A column without a batch extent is copied whole.
+/// Copies `samples` samples of a checked column, from sample `first` on, to `to`. Converts to the
+/// step's dtype, scales and normalises. A column without a batch dimension is copied whole.
 void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
                std::byte* to, int threads);
 

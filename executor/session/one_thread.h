@@ -7,23 +7,24 @@
 
 namespace fluid {
 
-/// Which thread is using an object. Entering costs one atomic operation.
+/// Detects concurrent use of an object. Entering costs one atomic operation.
 class ThreadOwner {
  public:
-  /// The thread that is inside may enter again. Throws UserError when another thread is inside.
+  /// Makes the calling thread the owner. The owner may enter again. Throws UserError while another
+  /// thread is the owner.
   void enter();
   void leave();
 
  private:
   std::atomic<std::thread::id> owner_ = {};
-  int depth_ = 0;  ///< the owner's
+  int depth_ = 0;  ///< nesting depth of the owner's enter() calls
 };
 
-/// Owns an object that one thread at a time may use. Threads may take turns.
+/// Owns an object that any thread may use, but only one at a time.
 template <class T>
 class OneThread {
  public:
-  /// Access for as long as it lives.
+  /// Holds the object for the calling thread until destroyed.
   class Use {
    public:
     Use(ThreadOwner& owner, T* value) : owner_(owner), value_(value) { owner_.enter(); }
@@ -38,7 +39,7 @@ class OneThread {
 
   explicit OneThread(std::unique_ptr<T> value) : value_(std::move(value)) {}
   Use use() const { return Use(*owner_, value_.get()); }
-  /// Access until the end of the full expression.
+  /// Holds the object until the end of the full expression.
   Use operator->() const { return use(); }
 
  private:

@@ -19,23 +19,23 @@ class StepsInFlight;
 /// One fetched output.
 struct Output {
   std::string name;
-  Tensor value;  ///< a view of the output slot; of a metric: sum / weight
+  Tensor value;  ///< view of the output slot; for a metric: sum / weight
   bool metric = false;
-  /// Of a metric: add these over steps for an epoch's figure. Of others nan.
+  /// For a metric: its summands, to be added over the steps of an epoch. Otherwise nan.
   double sum = std::numeric_limits<double>::quiet_NaN();
   double weight = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The outputs of one step, and how training stands after it. On a GPU the step may still run: who
-/// first asks for a value waits for it, and is thrown what the step was refused for; of outputs
-/// beyond 1 MiB only those come to the host that are asked for.
+/// The outputs of one step, and the training state after it. On a GPU the step runs asynchronously:
+/// reading a value waits for the step and throws the step's error. An output larger than 1 MiB is
+/// copied to the host when it is read.
 ///
-/// They can be asked for until the second step after this one begins, of any mode, also when a step
-/// of another size is prepared meanwhile; a UserError says when it is too late. The tensors are
-/// views, valid as long. `.copy()` owns. Not to be used once the executor is gone.
+/// Outputs are readable until the second step after this one starts, whatever its mode, even if a
+/// step of another size is prepared meanwhile. Reading them later throws UserError. Tensors are
+/// views with that lifetime; `.copy()` owns its data. The executor must outlive this object.
 class Outputs {
  public:
-  /// The outputs of step `number`.
+  /// Refers to the outputs of step `number`, which lie in output slot `slot`.
   Outputs(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t number)
       : steps_(&steps), step_(&step), slot_(slot), number_(number) {}
 
@@ -46,19 +46,19 @@ class Outputs {
   auto begin() const { return all().begin(); }
   auto end() const { return all().end(); }
   size_t size() const;
-  /// Calls `see` for each metric and each output of one element; what is larger stays where it is.
+  /// Calls `see` for each metric and each output of one element. Does not fetch larger outputs.
   template <class F>
   void each_figure(F see) const {
     for (const Output& o : arrived()) {
       if (o.metric || o.value.numel() == 1) see(o);
     }
   }
-  /// Returns when the step is done. Throws what it was refused for.
+  /// Waits for the step. Throws the step's error.
   void wait() const { arrived(); }
 
-  /// After the step; nothing when the loss is not scaled.
+  /// Loss scaling state after the step; nothing when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;
-  /// Of the step's update, when the recipe has a schedule.
+  /// Learning rate of the step's update; nothing when the recipe has no schedule.
   std::optional<double> learning_rate() const;
 
  private:

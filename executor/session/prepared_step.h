@@ -17,23 +17,23 @@
 
 namespace fluid {
 
-/// What runs at once: a step, or the part of it that slices of a batch go through.
+/// A compiled program: a whole step, or the part of it that runs for one kind of micro-batch.
 struct Part {
   Options options;
-  std::unique_ptr<ir::Program> program;  ///< after the pipeline
+  std::unique_ptr<ir::Program> program;  ///< the final program, after the pipeline
   MemoryPlan plan;
   std::unique_ptr<Executable> executable;
   std::vector<Feed> feeds;
 };
 
-/// Where an output's metric is read: views of one slot.
+/// Views of a metric's sum and weight in one output slot.
 struct MetricView {
-  size_t output = 0;  ///< its number
+  size_t output = 0;  ///< index of the metric among the step's outputs
   Tensor sum;
   Tensor weight;
 };
 
-/// A step for one mode, batch size and set of feeds.
+/// A step compiled for one mode, batch size and set of feeds.
 class PreparedStep {
  public:
   struct Run {
@@ -41,49 +41,50 @@ class PreparedStep {
     Part* part = nullptr;
   };
 
-  /// `options`: of the whole step. `recorded` must live as long.
+  /// `options`: of the whole step. `recorded` must outlive this object.
   PreparedStep(Options options, std::vector<Run> runs, const ir::Program& recorded);
 
   const Options& options() const { return options_; }
   const std::vector<Run>& runs() const { return runs_; }
   const std::vector<Feed>& feeds() const { return runs_.front().part->feeds; }
-  /// Bytes of a slot for feeds, and of one for outputs: what every part needs there, and the
-  /// outputs gathered from the slices.
+  /// Bytes of one feed slot and of one output slot: the maximum over all parts. The output slot
+  /// also holds the outputs gathered from the micro-batches.
   int64_t feed_bytes() const { return feed_bytes_; }
   int64_t output_bytes() const { return output_bytes_; }
-  size_t outputs() const { return bound_[0].size(); }  ///< how many there are
+  size_t outputs() const { return bound_[0].size(); }  ///< number of outputs
   std::optional<size_t> number_of(std::string_view output) const;
   std::vector<std::string> output_names() const;
 
-  /// Points the outputs at the memory of each slot for outputs, in `memory`. In place: a user may
-  /// hold them, with the figures of a step that has run.
+  /// Points the outputs at both output slots of `memory`. Updates them in place, because a user may
+  /// still hold them with the metrics of a completed step.
   void bind_outputs(const std::shared_ptr<PlaceMemory>& memory);
-  /// The slot's outputs are to be computed anew.
+  /// Marks the outputs in `slot` as not yet on the host. Must precede the runs of a step.
   void begin(size_t slot);
-  /// Moves what run number `run` left in a slot to its place among the outputs of the batch.
+  /// Copies the per-sample outputs of run number `run` to their position in the batch's outputs.
   void gather(size_t run, size_t slot, const PlaceMemory& memory) const;
-  /// The outputs in a slot after the last run, with the figures of metrics read; those alone have
-  /// their values that were small or fetched.
+  /// The outputs in `slot` after the last run, with the sums and weights of metrics filled in.
+  /// Large outputs are valid only after fetch().
   const std::vector<Output>& read(size_t slot);
-  /// Makes sure that output `number` of a slot is on the host.
+  /// Makes output `number` in `slot` available on the host.
   void fetch(size_t slot, size_t number, const PlaceMemory& memory);
 
-  /// Takes memory for the times of some steps. Before the parts are bound.
+  /// Preallocates a recorder for the times of steps. Must precede bind() of the parts.
   void record(const ProfileOptions& options);
   std::optional<StepRecorder>& recorder() { return recorder_; }
 
  private:
-  /// An output with a row or more a sample: the slices' parts of it are put together.
+  /// An output with a batch dimension, assembled from the runs of all micro-batches.
   struct Gathered {
     std::string name;
-    int64_t offset = 0;             ///< of the whole in the slot
-    std::vector<int64_t> from, to;  ///< of each run's part
+    int64_t offset = 0;  ///< of the assembled output, from the start of the slot
+    /// Offsets of each run's samples: where the run writes them, and in the assembled output.
+    std::vector<int64_t> from, to;
     std::vector<int64_t> bytes;
   };
-  /// Where an output lies in its slot.
+  /// Position of an output in its slot.
   struct Place {
     int64_t offset = 0, bytes = 0;
-    bool here = false;  ///< the host has it for certain
+    bool here = false;  ///< the host's slot holds the value
   };
   void plan_gathering();
   Place place_of(const ir::Output& output) const;
@@ -96,15 +97,16 @@ class PreparedStep {
   int64_t feed_bytes_ = 0, output_bytes_ = 0;
   std::vector<Gathered> gathered_;
   std::array<std::vector<Output>, 2> bound_;
-  std::array<std::vector<Place>, 2> places_;  ///< of the outputs
+  std::array<std::vector<Place>, 2> places_;  ///< by output
   std::array<std::vector<MetricView>, 2> metrics_;
   std::optional<StepRecorder> recorder_;
 };
 
-/// Bytes of the outputs with a row a sample that `part`, a slice's program, has, for a whole batch:
-/// they are gathered behind the slices' own.
+/// Bytes needed to gather the outputs of `part`, a micro-batch's program, that have a batch
+/// dimension, for a batch of `batch` samples.
 int64_t gathered_bytes(const ir::Program& part, int64_t batch);
 
+/// The concrete extents of `shape` for `batch` samples.
 std::vector<int64_t> extents(const Shape& shape, int64_t batch);
 
 }  // namespace fluid

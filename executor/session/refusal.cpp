@@ -9,14 +9,14 @@
 namespace fluid {
 namespace {
 
-/// The operand of a fused op that its body reads as `v`; null when the body computes it.
+/// The operand of `fused` that its body reads as `v`; null when the body computes `v`.
 Value operand_of(const ir::Op& fused, Value v) {
   if (source_kind(*v.op()) != SourceKind::argument) return {};
   return fused.operands.at(static_cast<size_t>(v.op()->attrs.get<int64_t>("index")));
 }
 
-/// ", in line 7 of 't.csv'", or ", in sample 3 of the batch", of the first that holds `value`; ""
-/// when none does.
+/// Locates `value` in the batch: ", in line 7 of 't.csv'", or ", in sample 3 of the batch". Gives
+/// the first sample that holds `value`; "" when none does.
 std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t value) {
   const std::string found = given.find_sample ? given.find_sample(feed.symbol, value) : "";
   if (!found.empty()) return ", in " + found;
@@ -31,7 +31,7 @@ std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t v
   return "";
 }
 
-/// "in the step begun before this one: "; "" of this step.
+/// "in the step begun before this one: "; "" when the reporting call runs that step itself.
 std::string step_text(const RefusedStep& step) {
   if (step.heard_by == step.number) return "";
   if (step.heard_by == step.number + 1) return "in the step begun before this one: ";

@@ -9,26 +9,27 @@
 
 namespace fluid {
 
-/// What a kernel got, when it refused its data.
+/// The feeds of a step whose data a kernel rejected.
 struct RefusedFeeds {
-  const Batch& feeds;    ///< as the kernels read them
-  int64_t first = 0;     ///< of these samples in the batch
-  bool went_on = false;  ///< another step was begun meanwhile, which was not applied either
+  const Batch& feeds;    ///< in the dtypes and scaling that the kernels read
+  int64_t first = 0;     ///< position of the first of these samples in the batch
+  bool went_on = false;  ///< a later step was already in flight; it was not applied either
   const SampleFinder& find_sample;  ///< may be empty
 };
 
-/// What a user can do about data that a kernel refused: the recorded op and line, the index and
-/// what it may be, and the feed that holds it, if it is not computed.
+/// The error for data that a kernel rejected. Its message names the recorded op, its source line,
+/// the index and its valid range. It names the feed that holds the index, unless the index is
+/// computed.
 UserError refusal(const Status& status, const RefusedFeeds& given);
 
-/// A step that was refused, and whose call hears of it; by their numbers.
+/// A rejected step and the call that reports its error, identified by step numbers.
 struct RefusedStep {
   uint64_t number = 0;
-  uint64_t heard_by = 0;  ///< 0: a call that is no step's, as one that reads a variable
-  uint64_t last = 0;      ///< that was begun
+  uint64_t heard_by = 0;  ///< the step whose run() reports the error; 0: a call that runs no step
+  uint64_t last = 0;      ///< number of the last started step
 };
 
-/// What a refusal says there: also of which step it is, where that is another one.
+/// Prefixes `refusal` with the position of the rejected step, unless the reporting call runs it.
 UserError heard(const UserError& refusal, const RefusedStep& step);
 
 }  // namespace fluid

@@ -17,7 +17,7 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
       in_flight_(steps_),
       values_(steps_, in_flight_) {}
 
-/// Nobody asks any more what the last steps came to.
+/// Errors of the last steps are dropped: no later call can report them.
 Session::~Session() {
   try {
     in_flight_.settle();
@@ -31,7 +31,7 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// Again, with generated code, where a library turns out not to compute what it claimed.
+/// Retries with generated code after a library rejects an op that its kernel claimed.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {
@@ -100,13 +100,14 @@ void Session::run_again(const PreparedStep& step, size_t last, const Batch& batc
   end_run_again(step, after, nullptr);
 }
 
-/// Nobody sees the step any more, and the state is `state`. Where it cannot be, no step runs from
-/// then on, because of that or of what went wrong before, if anything: `why`.
+/// Removes the watch callbacks and restores the state region from `state`. If restoring fails, the
+/// session gives up with `why`, or with the restore's own error when `why` is null.
 void Session::end_run_again(const PreparedStep& step, std::span<const std::byte> state,
                             const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.part->executable->watch(nullptr);
   try {
-    steps_.memory().allow_updates();  // whatever was refused was seen already, or is no step's
+    // The flag stems from the rerun, or its error has been reported already.
+    steps_.memory().allow_updates();
     values_.write(memory().at().state, state.data(), std::ssize(state));
   } catch (...) {
     steps_.give_up(why ? why : std::current_exception());

@@ -17,8 +17,7 @@
 
 namespace fluid {
 
-/// A program on a device: its compiled steps, those of them that are under way, and the values of
-/// its variables.
+/// A program on a device: its compiled steps, the steps in flight, and the values of its variables.
 class Session {
  public:
   Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
@@ -26,38 +25,40 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
 
-  /// Compiles a step, or finds it, and what fills the variables that are new with it: those that
-  /// were recorded, and the optimizer's with the first step that trains. Grows the arena when
-  /// needed, keeping the variables and outputs; there are never two on a place with memory of its
-  /// own. Throws, before any code is generated, when the arena would pass the memory limit:
-  /// UserError, or OutOfMemory when that is all there is. Whatever fails, also as memory is taken
-  /// or steps are bound to it, the session has the variables and steps that it had, perhaps in a
-  /// larger arena; unless these cannot be bound again, as on a GPU that has failed: then that is
-  /// thrown, and by all that would run or prepare a step from then on. What a library turns out not
-  /// to compute is left to generated code.
+  /// Finds or compiles a step. Also compiles a startup step for variables that are new with it: the
+  /// recorded ones, and the optimizer's with the first training step.
+  ///
+  /// Grows the arena when needed and keeps variables and outputs. A place with its own memory never
+  /// holds two arenas at once. Before generating code, throws UserError when the arena would exceed
+  /// the user's memory limit, and OutOfMemory when it would exceed the place's memory. When a
+  /// library cannot compute an op that it claimed, code is generated for the op.
+  ///
+  /// After a failure the session keeps its previous variables and steps, perhaps in a larger arena.
+  /// A failed GPU may prevent binding the steps again. This error is then thrown, and again by
+  /// every later call that runs or prepares a step.
   PreparedStep& prepare(const Options& options);
-  /// Prepares all of these steps or none, and grows the arena once.
+  /// Prepares all of `steps` or none, and grows the arena at most once.
   void prepare(std::span<const Options> steps);
-  /// The step for these, or null.
+  /// The step prepared for this mode, batch size and set of feeds, or null.
   PreparedStep* find(Mode mode, int64_t batch, const std::set<std::string>& feeds) const;
-  /// Fills new variables. To be called again where it failed, or prepare(). With nothing prepared
-  /// it makes the recorded variables.
+  /// Fills variables that have no value yet. Creates the recorded variables if no step is prepared.
+  /// May be called again after a failure, as may prepare().
   void initialise();
-  /// Runs a prepared step on checked feeds, or begins to, as StepsInFlight::run().
+  /// Runs a prepared step on checked feeds; see StepsInFlight::run().
   Outputs run(PreparedStep& step, const Batch& batch);
-  /// From now on what its device chose is as processes that work together have decided. Where steps
-  /// cannot be bound for that, as in prepare().
+  /// Replaces the device's tuning choices by those that all ranks agreed on. Rebinds all steps if
+  /// one changed. If that fails, throws as prepare() does.
   void take(const std::map<std::string, std::string>& decisions);
 
-  /// Runs the slices up to number `last` of the training step that was run last again, from the
-  /// controls that it began with, seen as StepsInFlight::run_again() says, and leaves the state as
-  /// it was, also where that fails: a step may be applied although its loss is not finite. Where a
-  /// GPU fails so that the state cannot be as it was, that is thrown by all that would run or
-  /// prepare a step from then on.
+  /// Reruns the micro-batches 0 to `last` of the last training step with `see` called for each
+  /// kernel; see StepsInFlight::run_again(). The step restarts from `controls`, the control
+  /// variables that it began with. Restores the state region afterwards, also after a failure: a
+  /// step with a non-finite loss may update variables. If a GPU failure prevents this, every later
+  /// call that runs or prepares a step throws.
   void run_again(const PreparedStep& step, size_t last, const Batch& batch,
                  const VariableValues::Controls& controls, const StepsInFlight::See& see);
 
-  /// The times of the steps that were recorded.
+  /// The recorded times of all steps.
   Profile profile() const;
 
   const StepCache& steps() const { return steps_; }

@@ -29,7 +29,8 @@ void SharedDecisions::hear(const ProcessGroup& group, Session& session) {
       if (known_.insert(*next).second) heard.insert(*next);
     }
   } catch (const DeviceError&) {
-    // Rank 0, which is asked, may be gone: a snapshot is worth more than what others decided.
+    // Rank 0 runs the store and may be gone. Writing a snapshot matters more than the other ranks'
+    // choices.
   }
   if (!heard.empty()) session.take(heard);
 }

@@ -9,27 +9,25 @@
 
 namespace fluid {
 
-/// What devices decide by timing, as which of a library's algorithms to take, where all ranks must
-/// take the same.
+/// Keeps tuning choices, such as a library's algorithms, equal on all ranks.
 class SharedDecisions {
  public:
-  /// With the first step, which all ranks have prepared: each takes those of the lowest rank that
-  /// has decided the same. A call of all group.
+  /// Collective; call it before the first step, which all ranks have prepared. Merges the ranks'
+  /// choices. For a key that several ranks hold, the lowest rank's choice wins.
   void begin(const ProcessGroup& group, Session& session);
 
-  /// Of what is prepared after the first step ranks may each prepare something else: what one of
-  /// them decides first holds for all that come to decide the same. A rank calls it by itself; so
-  /// before the first step it does nothing.
+  /// Not collective; call it after preparing steps later than the first. Ranks may prepare
+  /// different steps, so each new choice is proposed to the store, and the first proposal for a key
+  /// wins on every rank. Does nothing before the first step.
   void share(const ProcessGroup& group, Session& session);
 
-  /// Takes what other ranks have decided that prepared steps which this one may never have: all of
-  /// it is in a checkpoint, so that each finds its own there, whoever writes it. A rank calls it by
-  /// itself.
+  /// Not collective. Adopts choices that other ranks proposed, also for steps that this rank never
+  /// prepares. A checkpoint then holds the choices of all ranks, whichever rank writes it.
   void hear(const ProcessGroup& group, Session& session);
 
  private:
-  std::map<std::string, std::string> known_;  ///< that all ranks share
-  int64_t proposals_heard_ = 0;               ///< of those decided after the first step
+  std::map<std::string, std::string> known_;  ///< choices that are equal on all ranks
+  int64_t proposals_heard_ = 0;               ///< number of proposals read from the store
 };
 
 }  // namespace fluid

@@ -10,16 +10,16 @@
 
 namespace fluid {
 
-// Calls of all ranks, which name the same variables in the same order.
+// All functions are collective. All ranks must pass the same variables in the same order.
 
-/// Gives every rank rank 0's values, but of variables of which each has a part of its own.
+/// Broadcasts rank 0's values of `variables`. Skips sharded variables.
 void send(Session& session, const std::vector<Variable>& variables);
 
-/// A variable's value; of one that the processes share, all of it, on rank 0 alone.
+/// The value of `variable`. A sharded variable is gathered on rank 0; other ranks get nothing.
 std::optional<Tensor> whole(Session& session, const ProcessGroup& group, const Variable& variable);
 
-/// Gives every rank its parts of the variables that the processes share, whose
-/// values `whole` gives by name, on rank 0; elsewhere it is empty.
+/// Scatters the values of all sharded variables from rank 0. `whole` returns a variable's full
+/// value by name on rank 0, and is empty on other ranks.
 void scatter(Session& session, const ProcessGroup& group,
              const std::function<Tensor(const std::string&)>& whole);
 

@@ -6,7 +6,8 @@ namespace fluid {
 
 Options SliceOfBatch::options(Options step) const {
   step.slice = slice;
-  step.batch = std::max<int64_t>(samples, 1);  // shapes have samples; of an empty slice none is run
+  // Shapes need a sample, although an empty micro-batch runs none.
+  step.batch = std::max<int64_t>(samples, 1);
   return step;
 }
 

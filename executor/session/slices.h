@@ -7,17 +7,17 @@
 
 namespace fluid {
 
-/// Consecutive samples of a batch, and the part of the step that they go through.
+/// A micro-batch: consecutive samples of a batch, and the part of the step that runs on them.
 struct SliceOfBatch {
   Slice slice = Slice::whole;
   int64_t first = 0;
   int64_t samples = 0;
-  /// The options of its executable, given those of the whole step.
+  /// The options of the micro-batch's executable. `step`: options of the whole step.
   Options options(Options step) const;
 };
 
-/// Cuts `batch` samples into `count` slices, as evenly as possible and the larger ones first; into
-/// fewer where there are fewer samples. Of no sample comes one empty slice.
+/// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, larger ones
+/// first. There are fewer when `count` exceeds `batch`. Zero samples give one empty micro-batch.
 std::vector<SliceOfBatch> slices_of(int64_t batch, int64_t count);
 
 }  // namespace fluid

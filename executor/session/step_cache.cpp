@@ -35,12 +35,12 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
   return feeds;
 }
 
-/// Why nothing goes on, and what is lost by it.
+/// `why`, with a message that says what is lost when no step can run any more.
 std::exception_ptr with_loss(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
   } catch (const LibraryRefusal&) {
-    return why;  // it says what to do
+    return why;  // its message already says what to do
   } catch (const DeviceError& e) {
     const char* lost =
         memory_is_lost ? "; what the GPU's memory held is lost: start anew, or from a checkpoint"
@@ -143,7 +143,8 @@ std::unique_ptr<Part> StepCache::compile(const Options& options, int64_t batch,
   return part;
 }
 
-/// The part that runs a slice, of those known or just compiled, to which it may be added.
+/// Finds the part for a micro-batch among `parts_` and `compiled`. Compiles it into `compiled` if
+/// there is none.
 Part* StepCache::part_of(const SliceOfBatch& slice, const Options& step, const ir::Program& program,
                          Parts& compiled) {
   const Options options = slice.options(step);
@@ -160,7 +161,7 @@ Part* StepCache::part_of(const SliceOfBatch& slice, const Options& step, const i
   return compiled.back().get();
 }
 
-/// Finds how the variables begin that have no value yet, and get none from elsewhere.
+/// Determines the initial values of all variables that neither have a value nor get one elsewhere.
 Startup StepCache::startup(const Variables& variables, const Parts& compiled,
                            const std::function<bool(const std::string&)>& has_value) const {
   const auto is_filled = [&](const std::string& name) {
@@ -197,7 +198,7 @@ AddedSteps StepCache::add(std::span<const Options> wanted,
   require_runnable();
   Parts compiled;
   Steps steps;
-  // Whatever can fail for want of memory comes first: there is never half a step.
+  // Compile and check the memory limit first, so that an error leaves nothing half-prepared.
   for (const Options& options : wanted) {
     if (find(options) != nullptr || find_among(steps, options) != nullptr) continue;
     steps.push_back(compile_step(options, *recorded_, compiled));
@@ -225,7 +226,7 @@ AddedSteps StepCache::add(std::span<const Options> wanted,
   int64_t batch = 0;
   for (const auto& step : steps) batch = std::max(batch, step->options().batch);
   check_memory(regions, batch);
-  before_binding();  // what is bound may write to the slots, and these may move
+  before_binding();  // binding may overwrite the slots, and growing may move them
   const bool grows = regions != memory_->regions();
   if (grows) grow(regions);
   AddedSteps added{.new_variables = variables.all().size() > variables_.all().size(),
@@ -265,7 +266,7 @@ Regions StepCache::regions_with(const Parts& parts, const Steps& steps,
   return regions;
 }
 
-/// Binds new steps to the memory, and where it has `moved` the others with them.
+/// Adds the new steps and binds them. Rebinds all steps if the memory has `moved`.
 void StepCache::adopt(Parts parts, Steps steps, Variables variables, bool moved) {
   const Variables known = std::exchange(variables_, std::move(variables));
   const size_t known_parts = parts_.size(), known_steps = steps_.size();
@@ -279,7 +280,7 @@ void StepCache::adopt(Parts parts, Steps steps, Variables variables, bool moved)
                 });
 }
 
-/// What was bound follows the memory, also where that could not grow.
+/// Moves to a larger memory. If that fails, binds the steps to the old memory again.
 void StepCache::grow(const Regions& regions) {
   or_bind_again([&] {
     for (const auto& part : parts_) part->executable->unbind();
@@ -287,9 +288,8 @@ void StepCache::grow(const Regions& regions) {
   });
 }
 
-/// Changes what steps are bound to, or binds them. Where that fails, what there is once `undo` has
-/// undone the rest is bound again; where that fails as well, no step runs any more because of the
-/// first failure.
+/// Runs `change`, which rebinds steps or replaces their memory. If it fails, runs `undo` and binds
+/// the remaining steps again. If that fails too, gives up with the first error.
 void StepCache::or_bind_again(const Change& change, const Change& undo) {
   try {
     change();

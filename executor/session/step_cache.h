@@ -18,33 +18,33 @@
 
 namespace fluid {
 
-/// What comes with steps that were added.
+/// The result of StepCache::add().
 struct AddedSteps {
   bool new_variables = false;
-  std::vector<PreparedStep*> fillers;  ///< startup steps, which give new variables first values
-  std::set<std::string> zeros;         ///< new variables that begin as zeros, as memory does
+  std::vector<PreparedStep*> fillers;  ///< startup steps, which fill new variables
+  std::set<std::string> zeros;         ///< new variables that start at zero, like the memory
 };
 
-/// The compiled steps of a program, its variables' table, and the one stretch of memory that both
-/// live in: [variables | slots for feeds | slots for outputs | transient].
+/// The compiled steps of a program, the table of their variables, and the arena that holds both:
+/// [variables | feed slots | output slots | transient].
 ///
-/// All steps are bound to this memory, or none runs any more: require_runnable().
+/// Either all steps are bound to this arena, or no step can run: require_runnable() throws then.
 class StepCache {
  public:
   StepCache(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> device,
             const SessionOptions& options);
 
-  /// Compiles the steps that are not there yet, and what fills the variables that are new with
-  /// them, but those of which `has_value` says that they get their values elsewhere; grows the
-  /// memory where they need more, and binds them. `before_binding` is called once no step has to be
-  /// compiled any more. Throws as Session::prepare() does, with nothing added.
+  /// Compiles the steps that are missing, and a startup step for new variables. A variable for
+  /// which `has_value` returns true needs no startup step. Then grows the arena if needed and binds
+  /// the steps. Calls `before_binding` after all compilation. Throws as Session::prepare() does,
+  /// and then adds nothing.
   AddedSteps add(std::span<const Options> wanted,
                  const std::function<bool(const std::string&)>& has_value,
                  const std::function<void()>& before_binding);
 
-  /// The step for these, or null.
+  /// The step for these options, or null.
   PreparedStep* find(const Options& wanted) const;
-  /// The predict step that uses most of the batch's columns and needs no other, or null.
+  /// The predict step with the most outputs among those whose feeds are all in `batch`, or null.
   PreparedStep* find_predict(const Batch& batch) const;
   /// The predict step that was prepared for exactly the batch's columns, or null. `all`: the
   /// program's feeds. Does not allocate.
@@ -52,18 +52,19 @@ class StepCache {
   bool has_step_for(Mode mode) const;
   const std::vector<std::unique_ptr<PreparedStep>>& all() const { return steps_; }
 
-  /// Throws where no step runs any more: in a fork, and because of what was given up for.
+  /// Throws in a forked process, and after give_up().
   void require_runnable() const;
   bool is_bound() const { return !broken_; }
-  /// From now on no step runs, because of `why`, which it throws.
+  /// Marks all steps as not runnable because of `why`, and throws `why`.
   [[noreturn]] void give_up(const std::exception_ptr& why);
-  /// Binds all steps anew, as where their device has learnt something.
+  /// Binds all steps again, for example after the device's tuning choices changed.
   void bind_again();
-  /// Another number each time that steps were bound: what the slots held before is gone.
+  /// Incremented by each binding, which invalidates the content of the slots.
   uint64_t bindings() const { return bindings_; }
 
   const ir::Program& recorded() const { return *recorded_; }
-  /// The variables that were recorded, in order, as all steps have them; without their places.
+  /// The variables that the user recorded, in order, with the types of all steps. Offsets are not
+  /// set.
   std::vector<Variable> recorded_variables() const;
   const Variables& variables() const { return variables_; }
   std::byte* address_of(const Variable& variable) const;
@@ -100,12 +101,12 @@ class StepCache {
   std::unique_ptr<Device> device_;
   SessionOptions options_;
   Variables variables_;
-  std::shared_ptr<PlaceMemory> memory_;  ///< shared with outputs' views; goes after who is bound
+  std::shared_ptr<PlaceMemory> memory_;  ///< shared with views of outputs
   Parts parts_;
   Steps steps_;
   std::vector<Reported> reported_;
   uint64_t bindings_ = 0;
-  std::exception_ptr broken_;  ///< why no step runs any more
+  std::exception_ptr broken_;  ///< why no step can run; null while steps can run
   double passes_ms_ = 0;
 };
 

@@ -9,11 +9,12 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kFirstSample = 2;  // in state rng: seed, runs, first sample
+constexpr size_t kFirstSample = 2;  // word of state rng: seed, run counter, first sample
 
 }  // namespace
 
-/// What was bound since may have written to the slots, and the variables may have moved.
+/// Drops cached state after a rebind: binding may overwrite the slots, and variables may have
+/// moved.
 void StepsInFlight::follow_bindings() {
   if (bindings_ == steps_.bindings()) return;
   bindings_ = steps_.bindings();
@@ -23,7 +24,7 @@ void StepsInFlight::follow_bindings() {
   weight_ = steps_.address_of(kPartWeight);
 }
 
-/// The slot for feeds that holds those of a batch, if one does.
+/// The feed slot that already holds this batch, if any.
 std::optional<int> StepsInFlight::slot_with(const PreparedStep& step, const Batch& batch) const {
   const Held wanted = held_of(step, batch);
   const auto held = std::ranges::find(held_, wanted);
@@ -31,20 +32,20 @@ std::optional<int> StepsInFlight::slot_with(const PreparedStep& step, const Batc
   return static_cast<int>(held - held_.begin());
 }
 
-/// The one that was not used last, where there are two.
+/// With two feed slots: the one that was not used last.
 int StepsInFlight::next_feed_slot() const {
   return (slots_.feeds + 1) % steps_.memory().regions().feed_slots;
 }
 
-/// Waits for the step under way where it reads the slot that new feeds go to: it may be refused for
-/// what is there.
+/// Waits for the step in flight that reads the feed slot to be overwritten. A rejection message
+/// quotes the slot's content.
 void StepsInFlight::free_feed_slot(uint64_t for_step) {
   const auto before = static_cast<size_t>(slots_.outputs ^ 1);
   if (begun_[before].slots.feeds == next_feed_slot()) finish(before, for_step);
 }
 
-/// Copies the samples of a slice into a slot for feeds, unless one holds them. What the slot then
-/// holds is noted once the place has begun to fetch it.
+/// Copies the samples of a micro-batch into a feed slot, unless a slot already holds them. The slot
+/// counts as empty until the step has started, in case start() throws.
 void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run& run,
                                const Batch& batch) {
   const std::optional<int> held = slot_with(step, batch);
@@ -60,12 +61,14 @@ void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run
   }
 }
 
-/// What a slot holds with the batch in it: of slices, each of which has its own samples, none.
+/// What a feed slot holds after copying `batch`. A micro-batch gets id 0, because the slot holds
+/// only some of the batch's samples.
 StepsInFlight::Held StepsInFlight::held_of(const PreparedStep& step, const Batch& batch) {
   return {&step, step.runs().size() == 1 ? batch.id : 0};
 }
 
-/// Says where the slice stands in the batch that all share: random numbers are keyed by it.
+/// Writes the micro-batch's position in the global batch, which keys random numbers, and its
+/// weight.
 void StepsInFlight::place_part(const SliceOfBatch& slice, const Batch& batch) {
   const int64_t first = batch.first + slice.first;
   if (random_ != nullptr && placed_.first != first) {
@@ -92,8 +95,8 @@ std::optional<Status> StepsInFlight::start_slice(const PreparedStep& step, size_
   return ended;
 }
 
-/// Whether run() returns when the step is done, with no other under way: slices leave gradients to
-/// each other, and with `check_finite` the step is looked at before the next.
+/// Whether run() waits for the step, with no other step in flight. Micro-batches pass gradients on
+/// to the next one. With `check_finite` the step is examined before the next one.
 bool StepsInFlight::ends_in_run(const PreparedStep& step) const {
   return step.runs().size() > 1 ||
          (steps_.options().passes.check_finite && step.options().mode == Mode::train);
@@ -125,19 +128,20 @@ Outputs StepsInFlight::run(PreparedStep& step, const Batch& batch) {
 }
 
 void StepsInFlight::start(Begun& begun, const Batch& batch, StepTimes* times) {
-  begins_anew_ = true;  // unless this one begins as it should
+  begins_anew_ = true;  // until the step has started without an error
   std::optional<UserError> refused;
   try {
     run_slices(begun, batch, times, refused);
   } catch (const DeviceError&) {
-    if (!refused) throw;  // else it says that the step was refused
+    if (!refused) throw;  // else the rejection is the error to report
   }
   if (refused) throw *refused;
   begins_anew_ = false;
 }
 
-/// Lets a step change variables although one before it was refused, or failed, and may have been
-/// refused without anybody having heard of it. On behalf of step `for_step`, as in finish().
+/// Waits for all steps and clears the rejection flag after a rejected or failed step, so that the
+/// next step may change variables. An earlier step may have set the flag unnoticed. `for_step`: as
+/// in finish().
 void StepsInFlight::begin_anew(uint64_t for_step) {
   if (!begins_anew_) return;
   settle(for_step);
@@ -145,9 +149,9 @@ void StepsInFlight::begin_anew(uint64_t for_step) {
   begins_anew_ = false;
 }
 
-/// Runs the slices of a step, the last of which may go on by itself where it is the only one. Where
-/// the place remembers that data was refused, and tells other processes in the last slice, which
-/// they take part in, those that remain are run, too.
+/// Runs the micro-batches of a step. A single one may run asynchronously. If ranks exchange the
+/// rejection flag in the last micro-batch, the remaining ones run even after a rejection: the other
+/// ranks wait in that collective.
 void StepsInFlight::run_slices(Begun& begun, const Batch& batch, StepTimes* times,
                                std::optional<UserError>& refused) {
   const PreparedStep& step = *begun.step;
@@ -167,8 +171,8 @@ void StepsInFlight::run_slices(Begun& begun, const Batch& batch, StepTimes* time
   }
 }
 
-/// Waits for the step that has a slot, after those begun before it, on behalf of step `for_step`,
-/// which may not have begun, or of none, 0.
+/// Waits for the step in `slot`, after any step started before it. Errors are worded for the
+/// caller: step `for_step`, which may not have started, or 0 for a call that runs no step.
 void StepsInFlight::finish(size_t slot, uint64_t for_step) {
   Begun& begun = begun_[slot];
   if (!begun.pending) return;
@@ -192,7 +196,8 @@ void StepsInFlight::finish(size_t slot, uint64_t for_step) {
   }
 }
 
-/// Says which feeds a slice of the step was refused for: the host's slot still has them.
+/// The error for data rejected by run number `run` of a step. The host's feed slot still holds the
+/// data.
 UserError StepsInFlight::refusal_of(const Begun& begun, size_t run, const Status& status) const {
   const auto& [slice, part] = begun.step->runs()[run];
   const std::byte* slot =
@@ -210,7 +215,8 @@ UserError StepsInFlight::refusal_of(const Begun& begun, size_t run, const Status
                           .find_sample = steps_.options().find_sample});
 }
 
-/// A step failed, so that the one begun after it, if any, was not applied either.
+/// Records why a step failed. A step started after it was not applied either and fails with
+/// `why_later`.
 void StepsInFlight::abandon(Begun& failed, const std::exception_ptr& why,
                             const std::exception_ptr& why_later) {
   failed.failure = why;
@@ -223,7 +229,7 @@ void StepsInFlight::abandon(Begun& failed, const std::exception_ptr& why,
   try {
     later.step->runs().front().part->executable->finish(slot);
   } catch (const DeviceError&) {
-    return;  // `why` came first
+    return;  // `why` came first and is reported
   }
 }
 
@@ -244,7 +250,7 @@ void StepsInFlight::settle_inference() {
 void StepsInFlight::run_again(const PreparedStep& step, size_t last, const Batch& batch,
                               const See& see) {
   follow_bindings();
-  begun_[static_cast<size_t>(slots_.outputs)] = {};  // its outputs are written over
+  begun_[static_cast<size_t>(slots_.outputs)] = {};  // the rerun overwrites its outputs
   bool goes_on = true;
   for (size_t i = 0; goes_on && i <= last; ++i) {
     Executable& executable = *step.runs()[i].part->executable;

@@ -13,65 +13,66 @@
 
 namespace fluid {
 
-/// The steps of a session that have begun, and how they end, at once or later.
+/// Starts the steps of a session and collects their results.
 ///
-/// Where the place goes on with a step by itself, two are under way at once, one for each slot for
-/// outputs.
-/// What a step was refused for is thrown by the first call that waits for it, and says there which
-/// step it was: whatever reads or writes variables or prepares steps, the second step after it, or
-/// the next whose feeds come to the slot that it reads, or who asks for its outputs or those of the
-/// step after it, which is then not applied either.
+/// On a place with asynchronous steps, two are in flight at once, one per output slot. The first
+/// call that waits for step n throws its error, with n's relative position in the message. Such
+/// calls read the outputs of step n or n + 1, access variables, prepare a step, start step n + 2,
+/// or overwrite the feed slot of step n. Step n + 1 is then not applied either.
 class StepsInFlight {
  public:
   explicit StepsInFlight(StepCache& steps) : steps_(steps) {}
 
-  /// Runs a prepared step on checked feeds, or begins to. Throws UserError when a kernel met bad
-  /// data.
+  /// Runs a prepared step on checked feeds; the step may be asynchronous. Throws UserError when a
+  /// kernel rejects the data.
   Outputs run(PreparedStep& step, const Batch& batch);
-  /// Waits for all steps.
+  /// Waits for all steps. Throws their errors.
   void settle() { settle(0); }
-  /// Waits, before a step that trains, for those that do not. One that is refused holds up what was
-  /// begun after it, on this process alone.
+  /// Waits for all eval and predict steps. Must precede a training step. A rejected inference step
+  /// sets the rejection flag on this rank alone, so only this rank would skip the training step's
+  /// update.
   void settle_inference();
-  /// Waits for all steps, and gets all outputs to the host that may yet be asked for.
+  /// Waits for all steps, and copies all readable outputs to the host.
   void fetch_outputs();
 
-  /// Waits for step `number` and returns its outputs, which lie in `slot`. Throws UserError when a
-  /// later step has the slot.
+  /// Waits for step `number`, whose outputs lie in `slot`, and returns them. Throws UserError when
+  /// a later step has reused the slot.
   const std::vector<Output>& outputs(size_t slot, uint64_t number);
-  /// The same, and makes sure that the host has an output.
+  /// Waits for step `number` and copies its output `output` to the host.
   void fetch(size_t slot, uint64_t number, size_t output);
+  /// Waits for step `number` and returns the address of its report (step_report.h).
   std::byte* report(size_t slot, uint64_t number);
   const std::vector<Reported>& reported_variables() const { return steps_.reported_variables(); }
 
-  /// What tells kernels where a slice stands in the batch is to be written again.
+  /// Forgets which sample position and weight the place holds, so that the next step writes them
+  /// again.
   void forget_place() { placed_ = {}; }
 
-  /// Who sees a slice's kernels: its number, the op, its buffers, and whether it is done; false
-  /// ends it.
+  /// Called for each kernel of a rerun: number of the micro-batch, op, buffers, and whether the
+  /// kernel has run. Returning false ends the rerun.
   using See = std::function<bool(size_t, const ir::Op&, void* const*, bool)>;
-  /// Runs the slices up to number `last` of a step that has ended again, seen kernel by kernel,
-  /// until `see` returns false. Its outputs are lost.
+  /// Reruns the micro-batches 0 to `last` of a completed step and calls `see` for each kernel.
+  /// Discards the step's outputs.
   void run_again(const PreparedStep& step, size_t last, const Batch& batch, const See& see);
-  /// Waits for all steps, and lets the next one change variables although one was refused.
+  /// Waits for all steps, and lets the next one change variables after a rejection or failure.
   void begin_anew() { begin_anew(0); }
 
  private:
-  /// What a slot for feeds holds: a batch's id, or 0.
+  /// Content of a feed slot: the id of a batch prepared for `step`, or 0.
   struct Held {
     const PreparedStep* step = nullptr;
     uint64_t id = 0;
     bool operator==(const Held&) const = default;
   };
-  /// A step that has a slot for its outputs.
+  /// The step that owns an output slot.
   struct Begun {
     PreparedStep* step = nullptr;
-    uint64_t number = 0;  ///< from 1; 0: none
+    uint64_t number = 0;  ///< from 1; 0: no step
     Slots slots;
-    bool pending = false;        ///< nobody has waited for its end
-    std::exception_ptr failure;  ///< why it was not applied
+    bool pending = false;        ///< asynchronous and not yet waited for
+    std::exception_ptr failure;  ///< why the step was not applied
   };
-  /// What place_part() has written.
+  /// Values that place_part() wrote last.
   struct PlacedPart {
     std::optional<int64_t> first;
     std::optional<double> weight;
@@ -98,14 +99,16 @@ class StepsInFlight {
 
   StepCache& steps_;
   std::array<Held, 2> held_;
-  std::array<Begun, 2> begun_;  ///< by their slot for outputs
-  uint64_t count_ = 0;          ///< of steps begun
-  bool begins_anew_ = false;    ///< the next step, as the last was refused or failed
-  Slots slots_;                 ///< of the next step
-  uint64_t bindings_ = 0;       ///< of the steps, that what follows holds for
+  std::array<Begun, 2> begun_;  ///< by output slot
+  uint64_t count_ = 0;          ///< number of steps started
+  /// The last step was rejected or failed: call begin_anew() before the next.
+  bool begins_anew_ = false;
+  Slots slots_;            ///< slots of the next step
+  uint64_t bindings_ = 0;  ///< StepCache::bindings() for which the cached members are valid
   PlacedPart placed_;
-  std::byte* random_ = nullptr;  ///< state rng; null: the program draws no number
-  std::byte* weight_ = nullptr;  ///< state part.weight
+  /// Address of state rng; null: the program draws no random numbers.
+  std::byte* random_ = nullptr;
+  std::byte* weight_ = nullptr;  ///< address of state part.weight
 };
 
 }  // namespace fluid

@@ -8,11 +8,11 @@
 
 namespace fluid {
 
-/// The first finite element of `value` that a `dtype` would hold as inf.
+/// Index of the first finite element of `value` that overflows to inf in `dtype`.
 std::optional<int64_t> first_beyond(const Tensor& value, DType dtype);
 
-/// Throws UserError for a finite element of `value` that a `dtype` would hold as inf; `what` names
-/// the tensor.
+/// Throws UserError when a finite element of `value` overflows to inf in `dtype`. `what`: name of
+/// the tensor in the message.
 void check_range(const Tensor& value, DType dtype, const std::string& what);
 
 }  // namespace fluid

@@ -18,7 +18,8 @@ void VariableValues::give(const std::string& name, const Tensor& value) {
   }
 }
 
-/// With several processes only rank 0 may have loaded values, and all ranks need equal variables.
+/// With several ranks, only rank 0 may have loaded values, so all ranks compile the same startup
+/// step.
 bool VariableValues::has_value(const std::string& name) const {
   return filled_.contains(name) || (given_.contains(name) && !steps_.options().passes.exchanges());
 }

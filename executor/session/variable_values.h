@@ -15,49 +15,50 @@
 
 namespace fluid {
 
-/// The values of a session's variables: how they begin, and how the host reads and writes them,
-/// once all steps that were begun are done.
+/// The values of a session's variables: initialises them, and lets the host read and write them.
+/// All accesses wait for the steps in flight.
 ///
-/// A half copy of a parameter (passes/half_weights.h) has the parameter's value before a step runs:
-/// complete() makes up for what could not be done when the parameter changed.
+/// A half-precision weight (passes/half_weights.h) must equal its parameter before a step runs.
+/// complete() refreshes the ones that are stale.
 class VariableValues {
  public:
   VariableValues(StepCache& steps, StepsInFlight& in_flight)
       : steps_(steps), in_flight_(in_flight) {}
 
-  /// Gives a recorded variable its value: no initialiser is compiled for one that was given before
-  /// the first step is prepared, when `value` is kept, and must own its memory. Converted as by
-  /// assign(), checked by the caller.
+  /// Sets a recorded variable to `value`, which the caller has checked, converted as by assign(). A
+  /// value set before the first step is prepared needs no compiled initialiser; it is kept until
+  /// then and must own its memory.
   void give(const std::string& name, const Tensor& value);
-  /// Whether no startup program has to fill the variable.
+  /// Whether the variable needs no startup step.
   bool has_value(const std::string& name) const;
-  /// Takes over what steps came with.
+  /// Registers the variables of new steps.
   void take_in(AddedSteps added);
-  /// Whether the session has variables.
+  /// Whether the session has created its variables.
   bool exist() const { return exist_; }
-  /// Fills new variables, with what they were given or from the seed. To be called again where it
-  /// failed.
+  /// Fills new variables with the values set by give(), or by their initialisers. May be called
+  /// again after a failure.
   void initialise();
-  /// Before a step: seeds the random state and makes the half copies, where that is due.
+  /// Before a step: seeds the random state and refreshes half-precision weights, if due.
   void complete();
 
-  /// Those that have their first values, by name; copies in half precision are not among them.
+  /// The variables that have their initial values, sorted by name, without half-precision weights.
   std::vector<Variable> initialised() const;
-  /// A variable's value: of the CPU's a view, until the next step.
+  /// The value of a variable. On the CPU it is a view, valid until the next step.
   Tensor value(const Variable& variable);
-  /// Sets a variable to a value of its shape, converted to its dtype, and a parameter's half copy
-  /// with it.
+  /// Sets a variable to a value of its shape, converted to its dtype. Also refreshes the
+  /// half-precision weight of a parameter.
   void assign(const Variable& variable, const Tensor& value);
-  /// Writes bytes of the state region.
+  /// Writes `bytes` into the state region.
   void write(std::byte* to, const void* from, int64_t bytes);
-  /// Makes the half copies of parameters from them: all, or that of one.
+  /// Recomputes the half-precision weights from their parameters: all, or the one of `parameter`.
   void refresh_halves(std::string_view parameter = {});
-  /// Gives the processes that share the program rank 0's value. A call of all ranks.
+  /// Collective. Broadcasts rank 0's value of `variable`.
   void broadcast(const Variable& variable);
 
-  /// What a step moves on even when it is not applied, and more: all that is small, by name.
+  /// Values of the control variables by name, such as counters and the loss scale. A step changes
+  /// some of them even if it is not applied.
   using Controls = std::map<std::string, Tensor>;
-  /// Copies them to tensors that stay from call to call, so that none is allocated.
+  /// Copies the control variables into tensors that later calls reuse without allocating.
   void copy_controls(Controls& to);
   void restore(const Controls& controls);
 
@@ -65,11 +66,11 @@ class VariableValues {
   StepCache& steps_;
   StepsInFlight& in_flight_;
   std::vector<PreparedStep*> fillers_;   ///< startup steps that have not run
-  std::set<std::string> filled_;         ///< variables
-  std::map<std::string, Tensor> given_;  ///< first values, until the variables are there
+  std::set<std::string> filled_;         ///< names of variables that have their initial values
+  std::map<std::string, Tensor> given_;  ///< initial values set before the variables exist
   bool exist_ = false, initialised_ = false;
-  bool seed_is_due_ = false;       ///< the random state is there, and has no seed
-  bool halves_are_stale_ = false;  ///< of some parameters, until a change to these is complete
+  bool seed_is_due_ = false;       ///< the random state exists but has no seed
+  bool halves_are_stale_ = false;  ///< some half-precision weights differ from their parameters
 };
 
 }  // namespace fluid

@@ -29,7 +29,7 @@ namespace {
 
 constexpr double kMargin = 0.95;
 constexpr double kLongEnough = 500;                         // ms
-constexpr std::string_view kNames[] = {"f32", "o1", "o2"};  // of precisions
+constexpr std::string_view kNames[] = {"f32", "o1", "o2"};  // by Precision
 
 using Precisions = std::vector<Precision>;
 
@@ -44,7 +44,7 @@ Precisions least(const Precisions& among, const Cost& cost) {
   return near;
 }
 
-/// Who is left after each of the questions by which a precision is chosen.
+/// The candidates left after each criterion: they fit, are fastest, are smallest.
 struct Elimination {
   Precisions fit, fast, small;
 
@@ -78,7 +78,8 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   return {median(time_steps(run, kLongEnough)), session.memory().regions().total()};
 }
 
-/// Nothing where the step does not fit, as `why_not` says then. A place that fails ends it all.
+/// The cost of a step; nothing when it does not fit, with the reason in `why_not`. Other errors are
+/// thrown.
 std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
                                         const ExecutorOptions& options,
                                         std::exception_ptr& why_not) {
@@ -92,7 +93,7 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
   return std::nullopt;
 }
 
-/// All that the figures depend on.
+/// The cache key: everything that the measured costs depend on.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
   const std::unique_ptr<ir::Program> recorded = without_lines(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");

@@ -12,41 +12,43 @@
 
 namespace fluid {
 
-/// What a training step costs.
+/// Cost of a training step.
 struct StepCost {
-  double ms = 0;      ///< the median of some steps; infinite for one that does not fit
-  int64_t bytes = 0;  ///< of the arena
+  double ms = 0;      ///< median of several steps; infinite if the step does not fit
+  int64_t bytes = 0;  ///< size of the arena
   bool operator==(const StepCost&) const = default;
 };
 
-using StepCosts = std::array<StepCost, 3>;  ///< by Precision
+using StepCosts = std::array<StepCost, 3>;  ///< indexed by Precision
 
-/// In which precision to train: a choice by timing, kept with its figures.
+/// The precision to train in, with the measurements behind the choice.
 struct AmpChoice {
   Precision precision = Precision::f32;
   DType dtype = DType::bf16;  ///< the half precision that was tried
-  StepCosts costs = {};       ///< zeros where the choice comes without its figures
+  StepCosts costs = {};       ///< zeros if the choice has no measurements
   bool kept = false;          ///< from an earlier measurement
 
   bool measured() const { return costs.front().ms > 0; }
-  /// "bf16 o1, the fastest: f32 20.3 ms a step in 30.20 MiB, o1 12.1 ms in 20.10 MiB, ...".
+  /// For example "bf16 o1, the fastest: f32 20.3 ms a step in 30.20 MiB, o1 12.1 ms in 20.10 MiB,
+  /// ...".
   std::string text() const;
 };
 
-/// The fastest; of those within 5 % of it the smallest; of those within 5 % of that the first.
+/// Chooses the fastest precision. Among those within 5 % of it, the smallest; among those within 5
+/// % of the smallest, the first.
 Precision best_of(const StepCosts& costs);
 
-/// Times steps of `options.batch` samples in f32 and in `options.amp`, at either level, on
-/// executors and data of their own, or takes what such a measurement came to: it is kept in
-/// `options.cache_dir`, for this program, these options, this place and these libraries. Throws
-/// what an Executor throws when no precision fits.
+/// Times steps of `options.batch` samples in f32 and in `options.amp` at both levels, in sessions
+/// of its own. Keeps the result in `options.cache_dir`, keyed by program, options, place and
+/// library versions, and returns an earlier result if there is one. Throws as an Executor does when
+/// no precision fits.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
 
-/// What choose_amp() has come to before; nothing when it would measure.
+/// The kept result of choose_amp(); nothing when there is none.
 std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
                                          const ExecutorOptions& options);
 
-/// The mixed precision of a choice, in all else as `tried`.
+/// The AmpOptions of a choice; other fields are copied from `tried`. Nothing for f32.
 std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried);
 
 }  // namespace fluid

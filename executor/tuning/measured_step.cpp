@@ -17,10 +17,10 @@ namespace {
 
 constexpr double kEnoughMs = 1000;
 
-/// What a program sends to the others, and who waits for it.
+/// Assigns messages to collectives, and finds which calls wait for them.
 class Messages {
  public:
-  /// Takes the ops in the order in which they run.
+  /// Must be called for the ops in execution order.
   TimedCall call_of(const ir::Op& op) {
     TimedCall call;
     for (const Value& v : op.operands) {
@@ -39,10 +39,10 @@ class Messages {
   std::map<const ir::Op*, size_t> numbers_;
 };
 
-/// Of all steps but the first, which warm up.
+/// The median without the warm-up steps.
 double middle(std::span<const double> times) { return median(times.subspan(kWarmUpSteps)); }
 
-/// Times the calls of a step, run by run.
+/// Times the calls of a step for each run.
 class CallClock {
  public:
   explicit CallClock(const PreparedStep& step) : step_(step) {
@@ -62,7 +62,7 @@ class CallClock {
   }
   CallClock(const CallClock&) = delete;
 
-  /// Notes a run that has just ended and took `ms` in all.
+  /// Ends a run that took `ms` in total.
   void close_run(double ms) {
     for (size_t i = 0; i < at_; ++i) ms -= times_[i].back();
     between_.push_back(ms);
@@ -93,13 +93,13 @@ class CallClock {
 
   const PreparedStep& step_;
   Stopwatch begin_;
-  size_t at_ = 0;                           ///< calls of this run
-  std::vector<const ir::Op*> ops_;          ///< as they are called
-  std::vector<std::vector<double>> times_;  ///< of each, ms
-  std::vector<double> between_;             ///< what is left of each run
+  size_t at_ = 0;                           ///< calls in this run so far
+  std::vector<const ir::Op*> ops_;          ///< in execution order
+  std::vector<std::vector<double>> times_;  ///< ms, by call and run
+  std::vector<double> between_;             ///< ms of each run outside of its calls
 };
 
-/// A step in a session of its own.
+/// A training step in a session of its own.
 class Trial {
  public:
   Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how)
@@ -132,7 +132,8 @@ class Trial {
     return step;
   }
 
-  std::unique_ptr<Communicator> nobody_;  ///< who takes what is sent, and does nothing with it
+  /// A communicator of one process, whose collectives do nothing.
+  std::unique_ptr<Communicator> nobody_;
   Session session_;
   PreparedStep& step_;
   Batch input_;

@@ -14,7 +14,7 @@ double message_ms(const Message& message, const Link& link) {
 
 Timeline timeline(std::span<const TimedCall> calls, const Link& link) {
   Timeline t;
-  double now = 0, sent = 0;  // until when each of the two threads is busy
+  double now = 0, sent = 0;  // end of the last work on each of the two threads
   for (const TimedCall& call : calls) {
     check(call.awaits <= t.messages.size(), "a call waits for a message that comes after it");
     if (call.awaits > 0) now = std::max(now, t.messages[call.awaits - 1].end);

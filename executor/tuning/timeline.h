@@ -8,53 +8,55 @@
 
 namespace fluid {
 
-/// How equal processes reach each other, in a ring: each sends to the next while it receives.
+/// The network between equal ranks in a ring. Each rank sends and receives at the same time.
 struct Link {
-  int64_t world = 1;        ///< processes
-  double bytes_per_ms = 1;  ///< that one of them sends
-  double latency_ms = 0;    ///< of a message, besides its bytes
+  int64_t world = 1;        ///< number of ranks
+  double bytes_per_ms = 1;  ///< send bandwidth per rank
+  double latency_ms = 0;    ///< per message, in addition to its bytes
 };
 
-/// What a process hands to its communication thread.
+/// A collective's data.
 struct Message {
   int64_t bytes = 0;
-  int rounds = 2;  ///< of the ring: an all-reduce takes two, to add up and to pass on
+  /// Passes around the ring: an all-reduce takes two, reduce-scatter and all-gather one each.
+  int rounds = 2;
 };
 
-/// The time that a message takes alone. A round of N processes is N - 1 messages of bytes / N each
-/// (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
+/// Time of a collective without contention. A pass of N ranks takes N - 1 messages of bytes / N
+/// each (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
 /// 2009).
 double message_ms(const Message& message, const Link& link);
 
 /// A call of a step.
 struct TimedCall {
-  double ms = 0;                     ///< of the thread that computes
-  std::optional<Message> sent = {};  ///< what it starts to exchange
-  size_t awaits = 0;  ///< messages, counted from the first, that must be there before it
+  double ms = 0;                     ///< on the compute thread
+  std::optional<Message> sent = {};  ///< the collective that the call starts
+  /// Number of collectives, from the first on, that must complete before the call.
+  size_t awaits = 0;
 };
 
-/// When what happens to a message, in ms from the start of the step.
+/// Times of a collective, in ms from the start of the step.
 struct MessageTimes {
-  double complete = 0;  ///< its values are computed
-  double begin = 0;     ///< the messages before it are done
+  double complete = 0;  ///< its input is computed
+  double begin = 0;     ///< the collectives before it are done
   double end = 0;
 };
 
-/// A step of one of several processes that all take the same time.
+/// Predicted times of a step on one of several equally fast ranks.
 struct Timeline {
-  double computing = 0;  ///< ms, as communicating: each alone
-  double communicating = 0;
-  double step = 0;
+  double computing = 0;      ///< ms of computing alone
+  double communicating = 0;  ///< ms of the collectives alone
+  double step = 0;           ///< ms
   std::vector<MessageTimes> messages;
 
-  /// What the step takes longer for the messages.
+  /// Time that communication adds to the step.
   double exposed() const { return step - computing; }
-  /// Which part of communicating costs nothing, as computing goes on; 1 without messages.
+  /// Fraction of the communication that overlaps with computing; 1 without collectives.
   double overlap() const { return communicating > 0 ? 1 - exposed() / communicating : 1; }
 };
 
-/// What becomes of `calls`, made one after the other, where messages go in their order, one at a
-/// time, beside the calls that do not wait for them. The step ends when all is done.
+/// Simulates `calls` in order, with collectives one at a time on a second thread. The step ends
+/// when both threads are done.
 Timeline timeline(std::span<const TimedCall> calls, const Link& link);
 
 }  // namespace fluid

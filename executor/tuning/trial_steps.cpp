@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kFewest = 5, kMost = 100;  // calls that count
+constexpr size_t kFewest = 5, kMost = 100;  // timed calls
 
 Tensor trial_input(const Type& type, int64_t samples) {
   const std::vector<int64_t> shape = extents(type.shape, samples);
