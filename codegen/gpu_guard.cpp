@@ -5,9 +5,9 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;  // threads, elements
+constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;  // threads of a team; elements of a block
 
-/// The widest integer that `bytes` is made of.
+/// Returns the widest integer dtype whose size divides `bytes`.
 DType word_of(int64_t bytes) {
   return bytes % 8 == 0 ? DType::i64 : bytes % 4 == 0 ? DType::i32 : DType::u8;
 }

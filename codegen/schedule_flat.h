@@ -48,7 +48,7 @@ inline constexpr Processor kCpu;
 inline constexpr Processor kGpu{
     .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .most_partials = 512};
 
-/// Shared by the parts of a kernel while it is made.
+/// State that the parts of a kernel share while the kernel is built.
 struct KernelBuilder {
   const Processor processor;
   Group group;

@@ -97,7 +97,7 @@ void flush_directory(const std::string& path) {
 }
 
 void check_writable(const std::string& path) {
-  // on an error the path counts as no pipe; opening and closing a pipe would send its reader an EOF
+  // Opening and closing a pipe would send its reader an end of file. On an error `path` is no pipe.
   std::error_code ignored;
   if (!std::filesystem::is_other(path, ignored)) AtomicFile file(path);
 }
