@@ -1,6 +1,7 @@
-// A digit network on several processes. The same program runs alone, by
-// `fluidrun launch --nproc 2 -- ddp_mnist --data digits`, or by torchrun or Slurm: steps take 96
-// samples in all where that many ranks can share them evenly, and come to the same losses.
+// Data-parallel training of a digit network. The same program runs as a single process, with
+// `fluidrun launch --nproc 2 -- ddp_mnist --data digits`, or with torchrun or Slurm. The global
+// batch is 96 samples if the ranks divide it evenly, so the losses are the same for any number of
+// ranks.
 
 #include "frontend/examples/classifier.h"
 
@@ -28,9 +29,10 @@ int main(int argc, char** argv) {
     for (int64_t epoch = 1; epoch <= std::max<int64_t>(1, options.epochs); ++epoch) {
       double lost = 0, hits = 0, samples = 0;
       for (const fl::Batch& batch : data) {
-        const fl::Outputs outputs = exe.run(batch);  // of all ranks
+        const fl::Outputs outputs = exe.run(batch);  // outputs cover the samples of all ranks
         const fl::Output& accuracy = outputs.find("accuracy");
-        lost += outputs["loss"].item() * accuracy.weight;  // the mean of as many samples
+        // The loss is a mean over `weight` samples.
+        lost += outputs["loss"].item() * accuracy.weight;
         hits += accuracy.sum;
         samples += accuracy.weight;
         if (++steps == options.steps) break;

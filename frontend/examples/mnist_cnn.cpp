@@ -1,4 +1,5 @@
-// A small digit network without padding, trained with Adam: fit, evaluate, save, load, predict.
+// A small digit network without padding, trained with Adam. Shows fit, evaluate, save, load,
+// predict.
 
 #include <algorithm>
 #include <cstdio>
@@ -37,7 +38,7 @@ double accuracy(fl::Executor& exe, fl::Reader& data) {
   return sum / weight;
 }
 
-/// Classifies the first images of `data` from their pixels alone.
+/// Classifies the first images of `data`, without feeding labels.
 void predict(fl::Executor& exe, const fl::Dataset& data) {
   constexpr int64_t kImages = 8, kClasses = 10;
   const fl::Dataset few = data.first(kImages);

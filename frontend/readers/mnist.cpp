@@ -13,7 +13,7 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kMnistSide = 28;
 
-/// The file under one of the names it is distributed with.
+/// Returns the path of a file, which may have any of the names in use.
 std::string find_file(const std::string& directory, const std::string& stem, int rank) {
   for (const char* separator : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {

@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// A small generator for data: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
-/// number generators", OOPSLA 2014). The same numbers on every machine.
+/// A small random number generator for data: SplitMix64 (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014). It gives the same numbers on every machine.
 class SplitMix64 {
  public:
   explicit SplitMix64(uint64_t seed, uint64_t stream = 0)
@@ -21,7 +21,7 @@ class SplitMix64 {
     const double radius = std::sqrt(-2 * std::log1p(-uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
-  /// Uniform over [0, n), n > 0, by the high half of a product: bias below n / 2^64.
+  /// Uniform over [0, n), n > 0. Takes the high half of a product; the bias is below n / 2^64.
   uint64_t below(uint64_t n) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
   }
