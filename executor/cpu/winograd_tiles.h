@@ -49,7 +49,7 @@ class WinogradTiles {
   struct Pixels {
     const WinogradImages& images;
     int64_t height, width;
-    std::byte* none;  ///< stands for what lies outside
+    std::byte* none;  ///< address for places outside the images
   };
   /// The addresses of `side` x `side` places of a tile.
   template <size_t kMost>
