@@ -318,10 +318,10 @@ llvm::Value* KernelEmitter::gather(const Expr& e, llvm::Value* mask) {
              n.ivalue);
 }
 
-/// The store is atomic, because threads that find bad indices at once write the same words. Of
-/// several bad lanes, the largest value is stored, by a reduction that is defined for every mask.
-/// Extracting the first set lane is undefined for an empty mask, and LLVM may hoist it above the
-/// test.
+/// The store is atomic, because threads that find bad indices at once write the same words. If
+/// several lanes are bad, the largest value is stored: a maximum reduction is defined for every
+/// mask. Extracting the first set lane is undefined for an empty mask, and LLVM may hoist it above
+/// the test.
 void KernelEmitter::store_error(const kir::StoreTo& s) {
   llvm::Value* mask = both(vector_ ? vector_->mask : nullptr, expr(s.mask));
   llvm::Value* value = expr(s.value);

@@ -37,9 +37,8 @@ int64_t checked_numel(DType dtype, const std::vector<int64_t>& shape) {
   return n;
 }
 
-/// Rounds to odd, so that a second rounding, to half precision, gives the value of one direct
-/// rounding to nearest even (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
-/// 2008).
+/// Rounds to odd, so that a second rounding to half precision equals one direct rounding to nearest
+/// even. See Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008.
 float to_float_odd(double value) {
   float f = static_cast<float>(value);
   if (!std::isfinite(value) || static_cast<double>(f) == value) return f;

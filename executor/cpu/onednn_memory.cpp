@@ -127,7 +127,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
     return result;
   };
   if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
-  // Of axes with equal strides, those with a single block are the inner ones.
+  // Among axes with equal strides, an axis with a single block is the inner one.
   const auto stride_and_blocks = [&](int axis) {
     return std::pair(blocking.strides[axis], blocks[static_cast<size_t>(axis)]);
   };

@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// Checks a memory plan while a step runs. Memory without a live value is filled with NaN, so that
-/// a read of it shows in the results and a write to it is detected.
+/// Checks a memory plan while a step runs. It fills memory without a live value with NaN. A read of
+/// such memory shows in the results; a write to it is detected.
 class PlanGuard {
  public:
   /// `positions` is the number of ops in main.
