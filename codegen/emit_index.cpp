@@ -33,7 +33,7 @@ std::optional<int64_t> KernelEmitter::stride(const Expr& e) {
     case Scalar::var:
       return 1;
     case Scalar::let: {
-      // The let's expression is analysed at its use, where a load could give another value.
+      // Analyses only pure index arithmetic: at the let's use, a load could read another value.
       const Expr& value = lets_.at(n.ivalue).expr;
       bool pure = true;
       for_each_node(value, [&](const Expr& node) {

@@ -12,7 +12,7 @@ namespace {
 // Vector loops of at most this many full vectors become straight-line code. Masks that compare the
 // loop variable with constants then become constants.
 constexpr int64_t kStraightLineVectors = 2;
-constexpr int64_t kMostRegisters = 32;  // larger arrays of accumulators live in memory
+constexpr int64_t kMostRegisters = 32;  // larger arrays of accumulators are kept in memory
 // Threads that an SM must be able to hold: at most 168 registers each.
 constexpr int64_t kResident = 384;
 
@@ -306,7 +306,7 @@ void KernelEmitter::emit(const kir::Acc& acc) {
       b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
     }
   };
-  // LLVM does not analyse an alloca with many uses.
+  // Resets many accumulators in a loop, because LLVM does not analyse an alloca with many uses.
   if (count > kMostRegisters && device_ == Device::cpu) {
     counted_loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(count)), b_.getInt64(1), reset);
   } else {

@@ -35,13 +35,13 @@ Reduced reduce_exp(MathOps& m, Value* x) {
   return {r, low, m.isub(m.bits(shifted), m.bits(m.num(m.round_magic())))};
 }
 
-/// exp(r + low) - 1.
+/// Returns exp(r + low) - 1.
 Value* expm1_near_zero(MathOps& m, const Reduced& a) {
   Value* p = m.poly(m.pick_table(coef::kExp32, coef::kExp64), a.r);
   return m.add(a.r, m.fma(m.mul(a.r, a.r), p, a.low));
 }
 
-/// exp(x + low), including subnormal results.
+/// Returns exp(x + low), including subnormal results.
 Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
   x = m.clamp(x, m.pick(-104.0, -746.0), m.pick(89.0, 710.0));
   Reduced a = reduce_exp(m, x);
@@ -64,7 +64,7 @@ Value* expm1_of(MathOps& m, Value* x) {
 
 /// Splits x > 0, subnormals included, into x = 2^k m with m in [sqrt(1/2), sqrt(2)).
 struct Split {
-  Value* k;  // as a float
+  Value* k;  // integer as a float
   Value* m;
 };
 Split split(MathOps& m, Value* x) {
@@ -79,8 +79,8 @@ Split split(MathOps& m, Value* x) {
   return {k, m.from_bits(fraction)};
 }
 
-/// k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c: with s = f / (2 + f),
-/// log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
+/// Returns k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c. With s = f / (2
+/// + f), log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
 Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
   Value* s = m.div(f, m.add(m.num(2), f));
   Value* z = m.mul(s, s);
@@ -134,8 +134,8 @@ Value* sigmoid_of(MathOps& m, Value* x) {
   Value* e = exp_of(m, m.neg(m.abs(x)));
   Value* t = m.add(m.num(1), e);
   Value* y = m.div(m.select(m.lt(m.num(0), x), m.num(1), e), t);
-  // Rounding error of t = 1 + e. Only its leading digits matter, so a line approximates 1 / t on
-  // [1, 2].
+  // Rounding error of t = 1 + e. Its quotient by t need not be precise, so a line approximates 1 /
+  // t on [1, 2].
   Value* lost = m.sub(e, m.sub(t, m.num(1)));
   Value* relative = m.mul(lost, m.fma(t, m.num(-0.5), m.num(1.457)));
   return m.fma(m.neg(y), relative, y);
@@ -198,7 +198,7 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
           m.select(negative, m.isub(m.inum(0), quadrant), quadrant)};
 }
 
-/// sin(x + turns pi/2), in f64.
+/// Returns sin(x + turns pi/2), in f64.
 Value* sine(MathOps& m, Value* x, int64_t turns) {
   constexpr double kFar = 0x1p20;
   const double infinity = std::numeric_limits<double>::infinity();
@@ -266,7 +266,7 @@ Value* power_of_positive(MathOps& m, Value* x, Value* y) {
   return exp_of(m, product, m.select(in_range, low, m.num(0)));
 }
 
-/// Computes x^y in f64. An f32 result is rounded once more by the caller.
+/// Computes x^y in f64. For f32 the caller converts the operands and the result.
 Value* power_of(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
   Value *zero = m.num(0), *one = m.num(1), *inf = m.num(infinity);

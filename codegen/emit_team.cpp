@@ -36,7 +36,7 @@ void KernelEmitter::one_thread(llvm::Value* condition, const Body& body) {
   b_.SetInsertPoint(done);
 }
 
-/// Adjacent threads take adjacent elements, or adjacent vectors.
+/// Distributes a loop over a team: adjacent threads take adjacent elements, or adjacent vectors.
 void KernelEmitter::team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   check(!in_team_loop_, "kernel " + kernel_.name + ": vector loops nest");
   in_team_loop_ = true;
@@ -91,11 +91,12 @@ void KernelEmitter::combine_team(Combine kind, DType dtype, llvm::Value*& value,
   llvm::Value* other = b_.CreateAnd(rank, b_.getInt64(static_cast<uint64_t>(warps - 1)));
   value = threads_->get(type, other);
   if (position) position = threads_->get(b_.getInt64Ty(), of_position(other));
-  threads_->wait();  // before the shared words are overwritten
+  threads_->wait();  // waits before the shared words are overwritten
   combine_threads(warps, kind, dtype, value, position);
 }
 
-/// Butterfly reduction. The operands are ordered, so that all threads get the same bits.
+/// Butterfly reduction over the threads. The operands are ordered, so that all threads get the same
+/// bits.
 void KernelEmitter::combine_threads(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                                     llvm::Value*& position) {
   for (int64_t distance = threads / 2; distance >= 1; distance /= 2) {

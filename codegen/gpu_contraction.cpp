@@ -19,7 +19,7 @@ constexpr int64_t kTile = 8;               // largest tile size along one variab
 constexpr double kLeastTermsOfPart = 64;   // fewest terms of a split-K part
 constexpr double kUnrolled = 256;          // most multiply-adds in the innermost loop's body
 constexpr int64_t kTogether = 4;           // adjacent terms whose operands are loaded together
-constexpr double kScattered = 8;           // cost of an uncoalesced load
+constexpr double kScattered = 8;           // cost of an uncoalesced load; a coalesced load costs 1
 
 bool depends_on(const Expr& e, int64_t var) {
   return depends(

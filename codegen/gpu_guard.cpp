@@ -5,7 +5,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;  // threads of a team; elements of a block
+// Threads of a team; elements copied by a block.
+constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;
 
 /// Returns the widest integer dtype whose size divides `bytes`.
 DType word_of(int64_t bytes) {

@@ -41,7 +41,7 @@ class Stages {
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// Returns the stage's reductions, or its maps except late ones. Each set has equal loops.
+  /// Returns the stage's reductions, or its maps except late ones, in sets with equal loops.
   std::vector<std::vector<int>> alike(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -61,7 +61,7 @@ class Stages {
   /// may overwrite.
   void find_late() {
     const Group& group = base_.group;
-    std::map<int, int> makers;  // by output: the map that computes it
+    std::map<int, int> makers;  // for each output, the map that computes it
     for (const GroupPart& part : group.parts) {
       for (const int id : part.sinks) {
         if (source(id).combine) continue;

@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 
 // An entry holds kMagic, the checksum of all following bytes, the key, a line feed, and the object.
 constexpr std::string_view kMagic = "FLUIDOB2";
-/// Version at the end of kMagic; entries of all versions are evicted.
+/// Bytes of the version at the end of kMagic. Entries of all versions are evicted.
 constexpr size_t kVersionBytes = 1;
 constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
-constexpr off_t kMostBytes = off_t{1} << 30;  ///< largest entry
+constexpr off_t kMostBytes = off_t{1} << 30;  ///< bytes of the largest entry
 constexpr const char* kSuffix = ".o";
 
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
@@ -71,7 +71,7 @@ std::string beginning_of(int fd, size_t bytes) {
   return text;
 }
 
-/// Returns 0 or an errno value.
+/// Writes all of `bytes`. Returns 0 or an errno value.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
@@ -94,7 +94,7 @@ std::optional<std::string_view> content_of(std::string_view bytes) {
   return bytes;
 }
 
-/// The process-wide listener for cache errors, and which errors it has been told.
+/// The process-wide listener for cache errors, and which kinds of error it has received.
 struct Trouble {
   std::mutex mutex;
   std::function<void(const std::string&)> listener;

@@ -13,11 +13,11 @@ constexpr int64_t kAccumulators = 24;  // vector registers for results; the othe
 constexpr double kLatency = 8;         // multiply-adds in flight at once
 constexpr double kBroadcast = 0.5;  // cost of a broadcast load, which folds into the multiply-add
 constexpr double kGather = 16;
-constexpr double kSwept = 3;                    // a product that costs more uses the sweep schedule
+constexpr double kSwept = 3;                    // products that cost more use the sweep schedule
 constexpr double kLeastTermsOfContraction = 9;  // shorter sums use the sweep schedule
 constexpr double kUnrolledProducts = 300;       // most multiply-adds in the innermost loop's body
 constexpr double kBlockProducts = 200e3;
-constexpr int64_t kFew = 4;           // tile size for the remainder of a larger tile
+constexpr int64_t kFew = 4;           // tile size in the remainder of a larger tile
 constexpr int64_t kBeside = 16;       // most accumulators when several vectors accumulate at once
 constexpr int64_t kChunk = 256;       // tile size along the vector variable
 constexpr double kStripBytes = 20e3;  // operands of a strip; they fit the L1 cache
@@ -196,8 +196,8 @@ double Contraction::bytes_a_pass(const Vars& vars) const {
   return bytes;
 }
 
-/// Some results along a variable (a filter's taps) read the same operands. If these do not fit the
-/// cache, one block computes all such results and sweeps the reduction in strips.
+/// Chooses result variables (a filter's taps) whose results read the same operands. If the operands
+/// do not fit the cache, one block computes all these results and sweeps the reduction in strips.
 void Contraction::choose_inside() {
   const FlatSink& sum = sinks_.front();
   const Vars reduced = without(sum.reduce, {vector_});

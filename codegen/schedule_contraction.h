@@ -32,7 +32,7 @@ class Contraction {
   };
   struct Access {
     Expr offset;
-    double cost = 0;  ///< of one access; a multiply-add costs 1
+    double cost = 0;  ///< cost of one access; a multiply-add costs 1
   };
   /// The vector loop of a tile.
   struct Lanes {

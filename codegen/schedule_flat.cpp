@@ -123,7 +123,7 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  // The finish gets its own variables, because the sweep may change its own.
+  // Renames the finish's variables, because the sweep may change its own.
   std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
@@ -210,7 +210,8 @@ Expr load_result(const Group& group, const Expr& let, int64_t buffer) {
 /// streams share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
-  for (const size_t i : {1, 2}) {  // both words of the stream, or the counter and the stream
+  // Arguments with the two words of the stream, or with counter and stream.
+  for (const size_t i : {1, 2}) {
     if (is_constant(args[i])) args[i] = builder.constant(args[i].node().ivalue);
   }
   return scalar::philox(args[0], args[1], args[2], args[3]);

@@ -16,7 +16,7 @@ using Vars = std::vector<int64_t>;
 struct IndexCheck {
   Expr bad;
   Expr index;
-  int64_t input;  ///< index of the input
+  int64_t input;  ///< index of the input that is read
 };
 
 struct FlatSink {
@@ -66,7 +66,7 @@ struct KernelBuilder {
   Expr constant(int64_t value);
   /// Returns the extent of a variable.
   const Dim& extent(int64_t var) const { return extents[static_cast<size_t>(var)]; }
-  std::vector<Dim> extents;  ///< of the variables; collapse() appends more
+  std::vector<Dim> extents;  ///< extent of each variable; collapse() appends more
 };
 
 /// Returns `vars` without -1, which stands for a dim of extent 1.

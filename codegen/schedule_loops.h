@@ -17,7 +17,7 @@ kir::Block& add_if(kir::Block& block, const Expr& condition);
 kir::Block& unpack(KernelBuilder& builder, const Expr& number,
                    const std::vector<std::pair<int64_t, Expr>>& digits, kir::Block& block);
 
-/// Whether `leaf` holds for any leaf of `e`.
+/// Whether `leaf` returns true for any leaf of `e`.
 bool depends(const Expr& e, const std::function<bool(const Expr& leaf)>& leaf);
 
 /// Replaces the largest subexpressions of `exprs` that contain a load or function by Lets appended
@@ -27,7 +27,7 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
 
 /// Replaces subexpressions that occur more than once in `exprs` by Lets appended to `block`.
 void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& block);
-/// Returns a Let of `e` that is appended to `block`.
+/// Appends a Let with value `e` to `block` and returns a reference to it.
 Expr name_value(KernelBuilder& builder, const Expr& e, kir::Block& block);
 Expr let_node(int64_t id, DType dtype);
 
@@ -46,7 +46,7 @@ double lane_use(const Dim& extent, int64_t lanes = kCpu.lanes);
 inline constexpr int64_t kNominalBatch = 64;
 double nominal(const Dim& extent);
 double nominal_points(const KernelBuilder& builder, const Vars& vars);
-/// Returns the scalar operations of one evaluation.
+/// Returns the scalar operations of one evaluation of the sink.
 double operations(const FlatSink& sink);
 
 /// Emits stores that set an input's error words to {1, index} where an index is bad.

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxAccumulators = 8;  // reductions with more kept elements accumulate in memory
+constexpr int64_t kMaxAccumulators = 8;  // reductions to more elements accumulate in memory
 constexpr double kMaxUnrolled = 32;      // most copies of an unrolled loop body
 constexpr double kTeamLoop = 1024;       // iterations that keep a GPU's largest team busy
 
@@ -369,7 +369,7 @@ kir::Block& Sweep::flat_loop(int64_t fastest, const Vars& others, kir::Block& ou
 }
 
 /// Returns the variables that share one loop with the vector variable, on a GPU. Sums kept in
-/// memory exclude the reduced variables: two threads would add to the same sum.
+/// memory exclude reduced variables: two threads would add to the same sum.
 Vars Sweep::flattened(const Nest& nest, const Vars& vars) const {
   const bool wide = nominal(b_.extent(nest.vector)) >= kTeamLoop;
   if (!b_.processor.gpu || nest.array || wide) return {};

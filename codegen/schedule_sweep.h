@@ -13,7 +13,7 @@ struct Partial {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
   int64_t positions = -1;    ///< buffer of positions for argmax, else -1
-  bool block_major = false;  ///< [blocks, kept] rather than [kept, blocks]
+  bool block_major = false;  ///< layout [blocks, kept] instead of [kept, blocks]
   int64_t stride = 0;        ///< elements between rows of the array
 };
 
@@ -39,7 +39,7 @@ class Sweep {
   struct Nest {
     Vars outer;             ///< kept variables, whose loops enclose the accumulators
     Vars inner;             ///< all variables except `outer` and rows
-    size_t told_apart = 0;  ///< how many leading variables of `inner` index sums in memory
+    size_t told_apart = 0;  ///< number of leading `inner` variables that index sums in memory
     bool array = false;     ///< the kept variables index an array of accumulators
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< variable of outer or inner that runs in lanes, else -1
@@ -87,7 +87,7 @@ class Sweep {
   int64_t max_blocks_ = 0;  ///< most blocks if there are partial results, else 0
   double operations_per_block_ = 0;
   std::list<Partial> partials_;
-  std::map<int, Binding> accs_;  ///< by sink id
+  std::map<int, Binding> accs_;  ///< accumulator of each sink, by sink id
   Expr number_;
 };
 

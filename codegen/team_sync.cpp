@@ -12,7 +12,7 @@ namespace {
 /// statement outside of vector loops.
 struct Phase {
   const void* statement;
-  std::set<int64_t> reads, writes;  // buffers
+  std::set<int64_t> reads, writes;  // buffer indices
 };
 
 class Phases {

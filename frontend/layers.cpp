@@ -65,7 +65,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::RecordAs as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  // Shape that divides x.shape() into elements per channel.
+  // The shape of one channel of x.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = numel(graph, {.of = channel}, loc);

@@ -29,7 +29,7 @@ struct Conv2d {
   std::optional<Init> bias_init = {};
   std::string name = {};
 };
-/// x [N, C, H, W] -> [N, filters, H', W']. Weights are [filters, C / groups, kh, kw].
+/// Convolution: x [N, C, H, W] -> [N, filters, H', W']. Weights are [filters, C / groups, kh, kw].
 Value conv2d(Value x, const Conv2d& layer, const Loc& loc = Loc::here());
 
 struct Linear {
@@ -40,7 +40,7 @@ struct Linear {
   std::optional<Init> bias_init = {};
   std::string name = {};
 };
-/// x [..., in] -> [..., units]. Weights are [in, units].
+/// Fully connected layer: x [..., in] -> [..., units]. Weights are [in, units].
 Value linear(Value x, const Linear& layer, const Loc& loc = Loc::here());
 
 struct Dropout {

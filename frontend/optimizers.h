@@ -6,13 +6,14 @@
 
 namespace fluid {
 
-/// p -= lr (g + weight_decay p).
+/// Stochastic gradient descent: p -= lr (g + weight_decay p).
 struct SGD {
   double lr = 0.01;
   double weight_decay = 0;
 };
 
-/// v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g + momentum v)).
+/// Momentum: v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g + momentum
+/// v)).
 struct Momentum {
   double lr = 0.01;
   double momentum = 0.9;

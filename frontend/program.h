@@ -44,7 +44,7 @@ class Program {
   std::unique_ptr<ir::Program> program_;
 };
 
-/// While it lives, layers are recorded with names below `name`: "encoder.conv0.w".
+/// While a Scope lives, layers are recorded with names below `name`: "encoder.conv0.w".
 class Scope {
  public:
   Scope(Program& program, const std::string& name);

@@ -16,7 +16,7 @@ namespace fluid {
 class UserError : public std::runtime_error {
  public:
   explicit UserError(const std::string& what) : std::runtime_error(what) {}
-  /// The message is "mnist.cpp:13: what".
+  /// Makes the message "mnist.cpp:13: what".
   UserError(const Loc& loc, const std::string& what)
       : std::runtime_error(loc.known() ? loc.str() + ": " + what : what) {}
 };

@@ -161,7 +161,7 @@ class Graph {
   Index index_;
 };
 
-/// Sets a graph's recording state until the end of the scope.
+/// Sets a graph's recording state during the lifetime of the RecordAs.
 class RecordAs {
  public:
   RecordAs(Graph& graph, Graph::Recording as) : graph_(graph), saved_(graph.recording) {
@@ -197,7 +197,8 @@ class Program {
 
  private:
   std::unordered_map<std::string, Graph*> by_name_;
-  std::unordered_map<std::string, size_t> taken_;  ///< by stem; all smaller numbers are in use
+  /// For each stem, a number below which all numbers are in use.
+  std::unordered_map<std::string, size_t> taken_;
 };
 
 }  // namespace ir

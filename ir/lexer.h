@@ -18,7 +18,7 @@ struct Token {
   };
   Kind kind = Kind::end;
   std::string text;
-  size_t offset = 0;  ///< of the first character, in the source text
+  size_t offset = 0;  ///< offset of the first character in the source text
 };
 
 /// Splits .fir text into tokens. Skips white space and `//` comments.

@@ -10,8 +10,9 @@ namespace fluid::ir {
 
 inline constexpr size_t kMaxNameLength = 255;  ///< characters of an op, attribute or value name
 inline constexpr size_t kMaxAttrs = 256;       ///< attributes of an op
-inline constexpr size_t kMaxGraphs = 1 << 18;  ///< of a program: main and the bodies of kernels
-inline constexpr int64_t kMaxRank = 12;        ///< dims of a tensor: the number of layout letters
+/// Graphs of a program: main and the bodies of kernels.
+inline constexpr size_t kMaxGraphs = 1 << 18;
+inline constexpr int64_t kMaxRank = 12;  ///< dims of a tensor: the number of layout letters
 inline constexpr int64_t kMaxId = int64_t{1} << 62;  ///< op ids lie in [0, kMaxId]
 
 }  // namespace fluid::ir

@@ -90,7 +90,7 @@ class Parser {
     return value;
   }
 
-  // Parts of a statement.
+  // Parts of statements.
   std::string graph_name() {
     expect("@");
     if (token_.kind == Kind::string) return take(Kind::string, "a graph's name");

@@ -22,8 +22,8 @@ bool is_op_name(std::string_view name);
 /// Converts A to Z to lower case; other characters are unchanged.
 std::string lowercase(std::string_view s);
 
-/// Escapes control characters as
-/// , \t, \r or \x1f, so that a name read from a file fits a one-line message.
+/// Escapes control characters (\n, \t, \r, \x1f), so that a name read from a file fits a one-line
+/// message.
 std::string one_line(std::string_view s);
 
 /// Puts `s` in double quotes and escapes quotes, backslashes and control characters.

@@ -18,7 +18,7 @@ class Arena {
 
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
-  int64_t touched() const;  ///< bytes of the pages that hold memory
+  int64_t touched() const;  ///< bytes of resident pages
 
  private:
   std::byte* data_ = nullptr;

@@ -281,7 +281,7 @@ Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
     }
     updated |= step.updates;
     if (step.kernel.finish != nullptr) {
-      // A reduction may feed an update in the same kernel, so errors are checked between them.
+      // A reduction may feed an update in the same kernel, so errors are checked before the finish.
       if (step.updates) {
         if (const Status status = error(); !status.good()) return status;
       }

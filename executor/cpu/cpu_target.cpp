@@ -76,7 +76,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 }
 
 int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
-  if (fused.attrs.has("kernel")) return 0;  // its claim holds its workspace
+  if (fused.attrs.has("kernel")) return 0;  // the claim includes the workspace
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

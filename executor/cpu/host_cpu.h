@@ -12,7 +12,7 @@ struct HostCpu {
   std::vector<std::string> features;  ///< instruction set features that kernels may use
 };
 
-/// Parses the text of /proc/cpuinfo; host_cpu() parses this machine's.
+/// Parses the text of /proc/cpuinfo. host_cpu() reads this machine's file.
 HostCpu cpu_of(const std::string& cpuinfo);
 HostCpu host_cpu();
 

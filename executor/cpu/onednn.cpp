@@ -174,7 +174,7 @@ class OnednnCall {
   }
 
  private:
-  /// A primitive with its arguments, sliced primitives, or a copy.
+  /// One step of a call: a primitive with its arguments, sliced primitives, or a copy.
   struct Part {
     const_dnnl_primitive_t primitive = nullptr;
     std::vector<dnnl_exec_arg_t> args = {};

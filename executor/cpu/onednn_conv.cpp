@@ -18,15 +18,15 @@ struct Side {
   explicit Side(const Type& type) : given(onednn_desc(type)), any(onednn_any(type)) {}
 };
 
-/// Returns the sides of an image. If a pass chose its layout, the primitive must use it.
+/// Returns the descriptors of an image. If a pass chose its layout, the primitive must use it.
 Side image_side(const Type& type) {
   Side side(type);
   if (type.layout) side.any = side.given;
   return side;
 }
 
-/// Returns the sides of a filter. oneDNN's grouped filters have one more dimension, but the same
-/// bytes as our plain filters.
+/// Returns the descriptors of a filter. oneDNN's grouped filters have one more dimension, but the
+/// same bytes as our plain filters.
 Side filter_side(const Type& type, int64_t groups) {
   if (groups == 1) return Side(type);
   const Shape& s = type.shape;
@@ -45,7 +45,7 @@ struct ConvProblem {
         w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_side(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // With one channel this layout has the bytes of a plain one. oneDNN chooses kernels by the
+      // With one channel, y's layout has the bytes of a plain one. oneDNN chooses kernels by the
       // strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }

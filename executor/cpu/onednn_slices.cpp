@@ -41,7 +41,8 @@ class SlicedCall {
   }
 
   void run() {
-    const int threads = thread_count(0);  // the whole pool, even with fewer slices
+    // The whole pool, even with fewer slices, as parallel_for() needs.
+    const int threads = thread_count(0);
     run_slices(threads);
     for (const Slice& s : slices_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,

@@ -342,7 +342,7 @@ class WinogradCall {
 
 /// Products run at kEfficiency of the peak, as measured with oneDNN 2.6.3. The transforms of one
 /// image or filter value cost kTransform or kFilterTransform f32 operations at the peak rate.
-/// Fitted to 64 to 512 channels on two cores with AVX-512. All terms count values per plane.
+/// Fitted to 64 to 512 channels on two cores with AVX-512. Each cost arises once per plane.
 double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.from()), to = static_cast<double>(p.filter.to());

@@ -9,14 +9,14 @@ namespace fluid {
 /// Returns the threads of a computation: `wanted`, or OpenMP's default if it is 0.
 int thread_count(int wanted);
 
-/// Call it before any library runs `threads` threads of the pool.
+/// Prepares the pool. Call it before any library runs `threads` threads of the pool.
 void before_threads(int threads);
 /// Starts the pool, so that parallel regions of the calling thread get `threads` threads. Throws
 /// DeviceError when the system gives fewer; OpenMP would end the process.
 void start_pool(int threads);
 
-/// While it lives, libraries called by this thread use `threads` threads of the pool. They also
-/// choose kernels and workspace by this number.
+/// While a LibraryThreads lives, libraries called by its thread use `threads` threads of the pool.
+/// They also choose kernels and workspace by this number.
 class LibraryThreads {
  public:
   explicit LibraryThreads(int threads);

@@ -14,10 +14,10 @@ class PlanGuard {
   /// `positions` is the number of ops in main.
   PlanGuard(const MemoryPlan& plan, int positions);
   void bind(std::byte* transient) { transient_ = transient; }
-  /// Call it before the first op.
+  /// Fills dead memory with NaN. Call it before the first op.
   void start() { poison(-1); }
-  /// Call it after the op at `position`. Throws InternalError naming `op` when it wrote to dead
-  /// memory.
+  /// Checks and refills dead memory. Call it after the op at `position`. Throws InternalError
+  /// naming `op` when it wrote to dead memory.
   void after(int position, const ir::Op& op);
 
  private:

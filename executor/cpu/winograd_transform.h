@@ -23,7 +23,7 @@ inline constexpr int64_t kWinogradLanes = 16;
 
 struct WinogradForm {
   DType dtype = DType::f32;  ///< dtype of images and filters: f32, bf16 or f16
-  int taps = 3;              ///< of a filter along an axis: 3 or 5
+  int taps = 3;              ///< taps of a filter along an axis: 3 or 5
 
   int reach() const {
     return kWinogradTile + taps - 1;

@@ -12,7 +12,7 @@ namespace fluid {
 
 /// The recorded steps of one mode and batch size.
 struct ProfiledStep {
-  std::string name() const;  ///< "train step of 128 samples"
+  std::string name() const;  ///< "training step of 128 samples"
   Mode mode = Mode::train;
   int64_t batch = 0;
   /// The calls of each run of the step. A step has one run, or one per micro-batch.

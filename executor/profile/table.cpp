@@ -16,8 +16,8 @@ struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
   double flops_ms = 0;      ///< time that `flops` takes at the machine's peak
-  double predicted_ms = 0;  ///< of calls with a prediction
-  double measured_ms = 0;   ///< of calls with a prediction
+  double predicted_ms = 0;  ///< predicted time of the calls that have a prediction
+  double measured_ms = 0;   ///< measured time of the calls that have a prediction
   bool predicted = false;
 
   void operator+=(const Row& other) {

@@ -15,7 +15,7 @@
 namespace fluid {
 namespace {
 
-// bytes; smaller tensors are read, because a mapping takes whole pages.
+// Bytes. Smaller tensors are read, because a mapping takes whole pages.
 constexpr int64_t kMapped = int64_t{1} << 18;
 
 }  // namespace

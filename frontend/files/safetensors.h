@@ -27,7 +27,7 @@ struct TensorFile {
 /// for any other file, for an unsupported dtype, and for a wrong Fluid checksum. The returned
 /// metadata omits the checksum. Large tensors are memory-mapped (see FileBytes).
 TensorFile read_safetensors(const std::string& path);
-/// Parse a safetensors file given as bytes, like read_safetensors(). `what` names the source in
+/// Parses a safetensors file given as bytes, like read_safetensors(). `what` names the source in
 /// messages.
 TensorFile parse_safetensors(const ByteSource& bytes, const std::string& what);
 TensorFile parse_safetensors(std::string_view bytes, const std::string& what);

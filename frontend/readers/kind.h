@@ -37,11 +37,11 @@ class DataArgs {
 struct DataKind {
   std::string name;   ///< "mnist"
   std::string usage;  ///< "mnist:DIR"
-  std::string doc;    ///< one sentence, with its columns
+  std::string doc;    ///< one sentence that names the columns
   bool needs_path = true;
   bool full_batch = false;   ///< many small samples: the default batch is all of them
   bool splits_rows = false;  ///< no split of its own: `val=0.2` holds out rows, chosen by `seed`
-  std::vector<std::string> options;  ///< besides the options that every kind has
+  std::vector<std::string> options;  ///< options besides those that every kind has
   std::function<Dataset(const DataArgs&)> load;
 };
 

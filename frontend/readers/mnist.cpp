@@ -13,7 +13,7 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kMnistSide = 28;
 
-/// Returns the path of a file, which may have any of the names in use.
+/// Finds a file under any of the names that MNIST is distributed with.
 std::string find_file(const std::string& directory, const std::string& stem, int rank) {
   for (const char* separator : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {

@@ -46,7 +46,7 @@ class Reader {
 
   const Dataset& dataset() const;
   int64_t samples() const;  ///< samples that an epoch hands out to all ranks together
-  int64_t batches() const;  ///< per epoch
+  int64_t batches() const;  ///< batches per epoch
   /// Returns the sizes of this rank's batches: of a full batch and of the last batch of an epoch.
   /// After seek() the last batch of the current epoch may have yet another size.
   std::vector<int64_t> batch_sizes() const;

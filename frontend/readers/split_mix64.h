@@ -14,9 +14,9 @@ class SplitMix64 {
       : state_(mix(seed) ^ mix(stream + 0x632be59bd9b4e019u)) {}
 
   uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15u); }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  ///< [0, 1)
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  ///< uniform in [0, 1)
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// Mean 0 and variance 1 (Box and Muller, 1958).
+  /// Normal with mean 0 and variance 1 (Box and Muller, 1958).
   double normal() {
     const double radius = std::sqrt(-2 * std::log1p(-uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());
