@@ -38,7 +38,8 @@ llvm::Triple triple_of(const std::string& text) { return llvm::Triple(text); }
 const std::string& triple_of(const std::string& text) { return text; }
 #endif
 
-// The GPU architectures that a generated kernel is made for, and the first LLVM that knows them.
+// A GPU architecture, and the first LLVM major version that supports it (0: all supported
+// versions).
 struct GpuArch {
   int number, llvm;
 };
@@ -46,9 +47,9 @@ constexpr std::array kGpuArchs = {GpuArch{80, 0},   GpuArch{86, 0},   GpuArch{89
                                   GpuArch{90, 0},   GpuArch{100, 20}, GpuArch{103, 21},
                                   GpuArch{120, 20}, GpuArch{121, 21}};
 
-/// The lanes of a masked load that are on as loads of their own. A GPU's code generator turns one
-/// whose mask is constant into a load of all lanes, and forgets what those that are off stand for
-/// (LLVM 22.1, where it should be poison alone).
+/// Replaces a masked load with a constant mask by one scalar load per enabled lane. LLVM 22.1's
+/// NVPTX backend loads all lanes of such a load and drops the passthrough values. Dropping them is
+/// valid for a poison passthrough only.
 void load_lane_by_lane(llvm::IntrinsicInst& call, const llvm::Constant& mask) {
   llvm::IRBuilder<> b(&call);
   const unsigned last = call.arg_size() - 1;  // the alignment was an argument before LLVM 22
@@ -79,13 +80,14 @@ void load_lane_by_lane(llvm::Function& function) {
   }
 }
 
-/// As operator new does it, once.
+/// Calls the new-handler once, as operator new does, then throws std::bad_alloc.
 [[noreturn]] void throw_bad_alloc() {
   if (const std::new_handler handler = std::get_new_handler()) handler();
   throw std::bad_alloc();
 }
 
-/// Where LLVM would end the process, exceptions pass through its frames, which do not clean up.
+/// Makes LLVM throw where it would end the process. The exceptions pass through LLVM's frames,
+/// which do not clean up.
 void throw_failures() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw_bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
@@ -181,8 +183,8 @@ struct Backend::Impl {
     return module;
   }
 
-  /// Loops are vectorised and unrolled already: what is left is registers, common subexpressions
-  /// and invariant code.
+  /// Schedules have already vectorised and unrolled the loops. What remains is register promotion,
+  /// common subexpressions and loop-invariant code.
   void optimise(llvm::Module& module) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
@@ -205,7 +207,7 @@ struct Backend::Impl {
     passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::InstCombinePass());
     passes.addPass(llvm::DSEPass());
-    // Neighbours that a thread reads become one load.
+    // Merges a thread's adjacent loads and stores into vector accesses.
     of_gpus.addPass(llvm::InferAlignmentPass());
     of_gpus.addPass(llvm::LoadStoreVectorizerPass());
     for (llvm::Function& f : module) {

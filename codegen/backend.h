@@ -10,31 +10,32 @@
 
 namespace fluid::emit {
 
-/// What code is made for, as LLVM names it.
+/// A target of code generation, in LLVM's terms.
 struct Machine {
   std::string triple, cpu, features;
-  bool gpu = false;  ///< kernels of a GPU's threads
+  bool gpu = false;  ///< the target is a GPU
 };
 Machine host_machine();
-/// `arch` is "sm_90", ...; those that this LLVM does not know get the newest it knows below.
-/// Throws UserError when `arch` is not of that form or older than sm_80.
+/// Returns the target for an architecture such as "sm_90". If this LLVM does not support it,
+/// returns the newest supported one below. Throws UserError when `arch` is malformed or older than
+/// sm_80.
 Machine gpu_machine(const std::string& arch);
-/// LLVM's version and the emitter's: whatever else the code depends on.
+/// Returns the versions of LLVM and the emitter, for cache keys.
 std::string code_version();
 
-/// A kernel and the name of its function.
+/// A kernel, and the symbol of its function.
 struct NamedKernel {
   const kir::Kernel* kernel;
   std::string symbol;
 };
 
-/// Compiles for one machine; for one thread.
+/// Compiles kernels for one target. Not thread-safe.
 class Backend {
  public:
   explicit Backend(const Machine& machine);
   ~Backend();
   enum class Form : uint8_t { object, assembly, llvm };
-  /// The kernels as one module: an object file, or text.
+  /// Compiles the kernels as one module. Returns an object file or text.
   std::string compile(std::span<const NamedKernel> kernels, Form form);
 
  private:

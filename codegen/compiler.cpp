@@ -20,7 +20,7 @@ namespace {
 
 using emit::Backend;
 
-/// Throws LLVM's message: lack of memory is no bug.
+/// Throws DeviceError when memory is exhausted, else InternalError, with LLVM's message.
 [[noreturn]] void fail(llvm::Error error) {
   std::string text;
   bool no_memory = false;
@@ -32,14 +32,15 @@ using emit::Backend;
   throw InternalError(text);
 }
 
-/// The value, or what fail() throws.
+/// Returns the value, or throws as fail() does.
 template <class T>
 T unwrap(llvm::Expected<T> value) {
   if (!value) fail(value.takeError());
   return std::move(*value);
 }
 
-/// Kernels that differ in nothing but their name share code, so the name is left out of the key.
+/// Returns the kernel's cache key. The key leaves out the kernel's name, so that kernels that
+/// differ only in their name share code.
 std::string symbol_of(kir::Kernel kernel, const std::string& machine) {
   kernel.name.clear();
   return "k" + ObjectCache::key_of(machine + kir::print(kernel));
@@ -74,7 +75,7 @@ struct Compiler::Impl {
                    emit::code_version() + "\n";
   }
 
-  /// Objects of the jobs, from the cache or from LLVM, by several threads.
+  /// Fills in the object of each job, from the cache or compiled by LLVM, on several threads.
   void make_objects(std::vector<Job>& jobs) {
     std::atomic<size_t> next = 0;
     auto work = [&] {

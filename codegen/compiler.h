@@ -11,20 +11,19 @@
 
 namespace fluid {
 
-/// Runs blocks [begin, end) of a kernel; `buffers` in the kernel's argument order.
+/// Runs blocks [begin, end) of a kernel. `buffers` is in the order of Kernel::buffers.
 using KernelFn = void (*)(void* const* buffers, int64_t batch, int64_t begin, int64_t end);
 
 struct CompiledKernel {
   KernelFn body = nullptr;
-  KernelFn finish = nullptr;  ///< null when the kernel has none; its range is ignored
+  KernelFn finish = nullptr;  ///< null without a finish; ignores begin and end
 };
 
 struct CompilerOptions {
   std::string cache_dir;            ///< empty: no cache on disk
-  int64_t cache_limit = 512 << 20;  ///< bytes; the oldest entries go first
+  int64_t cache_limit = 512 << 20;  ///< bytes; the least recently used entries are evicted first
   int threads = 1;                  ///< compile threads
-  /// LLVM's name of a CPU that has less than this one, "x86-64-v2": code is made for that. Empty:
-  /// for this one.
+  /// LLVM's name of an older CPU to compile for, as "x86-64-v2". Empty: the host CPU.
   std::string cpu = {};
 };
 
@@ -34,12 +33,12 @@ struct CompileStats {
   double ms = 0;
 };
 
-/// Compiles for the host CPU. Owns the code: kernels live as long as it does.
+/// Compiles for the host CPU. Owns the code: kernels are valid while the Compiler lives.
 class Compiler {
  public:
   explicit Compiler(CompilerOptions options);
   ~Compiler();
-  /// Compiles all kernels (equal ones once). Thread-safe.
+  /// Compiles all kernels; equal kernels are compiled once. Thread-safe.
   std::vector<CompiledKernel> compile(std::span<const kir::Kernel* const> kernels);
   CompiledKernel compile(const kir::Kernel& kernel);
   CompileStats stats() const;
@@ -49,7 +48,8 @@ class Compiler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// LLVM IR or assembly of one kernel for the host, after optimisation: for tests and `show`.
+/// Returns the optimised LLVM IR, or the assembly, of one kernel for the host. For tests and
+/// `show`.
 std::string emit_llvm(const kir::Kernel& kernel);
 std::string emit_assembly(const kir::Kernel& kernel);
 

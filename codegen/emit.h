@@ -1,8 +1,8 @@
 #pragma once
 
-// The emitter: kernel IR to LLVM IR, one class for the host CPU and for NVIDIA GPUs. A value inside
-// a vector loop is uniform (an LLVM scalar) or varying (an LLVM vector of `lanes` elements); the
-// type of the LLVM value says which. With one lane, as many threads of a GPU have, all are uniform.
+// The emitter: kernel IR to LLVM IR, one class for the host CPU and NVIDIA GPUs. In a vector loop a
+// value is uniform (an LLVM scalar) or varying (an LLVM vector of `lanes` elements). Its LLVM type
+// tells which. GPU threads often have one lane; then all values are uniform.
 
 #include <optional>
 #include <unordered_map>
@@ -17,17 +17,16 @@ namespace fluid::emit {
 
 enum class Device : uint8_t { cpu, gpu };
 
-/// Bumped whenever the same kernel IR becomes other code: part of the object cache's key.
+/// Part of the object cache's key. Increment it when the same kernel IR gives other code.
 inline constexpr int kEmitterVersion = 10;
 
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, Device device);
-  /// Adds the functions `symbol` and, when the kernel has a finish, `symbol`_finish.
-  /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end), over blocks [begin, end).
-  /// GPU: the buffers by value, then batch; teams stride over the blocks; there is no finish.
-  /// Emulated: as on the CPU, over the thread's share of all blocks; an EmulatedThread comes after
-  /// the buffers.
+  /// Adds the function `symbol` and, when the kernel has a finish, `symbol`_finish.
+  /// CPU: void(ptr buffers, i64 batch, i64 begin, i64 end) runs blocks [begin, end).
+  /// GPU: the parameters are the buffers by value, then the batch. Teams stride over the blocks;
+  /// there is no finish.
   void run(const std::string& symbol);
 
  private:
@@ -38,18 +37,18 @@ class KernelEmitter {
   struct AccBinding {
     const kir::Acc* decl;
     llvm::AllocaInst* value;
-    llvm::AllocaInst* position;  // of argmax, else null
-    llvm::Type* type;            // of one element
+    llvm::AllocaInst* position;  // for argmax, else null
+    llvm::Type* type;            // type of one element
     bool varying;
   };
   struct VectorLoop {
     int64_t var;
-    llvm::Value* base;       // of lane 0, i64
-    llvm::Value* values;     // one a lane
+    llvm::Value* base;       // value in lane 0, i64
+    llvm::Value* values;     // value in each lane
     llvm::Value* mask;       // null: all lanes run
-    int64_t multiple, rest;  // base is `rest` modulo `multiple`; 0: it is `rest`
+    int64_t multiple, rest;  // base % multiple == rest; if multiple is 0, base == rest
   };
-  /// Bounds of an i64 value.
+  /// Inclusive bounds of an i64 value.
   struct Range {
     int64_t low, high;
   };
@@ -78,19 +77,19 @@ class KernelEmitter {
   const AccBinding& acc_named(int64_t id) const;
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
-  /// Whether the candidate (value, position) replaces the argmax so far.
+  /// Whether the candidate (value, position) replaces an argmax's best so far.
   llvm::Value* beats(DType dtype, llvm::Value* value, llvm::Value* position, llvm::Value* best,
                      llvm::Value* best_position);
   void keep(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* allocate(llvm::Type* element, int64_t count);
 
-  // emit_team.cpp: what the threads of a GPU do together
+  // emit_team.cpp: code for teams of GPU threads
   void start_team();
   void team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   void team_vector(const kir::For& loop, llvm::Value* begin, llvm::Value* end);
   template <class Body>
   void one_thread(llvm::Value* condition, const Body& body);
-  /// Combines values, and positions where there are any, of all threads of the team.
+  /// Combines the values, and the positions if not null, of all threads of the team.
   void combine_team(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   void combine_threads(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                        llvm::Value*& position);
@@ -111,26 +110,26 @@ class KernelEmitter {
   void combine_lanes(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   static bool reads_position(const AccBinding& acc, DType dtype);
   llvm::Value* splat(llvm::Value* v);
-  llvm::Value* like(llvm::Value* v, llvm::Value* shape);  // v, splat when `shape` is a vector
+  llvm::Value* like(llvm::Value* v, llvm::Value* shape);  // v, splatted when `shape` is a vector
   void unify(llvm::Value*& a, llvm::Value*& b);
   llvm::Type* scalar_type(DType dtype);
   llvm::Type* shaped(llvm::Type* scalar, llvm::Value* shape);
   /// The value of `e` in lane 0, as a scalar.
   llvm::Value* first_lane(const Expr& e);
 
-  // emit_index.cpp: what is known about i64 expressions
+  // emit_index.cpp: analysis of i64 expressions
   bool uniform(const Expr& e);
-  /// By how much it moves from lane to lane, when that is a constant.
+  /// The difference of `e` between adjacent lanes, if it is constant.
   std::optional<int64_t> stride(const Expr& e);
-  /// How far each lane is from lane 0, when those are constants.
+  /// The difference of `e` between each lane and lane 0, if all are constant.
   std::optional<std::vector<int64_t>> lane_steps(const Expr& e);
-  /// Its value in lane 0 modulo `m`, when that is a constant.
+  /// The value of `e` in lane 0 modulo `m`, if it is known.
   std::optional<int64_t> residue(const Expr& e, int64_t m);
-  std::optional<int64_t> fixed(const Expr& e);  ///< its value, when that is a constant
+  std::optional<int64_t> fixed(const Expr& e);  ///< the value of `e`, if it is constant
   std::optional<Range> range(const Expr& e);
-  /// Whether lanes that the mask of the loop leaves out hold 0.
+  /// Whether `e` is 0 in lanes that the loop's mask disables.
   bool vanishes(const Expr& e);
-  /// What a comparison gives in every lane, when the ranges tell.
+  /// The result of a comparison, if the operands' ranges determine it in every lane.
   std::optional<bool> decided(const Expr& e);
 
   // emit_memory.cpp: loads and stores
@@ -142,7 +141,7 @@ class KernelEmitter {
   llvm::Value* gather(const Expr& e, llvm::Value* mask);
   void store(const kir::StoreTo& s);
   void store_error(const kir::StoreTo& s);
-  /// Of a vector at `offset` that starts where lane 0 is.
+  /// Alignment of a vector access whose lane 0 is at `offset`.
   llvm::Align vector_alignment(DType dtype, const Expr& offset);
   void strided_store(const kir::StoreTo& s, int64_t stride, llvm::Value* value, llvm::Value* mask);
   llvm::Value* widen(llvm::Value* stored, DType dtype);
@@ -152,7 +151,7 @@ class KernelEmitter {
   llvm::Value* address(int64_t buffer, llvm::Value* offset);
   llvm::Value* lane_addresses(int64_t buffer, const Expr& offset);
   llvm::Value* spread(llvm::Value* lanes, int64_t stride);
-  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // and of masks; null is true
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // logical and of masks; null is true
   template <class Access>
   Access* tag(Access* access, int64_t buffer);
   const kir::Buffer& buffer_named(int64_t id) const;
@@ -166,7 +165,8 @@ class KernelEmitter {
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::vector<llvm::Value*> buffers_;
-  std::vector<llvm::MDNode*> own_scope_, foreign_scopes_;  // alias scopes, one list a buffer
+  // Alias scopes and noalias lists, one per buffer.
+  std::vector<llvm::MDNode*> own_scope_, foreign_scopes_;
   llvm::MDNode* accumulator_scope_ = nullptr;
   llvm::Value* batch_ = nullptr;
   llvm::Value* begin_ = nullptr;
@@ -176,12 +176,12 @@ class KernelEmitter {
   std::unordered_map<int64_t, LetBinding> lets_;
   std::unordered_map<int64_t, AccBinding> accs_;
   std::optional<VectorLoop> vector_;
-  std::optional<ThreadOps> threads_;       // of a GPU
-  std::unordered_set<const void*> waits_;  // statements after which the team's threads meet
+  std::optional<ThreadOps> threads_;       // set on a GPU
+  std::unordered_set<const void*> waits_;  // statements after which the team's threads synchronize
   bool in_team_loop_ = false;
-  int64_t most_samples_ = 0;  // of a batch on a GPU; 0: unknown
+  int64_t most_samples_ = 0;  // largest batch on a GPU; 0: unknown
   bool in_first_lane_ = false;
-  // Values of the statement under way; nodes are shared between expressions.
+  // Values of nodes in the current statement. Expressions share nodes.
   std::unordered_map<const ExprNode*, llvm::Value*> values_, first_lane_values_;
   std::unordered_map<const ExprNode*, bool> uniform_;
 };

@@ -1,5 +1,4 @@
-// What is known about index expressions while code is emitted: how they differ from lane to lane,
-// and their bounds.
+// Analysis of index expressions during emission: how they vary from lane to lane, and their bounds.
 
 #include "codegen/emit.h"
 #include "ir/error.h"
@@ -34,7 +33,7 @@ std::optional<int64_t> KernelEmitter::stride(const Expr& e) {
     case Scalar::var:
       return 1;
     case Scalar::let: {
-      // Only index arithmetic is evaluated again; memory may have changed since.
+      // Analyses only pure index arithmetic: at the let's use, a load could read another value.
       const Expr& value = lets_.at(n.ivalue).expr;
       bool pure = true;
       for_each_node(value, [&](const Expr& node) {
@@ -147,7 +146,8 @@ std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
     return a && b ? std::optional(std::pair(*a, *b)) : std::nullopt;
   };
   auto bounded = [](auto... corner) -> std::optional<Range> {
-    // Beyond 2^31 and what a last vector adds nothing is gained; products must not overflow.
+    // Wider ranges enable no optimisation. The limit of 2^31, plus the overhang of a last vector,
+    // keeps products from overflowing.
     constexpr int64_t kLimit = (int64_t{1} << 31) + (int64_t{1} << 24);
     Range r{std::min({corner...}), std::max({corner...})};
     return r.low >= -kLimit && r.high <= kLimit ? std::optional(r) : std::nullopt;
@@ -225,7 +225,7 @@ bool KernelEmitter::vanishes(const Expr& e) {
   if (n.op == Scalar::mul || n.op == Scalar::product) {
     return vanishes(n.args[0]) && vanishes(n.args[1]);
   }
-  // Lanes that share elements get them even where they do not run.
+  // A load of stride 0 broadcasts its element to lanes that are masked off, too.
   return n.op == Scalar::load && n.fvalue == 0 && stride(n.args[0]).value_or(0) > 0;
 }
 

@@ -9,11 +9,12 @@
 namespace fluid::emit {
 namespace {
 
-// Vector loops of at most this many full vectors become straight-line code, so that masks that
-// compare the loop variable with constants become constants.
+// Vector loops of at most this many full vectors become straight-line code. Masks that compare the
+// loop variable with constants then become constants.
 constexpr int64_t kStraightLineVectors = 2;
-constexpr int64_t kMostRegisters = 32;  // more accumulators than that live in memory
-constexpr int64_t kResident = 384;      // threads a GPU's processor must hold: 168 registers each
+constexpr int64_t kMostRegisters = 32;  // larger arrays of accumulators are kept in memory
+// Threads that an SM must be able to hold: at most 168 registers each.
+constexpr int64_t kResident = 384;
 
 }  // namespace
 
@@ -29,7 +30,8 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
   check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
   if (device != Device::cpu) most_samples_ = most_samples(kernel.buffers);
 
-  // Results and scratch never share memory; an operand may share with a result unless exclusive.
+  // Buffers that are written never alias each other. An input may alias a result unless the input
+  // is exclusive.
   llvm::MDBuilder md(context_);
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes;
@@ -96,7 +98,7 @@ llvm::Function* KernelEmitter::declare(const std::string& symbol) {
   buffers_.clear();
   if (by_value) {
     fn->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    // Without the second ptxas may spill registers so that more threads fit a processor.
+    // Without nvvm.minctasm, ptxas may spill registers to fit more threads on an SM.
     const int64_t threads = threads_of(team_);
     fn->addFnAttr("nvvm.reqntid", std::to_string(threads));
     fn->addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(kResident / threads, 1)));
@@ -135,7 +137,8 @@ void KernelEmitter::block_loop(const kir::Block& body) {
   });
 }
 
-/// for (i = begin; i < end; i += step) in rotated form, which loop-invariant code motion likes.
+/// Emits for (i = begin; i < end; i += step) as a rotated loop, which suits loop-invariant code
+/// motion.
 void KernelEmitter::counted_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step,
                                  const std::function<void(llvm::Value*)>& body) {
   auto* loop = llvm::BasicBlock::Create(context_, "loop", function_);
@@ -187,7 +190,7 @@ void KernelEmitter::emit(const kir::For& loop) {
 void KernelEmitter::serial(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   auto* count =
       llvm::dyn_cast_or_null<llvm::ConstantInt>(constant_difference(loop.end, loop.begin));
-  if (count && count->isOne()) {  // a name for a number
+  if (count && count->isOne()) {  // one iteration: binds the variable without a loop
     vars_[loop.var] = begin;
     return block(*loop.body);
   }
@@ -247,7 +250,7 @@ void KernelEmitter::vector(const kir::For& loop, llvm::Value* begin, llvm::Value
   b_.SetInsertPoint(done);
 }
 
-/// Lanes [0, remaining) are true.
+/// Returns a mask in which lanes [0, remaining) are true.
 llvm::Value* KernelEmitter::tail_mask(llvm::Value* remaining) {
   std::vector<uint32_t> lanes;
   for (uint32_t i = 0; i < lanes_; ++i) lanes.push_back(i);
@@ -303,7 +306,8 @@ void KernelEmitter::emit(const kir::Acc& acc) {
       b_.CreateStore(llvm::Constant::getNullValue(position_type), slot(binding.position));
     }
   };
-  if (count > kMostRegisters && device_ == Device::cpu) {  // many uses: LLVM would analyse none
+  // Resets many accumulators in a loop, because LLVM does not analyse an alloca with many uses.
+  if (count > kMostRegisters && device_ == Device::cpu) {
     counted_loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(count)), b_.getInt64(1), reset);
   } else {
     for (int64_t i = 0; i < count; ++i) reset(b_.getInt64(static_cast<uint64_t>(i)));
@@ -321,7 +325,7 @@ llvm::Value* KernelEmitter::acc_address(const AccBinding& acc, const std::vector
                                         bool position) {
   check(index.size() == acc.decl->dims.size(),
         "kernel " + kernel_.name + ": an accumulator's index has the wrong rank");
-  // What is constant goes last, so that alias analysis tells the elements of a tile apart.
+  // Constant terms are added last, so that alias analysis can tell the elements of a tile apart.
   llvm::Value* moving = b_.getInt64(0);
   uint64_t fixed_part = 0;
   uint64_t stride = 1;
@@ -373,7 +377,8 @@ llvm::Value* KernelEmitter::beats(DType dtype, llvm::Value* value, llvm::Value* 
   return b_.CreateOr(above, b_.CreateAnd(level, earlier));
 }
 
-/// Stores in an accumulator, which no buffer shares: LLVM's own analysis gives up on large arrays.
+/// Stores to an accumulator under an alias scope of its own: no buffer aliases it, but LLVM's alias
+/// analysis gives up on large arrays.
 void KernelEmitter::keep(llvm::Value* value, llvm::Value* address) {
   b_.CreateStore(value, address)
       ->setMetadata(llvm::LLVMContext::MD_alias_scope, accumulator_scope_);

@@ -14,14 +14,16 @@ namespace {
 namespace coef = coefficients;
 using llvm::Value;
 
-/// x = n ln 2 + r + low with |r| <= ln(2) / 2; low is what r lost in rounding.
+/// Reduced argument of exp: x = n ln 2 + r + low with |r| <= ln(2) / 2. `low` is the rounding error
+/// of r.
 struct Reduced {
   Value* r;
   Value* low;
   Value* n;  // an integer
 };
 
-/// Cody and Waite's reduction: ln 2 in two parts, the first so short that its multiples are exact.
+/// Cody-Waite range reduction. ln 2 is split in two parts; the first is so short that its product
+/// with n is exact.
 Reduced reduce_exp(MathOps& m, Value* x) {
   constexpr double kLog2E = 1.44269504088896340736;
   Value* shifted = m.fma(x, m.num(kLog2E), m.num(m.round_magic()));
@@ -33,13 +35,13 @@ Reduced reduce_exp(MathOps& m, Value* x) {
   return {r, low, m.isub(m.bits(shifted), m.bits(m.num(m.round_magic())))};
 }
 
-/// exp(r + low) - 1.
+/// Returns exp(r + low) - 1.
 Value* expm1_near_zero(MathOps& m, const Reduced& a) {
   Value* p = m.poly(m.pick_table(coef::kExp32, coef::kExp64), a.r);
   return m.add(a.r, m.fma(m.mul(a.r, a.r), p, a.low));
 }
 
-/// exp(x + low); results below the smallest normal number are right too.
+/// Returns exp(x + low), including subnormal results.
 Value* exp_of(MathOps& m, Value* x, Value* low = nullptr) {
   x = m.clamp(x, m.pick(-104.0, -746.0), m.pick(89.0, 710.0));
   Reduced a = reduce_exp(m, x);
@@ -55,14 +57,14 @@ Value* expm1_of(MathOps& m, Value* x) {
   Value* clamped = m.clamp(x, m.pick(-30.0, -60.0), m.pick(89.0, 710.0));
   Reduced a = reduce_exp(m, clamped);
   Value* p = expm1_near_zero(m, a);
-  Value* s = m.power_of_two(m.isub(a.n, m.inum(1)));  // half of 2^n, which may overflow
+  Value* s = m.power_of_two(m.isub(a.n, m.inum(1)));  // 2^(n-1), because 2^n may overflow
   Value* y = m.fma(s, p, m.sub(s, m.num(0.5)));
   return m.select(m.eq(x, m.num(0)), x, m.add(y, y));
 }
 
-/// x = 2^k m with m in [sqrt(1/2), sqrt(2)), for x > 0; denormals included.
+/// Splits x > 0, subnormals included, into x = 2^k m with m in [sqrt(1/2), sqrt(2)).
 struct Split {
-  Value* k;  // as a float
+  Value* k;  // integer as a float
   Value* m;
 };
 Split split(MathOps& m, Value* x) {
@@ -77,8 +79,8 @@ Split split(MathOps& m, Value* x) {
   return {k, m.from_bits(fraction)};
 }
 
-/// k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c: with s = f / (2 + f),
-/// log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
+/// Returns k ln 2 + log(1 + f) + correction, as in fdlibm's e_log.c and s_log1p.c. With s = f / (2
+/// + f), log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)).
 Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
   Value* s = m.div(f, m.add(m.num(2), f));
   Value* z = m.mul(s, s);
@@ -90,7 +92,8 @@ Value* log_of_parts(MathOps& m, Value* k, Value* f, Value* correction) {
   return m.fma(k, m.num(m.pick(coef::kLn2High32, coef::kLn2High64)), m.neg(small));
 }
 
-/// `y` where 0 < x < inf; else what a logarithm of x is.
+/// Returns `y` where 0 < x < inf, else the special value of log(x): -inf at 0, NaN below 0. inf and
+/// NaN are returned unchanged.
 Value* log_special(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
   y = m.select(m.lt(x, m.num(infinity)), y, x);  // inf and NaN stay
@@ -106,7 +109,7 @@ Value* log_of(MathOps& m, Value* x) {
 Value* log1p_of(MathOps& m, Value* x) {
   Value* u = m.add(m.num(1), x);
   Split a = split(m, u);
-  // What 1 + x lost in rounding, relative to u.
+  // Rounding error of u = 1 + x.
   Value* lost =
       m.select(m.lt(m.num(1), x), m.sub(m.num(1), m.sub(u, x)), m.sub(x, m.sub(u, m.num(1))));
   Value* near = m.eq(a.k, m.num(0));
@@ -116,7 +119,7 @@ Value* log1p_of(MathOps& m, Value* x) {
   return m.select(m.eq(x, m.num(0)), x, y);
 }
 
-/// A polynomial near zero, else 1 - 2 / (exp(2 |x|) + 1).
+/// tanh(x): a polynomial for |x| < 0.62, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x.
 Value* tanh_of(MathOps& m, Value* x) {
   Value* size = m.abs(x);
   Value* z = m.mul(x, x);
@@ -126,18 +129,20 @@ Value* tanh_of(MathOps& m, Value* x) {
   return m.copy_sign(m.select(m.lt(size, m.num(0.62)), near, far), x);
 }
 
-/// 1 / (1 + exp(-x)), and exp(x) / (1 + exp(x)) below zero.
+/// sigmoid(x): 1 / (1 + exp(-x)) for x > 0, else exp(x) / (1 + exp(x)).
 Value* sigmoid_of(MathOps& m, Value* x) {
   Value* e = exp_of(m, m.neg(m.abs(x)));
   Value* t = m.add(m.num(1), e);
   Value* y = m.div(m.select(m.lt(m.num(0), x), m.num(1), e), t);
-  // What the sum lost, over t: for it a line is close enough to 1 / t on [1, 2].
+  // Rounding error of t = 1 + e. Its quotient by t need not be precise, so a line approximates 1 /
+  // t on [1, 2].
   Value* lost = m.sub(e, m.sub(t, m.num(1)));
   Value* relative = m.mul(lost, m.fma(t, m.num(-0.5), m.num(1.457)));
   return m.fma(m.neg(y), relative, y);
 }
 
-/// Near zero x + x P(x^2), else 1 - exp(-x^2) Q((x-2)/(x+2)).
+/// erf(x): x + x P(x^2) for |x| < 1, else 1 - exp(-z^2) Q((z-2)/(z+2)) with z = |x| and the sign of
+/// x.
 Value* erf_of(MathOps& m, Value* x) {
   Value* z = m.mul(x, x);
   Value* near = m.fma(x, m.poly(m.pick_table(coef::kErf32, coef::kErf64), z), x);
@@ -149,13 +154,13 @@ Value* erf_of(MathOps& m, Value* x) {
   return m.select(m.lt(m.abs(x), m.num(1)), near, m.copy_sign(far, x));
 }
 
-/// An angle as `quadrant` pi/2 + r with |r| <= pi/4; f64.
+/// An angle, in f64: quadrant * pi/2 + r with |r| <= pi/4.
 struct Angle {
   Value* r;
-  Value* quadrant;  // i64; the low two bits count
+  Value* quadrant;  // i64; only the low two bits matter
 };
 
-/// For |x| below 2^20: three parts of pi/2 (Cody and Waite) under fused multiply-adds.
+/// For |x| < 2^20: Cody-Waite reduction with pi/2 in three parts and fused multiply-adds.
 Angle reduce_angle_near(MathOps& m, Value* x) {
   constexpr double kTwoOverPi = 0.63661977236758134308;
   Value* shifted = m.fma(x, m.num(kTwoOverPi), m.num(m.round_magic()));
@@ -165,8 +170,8 @@ Angle reduce_angle_near(MathOps& m, Value* x) {
   return {r, m.bits(shifted)};
 }
 
-/// For any finite x of at least 2^-32: Payne and Hanek's method. x is an integer times 2^e; only
-/// the bits of 2/pi that give the product's value modulo 4 and 126 bits below it are multiplied.
+/// For finite |x| >= 2^-32: Payne-Hanek reduction. x is an integer times 2^e. The product uses only
+/// the bits of 2/pi that determine its value modulo 4 and 126 fraction bits.
 Angle reduce_angle_far(MathOps& m, Value* x) {
   Value* bits = m.bits(m.abs(x));
   Value* mantissa = m.ior(m.iand(bits, m.mantissa_mask()), m.inum(int64_t{1} << 52));
@@ -193,7 +198,7 @@ Angle reduce_angle_far(MathOps& m, Value* x) {
           m.select(negative, m.isub(m.inum(0), quadrant), quadrant)};
 }
 
-/// sin(x + turns pi/2), in f64.
+/// Returns sin(x + turns pi/2), in f64.
 Value* sine(MathOps& m, Value* x, int64_t turns) {
   constexpr double kFar = 0x1p20;
   const double infinity = std::numeric_limits<double>::infinity();
@@ -215,14 +220,14 @@ Value* sine(MathOps& m, Value* x, int64_t turns) {
   return m.select(m.eq(size, m.num(infinity)), m.num(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
-/// A number as an unevaluated sum; |low| is below an ulp of high.
+/// A double-double number: the unevaluated sum high + low, where |low| is below an ulp of high.
 struct Pair {
   Value* high;
   Value* low;
 };
 
-/// log(x) for x > 0 in f64, to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2), the first three
-/// terms in two doubles (Dekker's and Knuth's error-free transformations).
+/// log(x) for x > 0 in f64, accurate to about 2^-65: k ln 2 + 2s + 2 s^3/3 + s^5 T(s^2). The first
+/// three terms are double-doubles (Dekker's and Knuth's error-free transformations).
 Pair log_pair(MathOps& m, Value* x) {
   Split a = split(m, x);
   Value* f = m.sub(a.m, m.num(1));
@@ -241,7 +246,7 @@ Pair log_pair(MathOps& m, Value* x) {
                                  m.exact_fma(cube, m.num(coef::kTwoThirds[0]), m.neg(third))));
   Value* tail = m.mul(m.mul(z, cube), m.poly(coef::kLogTail64, z));
 
-  auto sum = [&](Value* p, Value* q) {  // exact, any sizes
+  auto sum = [&](Value* p, Value* q) {  // Knuth's two-sum: exact for any p and q
     Value* high = m.add(p, q);
     Value* part = m.sub(high, p);
     return Pair{high, m.add(m.sub(p, m.sub(high, part)), m.sub(q, part))};
@@ -261,7 +266,7 @@ Value* power_of_positive(MathOps& m, Value* x, Value* y) {
   return exp_of(m, product, m.select(in_range, low, m.num(0)));
 }
 
-/// In f64: for f32 operands too, whose result is then rounded once more.
+/// Computes x^y in f64. For f32 the caller converts the operands and the result.
 Value* power_of(MathOps& m, Value* x, Value* y) {
   const double infinity = std::numeric_limits<double>::infinity();
   Value *zero = m.num(0), *one = m.num(1), *inf = m.num(infinity);
@@ -282,7 +287,7 @@ Value* power_of(MathOps& m, Value* x, Value* y) {
   return m.select(m.either(m.eq(y, zero), m.eq(x, one)), one, result);
 }
 
-/// Calls `f` on doubles, whatever the type of `x` is.
+/// Evaluates `f` in double precision and converts the result to the type of `x`.
 template <class F>
 Value* in_double(llvm::IRBuilder<>& b, Value* x, const F& f) {
   llvm::Type* narrow = x->getType();

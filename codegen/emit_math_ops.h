@@ -8,8 +8,8 @@
 
 namespace fluid::emit {
 
-/// Arithmetic on one float type, scalar or vector, and on the integers of its width: what the
-/// elementary functions are written in.
+/// Arithmetic on one float type, scalar or vector, and on integers of the same width. The
+/// elementary functions are written with it.
 class MathOps {
  public:
   using Value = llvm::Value;
@@ -20,7 +20,7 @@ class MathOps {
         wide_(type->getScalarType()->isDoubleTy()),
         ints_(type->getWithNewType(wide_ ? b.getInt64Ty() : b.getInt32Ty())) {}
 
-  /// By width: f32's or f64's.
+  /// Returns `narrow` for f32, `wide` for f64.
   template <class T>
   T pick(T narrow, T wide) const {
     return wide_ ? wide : narrow;
@@ -32,7 +32,8 @@ class MathOps {
   int64_t mantissa_bits() const { return pick<int64_t>(23, 52); }
   int64_t mantissa_mask() const { return (int64_t{1} << mantissa_bits()) - 1; }
   double smallest_normal() const { return pick(0x1p-126, 0x1p-1022); }
-  /// Added to a number below 2^22 (2^51) it rounds it to an integer, which ends in the low bits.
+  /// Adding this constant to |x| < 2^22 (f32) or 2^51 (f64) rounds x to an integer, which the low
+  /// bits then hold.
   double round_magic() const { return pick(0x1.8p23, 0x1.8p52); }
 
   Value* num(double v) { return llvm::ConstantFP::get(type_, v); }
@@ -46,21 +47,21 @@ class MathOps {
   Value* copy_sign(Value* size, Value* sign) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, size, sign);
   }
-  /// a b + c, with one rounding where the machine can.
+  /// a b + c, with a single rounding if the target has fma.
   Value* fma(Value* a, Value* b, Value* c) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {type_}, {a, b, c});
   }
-  /// a b + c with one rounding.
+  /// a b + c with a single rounding on every target.
   Value* exact_fma(Value* a, Value* b, Value* c) {
     return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c});
   }
-  /// Horner's rule, lowest coefficient first.
+  /// Horner's rule. `coefficients` start with the constant term.
   Value* poly(std::span<const double> coefficients, Value* x) {
     Value* y = num(coefficients.back());
     for (size_t i = coefficients.size() - 1; i-- > 0;) y = fma(y, x, num(coefficients[i]));
     return y;
   }
-  /// NaN stays NaN.
+  /// Clamps x to [low, high]; NaN stays NaN.
   Value* clamp(Value* x, double low, double high) {
     x = select(lt(x, num(low)), num(low), x);
     return select(lt(num(high), x), num(high), x);
@@ -103,20 +104,21 @@ class MathOps {
     return b_.CreateIntrinsic(llvm::Intrinsic::fshl, {ints_}, {high, low, by});
   }
 
-  /// 2^n for n within the exponents of normal numbers.
+  /// 2^n, for n in the exponent range of normal numbers.
   Value* power_of_two(Value* n) {
     return from_bits(shl(iadd(n, inum(pick(127, 1023))), mantissa_bits()));
   }
-  /// y 2^n in two steps, so that results may be denormal or infinite.
+  /// y 2^n in two steps, so that the result may be subnormal or infinite.
   Value* scale_by_power(Value* y, Value* n) {
     Value* first = ashr(n, 1);
     return mul(mul(y, power_of_two(first)), power_of_two(isub(n, first)));
   }
 
-  /// Entries of a constant table of 64-bit words.
+  /// Loads entries of a constant table of 64-bit words.
   Value* table_lookup(std::span<const uint64_t> table, Value* index);
 
-  /// `otherwise`, or what `compute` gives when `condition` holds in any lane.
+  /// Returns the result of `compute` if `condition` holds in any lane, else `otherwise`. Branches
+  /// at run time.
   template <class Compute>
   std::pair<Value*, Value*> when_any(Value* condition, std::pair<Value*, Value*> otherwise,
                                      const Compute& compute) {

@@ -11,7 +11,7 @@
 namespace fluid::emit {
 namespace {
 
-constexpr int64_t kMaxStride = 4;  // wider ones are gathered
+constexpr int64_t kMaxStride = 4;  // larger strides use gathers and scatters
 constexpr size_t kHeldAddresses = 16;
 
 llvm::Align alignment(DType dtype) { return llvm::Align(static_cast<uint64_t>(size_of(dtype))); }
@@ -30,7 +30,8 @@ bool lie_near(const std::vector<int64_t>& steps) {
   return std::ranges::all_of(steps, [&](int64_t s) { return s >= 0 && s < kMaxStride * n; });
 }
 
-/// The only lane that a constant mask lets run; -1 when there are more or the mask is computed.
+/// Returns the only lane that a constant mask enables. Returns -1 when it enables several or none,
+/// or the mask is not constant.
 int only_lane(llvm::Value* mask) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
   if (!constant) return -1;
@@ -52,7 +53,7 @@ const kir::Buffer& KernelEmitter::buffer_named(int64_t id) const {
   return kernel_.buffers[static_cast<size_t>(id)];
 }
 
-/// Halves and bools travel as integers: every target can load and mask those.
+/// Halves and bools are loaded and stored as integers, which every target can mask.
 llvm::Type* KernelEmitter::storage_type(DType dtype) {
   if (is_half(dtype)) return b_.getInt16Ty();
   return dtype == DType::boolean ? b_.getInt8Ty() : scalar_type(dtype);
@@ -79,7 +80,8 @@ llvm::Value* KernelEmitter::narrow(llvm::Value* value, DType from, DType to) {
   if (to == DType::f16) {
     return b_.CreateBitCast(b_.CreateFPTrunc(value, shaped(b_.getHalfTy(), value)), i16);
   }
-  // To nearest even on the bits: unlike the bf16 instructions of x86 it keeps denormals.
+  // Rounds to nearest even with integer operations. Unlike the bf16 instructions of x86, they keep
+  // subnormals.
   llvm::Value* bits = b_.CreateBitCast(value, shaped(b_.getInt32Ty(), value));
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), 1);
   llvm::Value* half = llvm::ConstantInt::get(bits->getType(), 0x7fff);
@@ -94,7 +96,7 @@ llvm::Value* KernelEmitter::both(llvm::Value* a, llvm::Value* b) {
   return b_.CreateAnd(a, b);
 }
 
-/// Tells alias analysis whose memory this is.
+/// Attaches the alias scopes of `buffer` to a load or store.
 template <class Access>
 Access* KernelEmitter::tag(Access* access, int64_t buffer) {
   const auto i = static_cast<size_t>(buffer);
@@ -105,7 +107,7 @@ Access* KernelEmitter::tag(Access* access, int64_t buffer) {
   return access;
 }
 
-/// The same number, of which the optimiser knows nothing.
+/// Returns `number` through inline assembly, which hides its value from the optimiser.
 llvm::Value* KernelEmitter::opaque(llvm::Value* number) {
   auto* type = llvm::FunctionType::get(b_.getInt64Ty(), {b_.getInt64Ty()}, false);
   auto* same = b_.CreateCall(llvm::InlineAsm::get(type, "mov.b64 $0, $1;", "=l,l", false), number);
@@ -114,8 +116,8 @@ llvm::Value* KernelEmitter::opaque(llvm::Value* number) {
   return same;
 }
 
-/// In a sweep over many buffers, each part of which reaches a few, an address is computed where it
-/// is used: held from block to block, as the optimiser would, they fill the registers.
+/// In a GPU kernel with many buffers, each address is computed where it is used. Otherwise the
+/// optimiser keeps all addresses in registers across blocks, which leaves no registers for values.
 llvm::Value* KernelEmitter::address(int64_t buffer, llvm::Value* offset) {
   llvm::Type* type = storage_type(buffer_named(buffer).dtype);
   const bool many = device_ == Device::gpu && kernel_.buffers.size() > kHeldAddresses;
@@ -128,13 +130,15 @@ llvm::Value* KernelEmitter::address(int64_t buffer, llvm::Value* offset) {
 llvm::Value* KernelEmitter::lane_addresses(int64_t buffer, const Expr& offset) {
   llvm::Value* offsets = splat(expr(offset));
   const Dim& elements = buffer_named(buffer).elements;
-  if (!elements.batch && elements.size <= INT32_MAX) {  // half as many index registers
+  // 32-bit offsets take half the index registers.
+  if (!elements.batch && elements.size <= INT32_MAX) {
     offsets = b_.CreateTrunc(offsets, shaped(b_.getInt32Ty(), offsets));
   }
   return address(buffer, offsets);
 }
 
-/// Lane i moves to element i * stride of a vector that many times as wide; the rest is zero.
+/// Moves lane i to element i * stride of a vector `stride` times as wide. The other elements are
+/// zero.
 llvm::Value* KernelEmitter::spread(llvm::Value* lanes, int64_t stride) {
   std::vector<int> from(static_cast<size_t>(lanes_ * stride), static_cast<int>(lanes_));
   for (int64_t i = 0; i < lanes_; ++i) from[static_cast<size_t>(i * stride)] = static_cast<int>(i);
@@ -151,7 +155,7 @@ llvm::Value* KernelEmitter::load(const Expr& e) {
   if (!guard && uniform_place) return scalar_load(e, nullptr);
 
   llvm::Value* value = nullptr;
-  bool zeros = false;  // masked lanes hold the fallback already
+  bool zeros = false;  // masked-off lanes already hold the fallback
   llvm::Value* fallback = llvm::ConstantFP::get(b_.getDoubleTy(), n.fvalue);
   fallback = cast(fallback, DType::f64, buffer.dtype);
   if (guard && is_false(guard)) return like(fallback, guard);
@@ -180,7 +184,7 @@ llvm::Value* KernelEmitter::load(const Expr& e) {
   return b_.CreateSelect(guard, value, fallback);
 }
 
-/// One element; where `guard` is false some readable bytes are loaded instead.
+/// Loads one element. Where `guard` is false, loads a constant zero instead.
 llvm::Value* KernelEmitter::scalar_load(const Expr& e, llvm::Value* guard) {
   const ExprNode& n = e.node();
   const DType dtype = buffer_named(n.ivalue).dtype;
@@ -203,8 +207,8 @@ llvm::Value* KernelEmitter::scalar_load(const Expr& e, llvm::Value* guard) {
   return widen(value, dtype);
 }
 
-/// Neighbouring lanes are `stride` elements apart: whole vectors are loaded and shuffled, never
-/// past the last element that a lane asks for.
+/// Loads elements that are `stride` apart, by vector loads and shuffles. It reads nothing past the
+/// last element that a lane needs.
 llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Value* mask) {
   const ExprNode& n = e.node();
   const DType dtype = buffer_named(n.ivalue).dtype;
@@ -231,7 +235,7 @@ llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Va
     return b_.CreateVectorReverse(tag(value, n.ivalue));
   }
   llvm::Value* wide_mask = spread(mask ? mask : splat(b_.getTrue()), stride);
-  if (!mask) {  // everything up to the last lane's element may be read, so whole vectors can be
+  if (!mask) {  // all elements up to the last lane's may be read
     std::vector<llvm::Constant*> upto;
     for (int64_t i = 0; i < lanes_ * stride; ++i) {
       upto.push_back(b_.getInt1(i <= (lanes_ - 1) * stride));
@@ -247,8 +251,9 @@ llvm::Value* KernelEmitter::strided_load(const Expr& e, int64_t stride, llvm::Va
   return b_.CreateShuffleVector(loaded, pick);
 }
 
-/// Whether any of an element's readers (lists of one lane an element, `lanes_` for none) runs. What
-/// is the same for all lanes is taken out first: it needs no shuffle.
+/// For each element of a shuffled load: whether any lane that reads it is enabled. A list in
+/// `readers` holds one reading lane per element, or `lanes_` for none. Factors of the mask that are
+/// equal in all lanes are taken out first, because they need no shuffle.
 llvm::Value* KernelEmitter::read_by(llvm::Value* mask,
                                     const std::vector<std::vector<int>>& readers) {
   const auto count = static_cast<unsigned>(readers.front().size());
@@ -276,8 +281,8 @@ llvm::Value* KernelEmitter::read_by(llvm::Value* mask,
   return common ? b_.CreateAnd(any, b_.CreateVectorSplat(count, common)) : any;
 }
 
-/// Lane i reads `steps[i]` elements after lane 0: one vector is loaded and shuffled, of which only
-/// elements that a lane asks for are touched.
+/// Lane i reads the element `steps[i]` after lane 0's. Emits one masked vector load and a shuffle;
+/// the mask covers only elements that a lane needs.
 llvm::Value* KernelEmitter::shuffled_load(const Expr& e, const std::vector<int64_t>& steps,
                                           llvm::Value* mask) {
   const ExprNode& n = e.node();
@@ -313,9 +318,10 @@ llvm::Value* KernelEmitter::gather(const Expr& e, llvm::Value* mask) {
              n.ivalue);
 }
 
-/// Threads that find bad data at once write the same words, so no store may tear. Of several bad
-/// lanes the largest value is stored: a reduction is defined for every mask, where an extract at
-/// the position of a set bit is not, and LLVM may hoist it above the test that some bit is set.
+/// The store is atomic, because threads that find bad indices at once write the same words. If
+/// several lanes are bad, the largest value is stored: a maximum reduction is defined for every
+/// mask. Extracting the first set lane is undefined for an empty mask, and LLVM may hoist it above
+/// the test.
 void KernelEmitter::store_error(const kir::StoreTo& s) {
   llvm::Value* mask = both(vector_ ? vector_->mask : nullptr, expr(s.mask));
   llvm::Value* value = expr(s.value);
@@ -329,7 +335,7 @@ void KernelEmitter::store_error(const kir::StoreTo& s) {
     llvm::Value* least = llvm::ConstantInt::get(value->getType(), static_cast<uint64_t>(INT64_MIN));
     value = b_.CreateIntMaxReduce(b_.CreateSelect(mask, value, least), /*IsSigned=*/true);
   }
-  first_lane_values_.clear();  // what is computed in the branch stays there
+  first_lane_values_.clear();  // values computed in the branch do not dominate later code
   llvm::Value* place = address(s.buffer, first_lane(s.offset));
   auto* store = b_.CreateAlignedStore(value, place, alignment(buffer_named(s.buffer).dtype));
   tag(store, s.buffer)->setAtomic(llvm::AtomicOrdering::Monotonic);
@@ -359,7 +365,7 @@ void KernelEmitter::store(const kir::StoreTo& s) {
       done = llvm::BasicBlock::Create(context_, "stored", function_);
       b_.CreateCondBr(mask, then, done);
       b_.SetInsertPoint(then);
-      first_lane_values_.clear();  // what is computed in the branch stays there
+      first_lane_values_.clear();  // values computed in the branch do not dominate later code
     }
     llvm::Value* place = address(s.buffer, first_lane(s.offset));
     tag(b_.CreateAlignedStore(value, place, alignment(buffer.dtype)), s.buffer);
@@ -374,7 +380,7 @@ void KernelEmitter::store(const kir::StoreTo& s) {
   value = splat(value);
   auto step = stride(s.offset);
   if (step && *step >= 1 && *step <= kMaxStride) return strided_store(s, *step, value, mask);
-  // In lane order, so that the last of several lanes that write one place wins.
+  // Scatters in lane order: when several lanes write one address, the last lane wins.
   tag(b_.CreateMaskedScatter(value, lane_addresses(s.buffer, s.offset), alignment(buffer.dtype),
                              mask ? mask : splat(b_.getTrue())),
       s.buffer);
@@ -390,7 +396,7 @@ void KernelEmitter::strided_store(const kir::StoreTo& s, int64_t stride, llvm::V
     mask = spread(mask ? mask : splat(b_.getTrue()), stride);
   }
   if (const int lane = mask ? only_lane(mask) : -1; lane >= 0) {
-    // LLVM 22 on x86 narrows such a store wrongly when the value is a truncation.
+    // LLVM 22 on x86 miscompiles a one-lane masked store of a truncated value.
     place = address(s.buffer, b_.CreateAdd(first_lane(s.offset), b_.getInt64(lane)));
     value = b_.CreateExtractElement(value, static_cast<uint64_t>(lane));
     const uint64_t away = static_cast<uint64_t>(lane * size_of(dtype));

@@ -194,7 +194,8 @@ llvm::Value* KernelEmitter::compare(Scalar op, DType dtype, llvm::Value* a, llvm
 
 llvm::Value* KernelEmitter::minimum_maximum(bool maximum, DType dtype, llvm::Value* a,
                                             llvm::Value* b) {
-  // a > b ? a : b is NaN when b is; the other case needs a blend unless `a` is a known number.
+  // a > b ? a : b is NaN when b is NaN. A NaN in `a` needs a second select, which folds when `a` is
+  // constant.
   if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
   llvm::Value* wins = compare(maximum ? Scalar::gt : Scalar::lt, dtype, a, b);
   llvm::Value* result = b_.CreateSelect(wins, a, b);
@@ -202,7 +203,8 @@ llvm::Value* KernelEmitter::minimum_maximum(bool maximum, DType dtype, llvm::Val
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, result);
 }
 
-/// Division of integers, rounding down, or its remainder. By zero: 0 for both, without a trap.
+/// Integer division, rounding down, or its remainder. A zero divisor gives 0 for both and does not
+/// trap.
 llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b) {
   const bool modulo = e.op() == Scalar::mod;
   check(!is_float(e.dtype()),
@@ -226,7 +228,7 @@ llvm::Value* KernelEmitter::divide(const Expr& e, llvm::Value* a, llvm::Value* b
     llvm::Value* result = modulo ? b_.CreateURem(a, safe) : b_.CreateUDiv(a, safe);
     return b_.CreateSelect(by_zero, zero, result);
   }
-  // The most negative number over -1 traps: -1 is divided by as a negation.
+  // INT_MIN / -1 traps, so division by -1 becomes a negation.
   llvm::Value* by_minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type));
   llvm::Value* safe = b_.CreateSelect(b_.CreateOr(by_zero, by_minus_one), one, b);
   llvm::Value* quotient = b_.CreateSDiv(a, safe);
@@ -284,7 +286,7 @@ llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
   if (is_float(from) && is_float(to)) {
     return b_.CreateFPCast(v, type);
   }
-  if (is_float(from)) {  // saturating, NaN to 0: defined for every input
+  if (is_float(from)) {  // saturates and maps NaN to 0, so that every input is defined
     auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b_.CreateIntrinsic(id, {type, v->getType()}, {v});
   }
@@ -292,8 +294,9 @@ llvm::Value* KernelEmitter::cast(llvm::Value* v, DType from, DType to) {
   return b_.CreateIntCast(v, type, is_signed(from));
 }
 
-/// Philox4x32-10 (Salmon et al., SC'11): word 0 of the counter {index low, index high, counter,
-/// stream} under the key `seed`. 32-bit words are kept in 64-bit lanes, whose products are exact.
+/// Philox4x32-10 (Salmon et al., SC'11). Returns word 0 for the counter {index low, index high,
+/// counter, stream} and the key `seed`. 32-bit words are kept in 64-bit lanes, where their products
+/// are exact.
 llvm::Value* KernelEmitter::philox(const Expr& e) {
   constexpr int kRounds = 10;
   llvm::Value* inputs[4];
@@ -320,12 +323,14 @@ llvm::Value* KernelEmitter::philox(const Expr& e) {
   return c0;
 }
 
-/// An argmax is read in its values' dtype, or in another one for its position.
+/// Whether a read of an argmax accumulator means its position. Such a read has another dtype than
+/// the values.
 bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
   return acc.position && dtype != acc.decl->dtype;
 }
 
-/// All lanes of an accumulator combined: halves are combined lane by lane until one is left.
+/// Reduces the lanes of an accumulator to one value. The upper half of the lanes is combined with
+/// the lower half until one lane is left.
 llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
   const Expr& source = e.args().at(0);
   const AccBinding& acc = acc_named(source.node().ivalue);

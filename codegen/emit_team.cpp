@@ -1,4 +1,5 @@
-// What the threads of a GPU that run a block together do: share its loops, combine, take turns.
+// Code for a team of GPU threads that run a block together: shared loops, reductions over the team,
+// stores by one thread.
 
 #include "codegen/emit.h"
 #include "codegen/gpu.h"
@@ -16,7 +17,8 @@ void KernelEmitter::start_team() {
 
 void KernelEmitter::emit(const kir::StoreTo& s) {
   if (team_ == 1 || in_team_loop_) return store(s);
-  // What the whole team computes together must not wait for the one thread that stores.
+  // An expression may hold a reduction over the team, which all threads must execute. So
+  // expressions are evaluated before the branch of the storing thread.
   for (const Expr& e : {s.value, s.offset, s.mask}) {
     if (e) expr(e);
   }
@@ -34,7 +36,7 @@ void KernelEmitter::one_thread(llvm::Value* condition, const Body& body) {
   b_.SetInsertPoint(done);
 }
 
-/// Neighbouring threads take neighbouring elements, or neighbouring vectors.
+/// Distributes a loop over a team: adjacent threads take adjacent elements, or adjacent vectors.
 void KernelEmitter::team_loop(const kir::For& loop, llvm::Value* begin, llvm::Value* end) {
   check(!in_team_loop_, "kernel " + kernel_.name + ": vector loops nest");
   in_team_loop_ = true;
@@ -73,7 +75,8 @@ void KernelEmitter::combine_team(Combine kind, DType dtype, llvm::Value*& value,
   check(!in_team_loop_, "kernel " + kernel_.name + ": a total is asked for within a vector loop");
   combine_threads(std::min(team_, kWarp), kind, dtype, value, position);
   if (team_ <= kWarp) return;
-  // Every warp leaves its total; all of them combine these in the same way.
+  // Each warp writes its total to shared memory. Then every warp combines all totals in the same
+  // order.
   const int64_t warps = team_ / kWarp;
   llvm::Type* type = value->getType();
   llvm::Value* rank = threads_->rank();
@@ -88,11 +91,12 @@ void KernelEmitter::combine_team(Combine kind, DType dtype, llvm::Value*& value,
   llvm::Value* other = b_.CreateAnd(rank, b_.getInt64(static_cast<uint64_t>(warps - 1)));
   value = threads_->get(type, other);
   if (position) position = threads_->get(b_.getInt64Ty(), of_position(other));
-  threads_->wait();  // before the words are used again
+  threads_->wait();  // waits before the shared words are overwritten
   combine_threads(warps, kind, dtype, value, position);
 }
 
-/// By halves, and with the operands in one order, so that all threads get the same bits.
+/// Butterfly reduction over the threads. The operands are ordered, so that all threads get the same
+/// bits.
 void KernelEmitter::combine_threads(int64_t threads, Combine kind, DType dtype, llvm::Value*& value,
                                     llvm::Value*& position) {
   for (int64_t distance = threads / 2; distance >= 1; distance /= 2) {

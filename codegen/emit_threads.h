@@ -6,23 +6,24 @@
 namespace fluid::emit {
 
 inline constexpr int64_t kWarp = 32;
-inline constexpr int64_t kSharedWords = 2 * kWarp;  // a value and a position a warp
+inline constexpr int64_t kSharedWords = 2 * kWarp;  // a value and a position per warp
 
-/// The threads of a GPU, which run blocks in teams: their numbers, what they tell each other, where
-/// they wait. Teams of more than a warp are the whole group; smaller ones share a warp.
+/// Operations of a GPU's threads, which run blocks in teams: indices, shuffles, barriers, shared
+/// memory. A team larger than a warp is a whole CUDA block; the threads of a smaller team are in
+/// one warp.
 class ThreadOps {
  public:
-  /// Emits into the entry block, where `b` stands.
+  /// Emits code at the insertion point of `b`, in the entry block.
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
-  llvm::Value* rank() const { return rank_; }  ///< within the team
+  llvm::Value* rank() const { return rank_; }  ///< index of the thread within its team
   llvm::Value* first_block() const { return team_number_; }
   llvm::Value* block_step() const { return teams_; }
-  /// `v` of the thread whose rank differs from this one's by exclusive or with `distance`, below a
-  /// warp's size.
+  /// Butterfly shuffle: returns `v` of the thread whose rank is this rank xor `distance`.
+  /// `distance` is below the warp size.
   llvm::Value* exchange(llvm::Value* v, int64_t distance);
   void wait();
-  /// Word `index` of the memory that the group shares, for values of any type.
+  /// Store to and load from word `index` of shared memory, for values of any type.
   void put(llvm::Value* v, llvm::Value* index);
   llvm::Value* get(llvm::Type* type, llvm::Value* index);
 
@@ -37,8 +38,8 @@ class ThreadOps {
   llvm::Module& module_;
   const int64_t team_;
   llvm::Value *rank_, *team_number_, *teams_;
-  llvm::Value* mask_ = nullptr;    // the team's lanes of its warp
-  llvm::Value* shared_ = nullptr;  // made when asked for
+  llvm::Value* mask_ = nullptr;    // the team's lanes in its warp
+  llvm::Value* shared_ = nullptr;  // created on first use
   llvm::Function& function_;
 };
 

@@ -9,8 +9,9 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kLeastThreads = 128;               // of a group: small teams share one
-constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;  // with room for a block's last partial vector
+constexpr int64_t kLeastThreads = 128;  // fewest threads of a CUDA block; small teams share a block
+// Leaves room for a block's last partial vector.
+constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
 
 }  // namespace
 

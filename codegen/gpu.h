@@ -1,7 +1,8 @@
 #pragma once
 
-// Kernels for NVIDIA GPUs: a fused group becomes passes, kernels of teams of threads that run one
-// after the other; these become PTX. No CUDA header is needed, here or by who reads the result.
+// Kernels for NVIDIA GPUs. A fused group becomes passes: kernels that run one after the other,
+// whose blocks are run by teams of threads. Passes become PTX. Neither this code nor its callers
+// need a CUDA header.
 
 #include <span>
 #include <string>
@@ -12,45 +13,46 @@
 
 namespace fluid {
 
-/// What every buffer's address is a multiple of, in bytes, and what it may be read up to: a vector
-/// that only begins in a buffer is loaded whole, without a look at what lies behind the end.
+/// Alignment in bytes of every buffer. A buffer must be readable up to the next multiple: a vector
+/// load that begins inside may reach past the end.
 inline constexpr int64_t kGpuAlignment = 16;
 
-/// The passes of a fused group (see codegen/schedule.h for its buffers, which all passes share), in
-/// order; each starts when the one before is done.
+/// Returns the passes of a fused group in launch order; each starts when the previous one is done.
+/// All passes share the group's buffers (see codegen/schedule.h).
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name);
 
-/// A kernel's body and its finish as passes of their own.
+/// Splits a kernel into its body and its finish, as two passes.
 std::vector<kir::Kernel> passes_of(kir::Kernel kernel);
 
-/// One launch: `groups` groups of `threads` threads each (CUDA's grid and block).
+/// One launch. groups() and `threads` are CUDA's grid and block size.
 struct GpuLaunch {
   std::string entry;
   int64_t threads = 0;
-  int64_t shared_bytes = 0;  ///< static: none are to be asked for
+  int64_t shared_bytes = 0;  ///< static; the launch requests no dynamic shared memory
   Expr blocks;
   int64_t team = 1;
-  /// Enough groups for one block a team; fewer do, as teams stride over the blocks.
+  /// Returns the grid size that gives each team one block. A smaller grid is valid, because teams
+  /// stride over the blocks.
   int64_t groups(int64_t batch) const;
 };
 
-/// Arguments of every entry: the address of each of `buffers`, in order, then the batch as an i64.
+/// Every entry's arguments are the addresses of `buffers`, in order, then the batch as an i64.
 struct GpuProgram {
   std::string ptx;
   std::vector<kir::Buffer> buffers;
-  std::vector<GpuLaunch> launches;  ///< in order
-  int64_t most_samples = 0;         ///< larger batches overflow the kernels' indices
+  std::vector<GpuLaunch> launches;  ///< in launch order
+  int64_t most_samples = 0;         ///< larger batches overflow 32-bit indices
 };
 
-/// How a pass is launched.
+/// Returns the launch parameters of a pass.
 GpuLaunch launch_of(const kir::Kernel& pass);
 
-/// PTX for `arch` ("sm_90"). Throws UserError for an `arch` that there is no code for.
+/// Compiles passes to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
 GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& arch);
 
-/// Threads of a group whose teams have `team` threads.
+/// Returns the threads of a CUDA block whose teams have `team` threads.
 int64_t threads_of(int64_t team);
-/// The largest batch for which no buffer has more elements than an index of 32 bits counts.
+/// Returns the largest batch for which 32-bit indices reach every element of every buffer.
 int64_t most_samples(std::span<const kir::Buffer> buffers);
 
 }  // namespace fluid

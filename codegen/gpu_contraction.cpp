@@ -11,15 +11,15 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-constexpr double kThreads = 32 * 1024;     // to keep a GPU busy
-constexpr int64_t kGroup = 128;            // threads that take tiles side by side
-constexpr int64_t kAccumulators = 32;      // registers for results
-constexpr int64_t kTeamAccumulators = 16;  // each of which a team adds up
-constexpr int64_t kTile = 8;               // results a thread along one variable
-constexpr double kLeastTermsOfPart = 64;   // of a part
-constexpr double kUnrolled = 256;          // multiply-adds in the body of the innermost loop
-constexpr int64_t kTogether = 4;           // terms whose operands are read at once
-constexpr double kScattered = 8;           // cost of a load whose lanes lie apart
+constexpr double kThreads = 32 * 1024;     // threads that keep a GPU busy
+constexpr int64_t kGroup = 128;            // threads of a CUDA block; each computes one tile
+constexpr int64_t kAccumulators = 32;      // most accumulators of a thread, in registers
+constexpr int64_t kTeamAccumulators = 16;  // most accumulators that a team reduces
+constexpr int64_t kTile = 8;               // largest tile size along one variable
+constexpr double kLeastTermsOfPart = 64;   // fewest terms of a split-K part
+constexpr double kUnrolled = 256;          // most multiply-adds in the innermost loop's body
+constexpr int64_t kTogether = 4;           // adjacent terms whose operands are loaded together
+constexpr double kScattered = 8;           // cost of an uncoalesced load; a coalesced load costs 1
 
 bool depends_on(const Expr& e, int64_t var) {
   return depends(
@@ -58,12 +58,12 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.choose_tiles();
   c.choose_parts();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
-  // What neither shares its loads nor is cut is a sweep.
+  // A sum with one load per term and without split-K is left to the sweep schedule.
   return shares || c.parts_ > 1 ? std::optional(std::move(c)) : std::nullopt;
 }
 
-/// The variable along which most of what a term reads, and a result reads and writes, lies side by
-/// side.
+/// Chooses the variable that maps to adjacent threads. Along it, most loads of a term and most
+/// loads and stores of a result are contiguous.
 void GpuContraction::choose_lanes() {
   const FlatSink& sum = sinks_.front();
   const double terms = nominal_points(b_, sum.reduce);
@@ -92,7 +92,7 @@ Expr GpuContraction::tiles_of(int64_t var) const {
   return ceil_div(extent_expr(b_.extent(var)), tile_size(var));
 }
 
-/// Loads a term of a whole tile takes.
+/// Returns the cost of `load` for one term of a whole tile, in coalesced loads.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lanes_);
   double n = step <= 1 ? 1 : (step <= 4 ? 2 : kScattered);
@@ -117,7 +117,8 @@ double GpuContraction::threads(const std::vector<Tile>& tiles) const {
   return n;
 }
 
-/// Of a product, where it costs 1 itself; more where threads are missing.
+/// Returns the cost of one multiply-add with its share of loads, where the multiply-add alone costs
+/// 1. Too few threads raise the cost.
 double GpuContraction::cost(const std::vector<Tile>& tiles) const {
   double products = 1, loads = 0, used = 1;
   for (const Tile& t : tiles) {
@@ -159,7 +160,7 @@ void GpuContraction::choose_parts() {
   const double wanted = std::ceil(kThreads / threads(tiles_));
   const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kLeastTermsOfPart);
   parts_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
-  if (parts_ < 4) parts_ = 1;  // not worth a pass
+  if (parts_ < 4) parts_ = 1;  // too few to pay for a second pass
 }
 
 std::vector<kir::Kernel> GpuContraction::emit() {
@@ -175,7 +176,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
   return passes;
 }
 
-/// The bounds of the first reduced variable.
+/// Returns the bounds of the first reduced variable in the current split-K part.
 std::pair<Expr, Expr> GpuContraction::bounds_of_part() const {
   const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
   if (parts_ == 1) return {Expr::index(0), size};
@@ -184,13 +185,13 @@ std::pair<Expr, Expr> GpuContraction::bounds_of_part() const {
   return {begin, min_index(size, begin + length)};
 }
 
-/// Gives all result variables values from the number of a tile.
+/// Binds all result variables to their values in tile `number`.
 GpuContraction::Renamed GpuContraction::rename_tile(kir::Block*& at, const Expr& number) {
   Renamed tile{sinks_, {}, {}, {}};
   Vars order = sinks_.front().out;
   std::ranges::reverse(order);
   if (const auto it = std::ranges::find(order, lanes_); it != order.end()) {
-    std::rotate(order.begin(), it, it + 1);  // the first counts fastest
+    std::rotate(order.begin(), it, it + 1);  // the first variable varies fastest
   }
   std::vector<std::pair<int64_t, Expr>> digits;
   std::map<int64_t, Expr> numbers;
@@ -206,7 +207,8 @@ GpuContraction::Renamed GpuContraction::rename_tile(kir::Block*& at, const Expr&
     tile.index.push_back(within);
     const Dim& extent = b_.extent(t.var);
     Expr place = numbers[t.var] * Expr::index(t.size) + within;
-    if (extent.batch || extent.size % t.size != 0) {  // the last tile may stand out: read inside
+    // The last tile may overhang: its reads are clamped.
+    if (extent.batch || extent.size % t.size != 0) {
       tile.inside.push_back(scalar::compare(Scalar::lt, place, extent_expr(extent)));
       place = min_index(place, extent_expr(extent) - Expr::index(1));
     }
@@ -227,7 +229,7 @@ void GpuContraction::accumulate(const Renamed& tile, int64_t acc, kir::Block& ou
   tile_loops(tile, out).push_back({kir::Accumulate{acc, tile.index, tile.sinks.front().body, {}}});
 }
 
-/// Loops over the terms of a part, the inner ones unrolled as far as the body stays small.
+/// Emits the loops over a part's terms. Inner loops are unrolled while the body stays small.
 kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
   const Vars vars = tile.sinks.front().reduce;
   double copies = 1;
@@ -259,7 +261,7 @@ kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
   return *at;
 }
 
-/// Every thread takes a tile of results.
+/// Returns a kernel in which each thread computes a tile of results.
 kir::Kernel GpuContraction::results_kernel() {
   kir::Kernel kernel = b_.kernel;
   Expr count = Expr::index(parts_);
@@ -281,7 +283,7 @@ kir::Kernel GpuContraction::results_kernel() {
   return kernel;
 }
 
-/// A team shares the terms of a tile of results.
+/// Returns a kernel in which a team shares the terms of a tile of results.
 kir::Kernel GpuContraction::terms_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();
@@ -300,7 +302,7 @@ kir::Kernel GpuContraction::terms_kernel() {
 
   Vars order = sum.reduce;
   std::ranges::reverse(order);
-  if (order.back() != lanes_) {  // the first counts fastest, the last may be cut
+  if (order.back() != lanes_) {  // the first variable varies fastest; split-K cuts the last
     const auto it = std::ranges::find(order, lanes_);
     std::rotate(order.begin(), it, it + 1);
   }
@@ -317,7 +319,7 @@ kir::Kernel GpuContraction::terms_kernel() {
   return kernel;
 }
 
-/// Stores a tile's results, or the sums of its part.
+/// Stores a tile's results, or with split-K its partial sums.
 void GpuContraction::finish_tile(const Renamed& tile, int64_t acc, bool lanes, kir::Block& out) {
   const FlatSink& sum = tile.sinks.front();
   kir::Block& at = tile_loops(tile, out);
@@ -344,7 +346,7 @@ void GpuContraction::store_results(const std::vector<FlatSink>& sinks, const Exp
   out.insert(out.end(), stores.begin(), stores.end());
 }
 
-/// Adds the parts' sums of every result, in order.
+/// Returns a kernel that adds the partial sums of each result, in the order of the parts.
 kir::Kernel GpuContraction::totals_kernel() {
   kir::Kernel kernel = b_.kernel;
   const FlatSink& sum = sinks_.front();

@@ -1,7 +1,7 @@
 #pragma once
 
-// Sums of products, and other long sums, on a GPU: a tile of accumulators in the registers of each
-// thread.
+// GPU schedule for sums of products and other long sums: each thread keeps a tile of accumulators
+// in registers.
 
 #include <optional>
 
@@ -9,13 +9,14 @@
 
 namespace fluid {
 
-/// A sum whose terms are read by several results, and maps of those. Either a thread computes a
-/// tile of results, its neighbours the tiles beside it; or, where operands lie along the reduction,
-/// a team shares the terms of a tile and adds them up. Where that makes too few threads, the
-/// reduction is cut into parts, whose sums a second pass adds in order.
+/// A sum whose loads are shared by several results, and maps of the sum. Either each thread
+/// computes a tile of results, and adjacent threads compute adjacent tiles. Or, where operands are
+/// contiguous along the reduction, a team shares the terms of a tile and adds them up. If this
+/// gives too few threads, split-K cuts the reduction into parts, whose sums a second pass adds in
+/// order.
 class GpuContraction {
  public:
-  /// Null when the group is none.
+  /// Returns nullopt when the group has another form.
   static std::optional<GpuContraction> match(KernelBuilder& builder);
   std::vector<kir::Kernel> emit();
 
@@ -24,12 +25,12 @@ class GpuContraction {
     int64_t var = -1;
     int64_t size = 1;
   };
-  /// The sinks of one tile: each result variable has a value.
+  /// The sinks of one tile, with each result variable bound to a value.
   struct Renamed {
     std::vector<FlatSink> sinks;
-    Vars within;               ///< unrolled variables, one a tile
-    std::vector<Expr> index;   ///< the same as expressions
-    std::vector<Expr> inside;  ///< what must hold for a result to exist
+    Vars within;               ///< unrolled variables, one per tiled variable
+    std::vector<Expr> index;   ///< `within` as expressions
+    std::vector<Expr> inside;  ///< conditions under which a result exists
   };
   explicit GpuContraction(KernelBuilder& builder) : b_(builder) {}
 
@@ -56,12 +57,12 @@ class GpuContraction {
 
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the sum first
-  int64_t lanes_ = -1;           ///< variable along which neighbouring threads go
+  int64_t lanes_ = -1;           ///< variable that maps to adjacent threads
   bool lanes_reduced_ = false;
   std::vector<Tile> tiles_;
-  int64_t parts_ = 1;  ///< of the first reduced variable
-  int64_t part_ = -1;  ///< variable that holds the part's number
-  int64_t sums_ = -1;  ///< buffer of the parts' sums, [parts, results]
+  int64_t parts_ = 1;  ///< split-K parts of the first reduced variable
+  int64_t part_ = -1;  ///< variable that holds the index of the split-K part
+  int64_t sums_ = -1;  ///< buffer of partial sums, [parts, results]
 };
 
 }  // namespace fluid

@@ -5,9 +5,10 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;  // threads, elements
+// Threads of a team; elements copied by a block.
+constexpr int64_t kCopyTeam = 128, kCopyBlock = 1024;
 
-/// The widest integer that `bytes` is made of.
+/// Returns the widest integer dtype whose size divides `bytes`.
 DType word_of(int64_t bytes) {
   return bytes % 8 == 0 ? DType::i64 : bytes % 4 == 0 ? DType::i32 : DType::u8;
 }

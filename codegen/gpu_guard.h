@@ -1,20 +1,21 @@
 #pragma once
 
-// What a step on a GPU needs besides the kernels of its ops, so that data which they refuse changes
-// no variable, without the host having to look.
+// Kernels of a GPU step besides those of its ops. They keep rejected data from changing variables,
+// without a check by the host.
 
 #include "codegen/kernel_ir.h"
 
 namespace fluid {
 
-/// `pass` with one buffer more, a word (i64): it does nothing where that is not 0.
+/// Adds a buffer to `pass`: an i64 flag. The pass does nothing when the flag is not 0.
 kir::Kernel unless_refused(kir::Kernel pass);
 
-/// Sets the word of its second buffer to something other than 0 when one of the `count` pairs of
-/// error words in its first (see codegen/schedule.h) is set. A word that is not 0 stays so.
+/// Sets the flag in its second buffer to a nonzero value if any error word in its first buffer is
+/// set. The first buffer holds `count` pairs of error words (see codegen/schedule.h). A nonzero
+/// flag stays nonzero.
 kir::Kernel refusal_pass(int64_t count);
 
-/// Copies `bytes` from its first buffer to its second.
+/// Copies `bytes` bytes from its first buffer to its second.
 kir::Kernel copy_pass(int64_t bytes);
 
 }  // namespace fluid

@@ -1,5 +1,5 @@
-// Schedules for GPUs: the sweeps of the CPU, cut finer, whose vector loops the threads of a team
-// share; and the choice of the team.
+// Schedules for GPUs: the sweep schedule with smaller blocks, whose vector loops are shared by the
+// threads of a team. Chooses the size of the team.
 
 #include <algorithm>
 #include <bit>
@@ -12,12 +12,12 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostThreads = 256;  // of a team: registers for all of them, and several a core
-constexpr int64_t kMostThreadsAlone = 512;  // of the only team there is
+constexpr int64_t kMostThreads = 256;  // largest team: registers suffice for several teams on an SM
+constexpr int64_t kMostThreadsAlone = 512;  // largest team if the kernel has only one block
 constexpr int64_t kMostLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;
 
-/// Calls `visit` for every vector loop of a block.
+/// Calls `visit` for each vector loop in a block.
 void for_each_vector_loop(const kir::Block& block,
                           const std::function<void(const kir::For&)>& visit) {
   for (const kir::Stmt& s : block) {
@@ -30,7 +30,7 @@ void for_each_vector_loop(const kir::Block& block,
   }
 }
 
-/// Calls `visit` for every expression of a block.
+/// Calls `visit` for each expression in a block.
 void for_each_expr(const kir::Block& block, const std::function<void(const Expr&)>& visit) {
   auto see = [&](const Expr& e) {
     if (e) visit(e);
@@ -66,7 +66,7 @@ bool names(const Expr& e, int64_t var) {
   });
 }
 
-/// Iterations of a loop, at most and about.
+/// Returns an upper estimate of a loop's iterations; INT64_MAX when unknown.
 int64_t iterations(const Expr& begin, const Expr& end) {
   if (end.op() == Scalar::min) {
     return std::min(iterations(begin, end.args()[0]), iterations(begin, end.args()[1]));
@@ -94,8 +94,8 @@ bool multiple_of(const Expr& e, int64_t n) {
   }
 }
 
-/// Whether `offset` starts at a multiple of `lanes` where `var` does, and moves with it or not at
-/// all.
+/// Whether `offset` is independent of `var`, or moves by 1 with `var` and is a multiple of `lanes`
+/// whenever `var` is.
 bool goes_along(const Expr& offset, int64_t var, int64_t lanes) {
   const std::optional<Affine> affine = as_affine(offset);
   if (!affine) return false;
@@ -107,8 +107,8 @@ bool goes_along(const Expr& offset, int64_t var, int64_t lanes) {
          });
 }
 
-/// Elements that a thread takes at a time: 16 bytes of the widest type, where all that the
-/// vector loops read and write lies side by side.
+/// Returns the elements that a thread processes at once. They fill 16 bytes of the widest dtype if
+/// all accesses of the vector loops are contiguous and aligned; else the result is 1.
 int64_t choose_lanes(const kir::Kernel& kernel) {
   int64_t widest = 1;
   auto bytes = [&](int64_t buffer) {
@@ -131,7 +131,7 @@ int64_t choose_lanes(const kir::Kernel& kernel) {
     std::function<void(const kir::Block&)> stores = [&](const kir::Block& block) {
       for (const kir::Stmt& s : block) {
         if (auto* inner = std::get_if<kir::For>(&s)) {
-          // What numbers its variables by the loop's cannot go in vectors.
+          // A loop bound that depends on the vector loop's variable would differ from lane to lane.
           plain = plain && !names(inner->begin, loop.var);
           stores(*inner->body);
         }

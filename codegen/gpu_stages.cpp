@@ -8,14 +8,15 @@
 namespace fluid {
 namespace {
 
-constexpr double kManyThreads = 32 * 1024;  // which hide the latency of a GPU's memory
-/// Elements that a thread takes one after the other and would not have to if there were that many:
-/// at four in flight and 0.6 us each way some 15 us, against the launches of two or three passes.
+constexpr double kManyThreads = 32 * 1024;  // threads that hide the latency of a GPU's memory
+/// Elements that a thread processes in sequence beyond what kManyThreads threads would need. At
+/// four loads in flight and 0.6 us each they take some 15 us. The launches of two or three passes
+/// cost less.
 constexpr double kLongWork = 100;
-constexpr double kLeastTermsOfSplit = 8;  // of a part of a reduction
-constexpr double kElements = 4;           // that a thread takes at a time, about
+constexpr double kLeastTermsOfSplit = 8;  // fewest terms of a part of a reduction
+constexpr double kElements = 4;           // elements that a thread processes at once, about
 
-/// Builds the passes, which share their buffers.
+/// Builds the passes of a group. All passes share the group's buffers.
 class Stages {
  public:
   Stages(const Group& group, std::string name)
@@ -36,12 +37,11 @@ class Stages {
   }
 
  private:
-  using Buffers = std::array<int64_t, 2>;  ///< of a reduction's results
+  using Buffers = std::array<int64_t, 2>;  ///< one buffer for each result of a reduction
 
   const GroupSink& source(int id) const { return base_.group.sinks[static_cast<size_t>(id)]; }
 
-  /// The stage's reductions, or its maps but for late ones; those together that have the same
-  /// loops.
+  /// Returns the stage's reductions, or its maps except late ones, in sets with equal loops.
   std::vector<std::vector<int>> alike(int stage, bool reductions) const {
     std::vector<std::vector<int>> sets;
     for (int id = 0; id < static_cast<int>(base_.group.sinks.size()); ++id) {
@@ -55,12 +55,13 @@ class Stages {
     return sets;
   }
 
-  /// Maps of a part's rows, as running statistics, are one pass at the end: whichever stage they
-  /// are of, a row's elements are read where they are written. They do not read what a map that
-  /// comes earlier may replace.
+  /// Finds the late maps: maps over exactly a part's rows, such as updates of running statistics.
+  /// They run in one pass at the end. Delaying them is safe in place, because each iteration reads
+  /// only elements of the row that it writes. A late map must not read an input that an earlier map
+  /// may overwrite.
   void find_late() {
     const Group& group = base_.group;
-    std::map<int, int> makers;  // of outputs, among maps
+    std::map<int, int> makers;  // for each output, the map that computes it
     for (const GroupPart& part : group.parts) {
       for (const int id : part.sinks) {
         if (source(id).combine) continue;
@@ -86,7 +87,7 @@ class Stages {
     return found;
   }
 
-  /// What a sink computes, with results of earlier passes read where they keep them.
+  /// Flattens a sink. Results of earlier passes are loaded from their buffers.
   FlatSink flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {
       const ReductionRead read = reduction_of(let);
@@ -102,7 +103,7 @@ class Stages {
     if (!ids.empty()) compute(ids);
   }
 
-  /// Maps, or reductions with all their terms.
+  /// Emits a pass of maps, or of reductions over all their terms.
   void compute(const std::vector<int>& ids) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -127,7 +128,8 @@ class Stages {
     emit(b, std::move(sinks), {.rows_in_lanes = false});
   }
 
-  /// The reductions' terms but for `parts`, each in a buffer over these and what it keeps.
+  /// Emits a pass that reduces over all variables except `parts`. Returns one buffer per reduction,
+  /// indexed by `parts` and the kept variables.
   std::vector<int64_t> reduce_parts(const std::vector<int>& ids, const Vars& parts) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -147,7 +149,7 @@ class Stages {
     return partial;
   }
 
-  /// Variables of a reduction whose values are told apart by the first pass, outermost first.
+  /// Returns the reduced variables that index the first pass's partial results, outermost first.
   Vars parts_of(const GroupSink& s) const {
     Vars parts;
     if (s.combine == Combine::argmax) return parts;
@@ -163,7 +165,7 @@ class Stages {
     return parts;
   }
 
-  /// Stores the results of a reduction for the passes that read them, if any do.
+  /// Stores a reduction's results in scratch if a later pass reads them.
   void keep(FlatSink& sink) {
     if (!sink.source->consumed) return;
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
@@ -186,10 +188,10 @@ class Stages {
     passes_.push_back(std::move(b.kernel));
   }
 
-  KernelBuilder base_;  ///< with the buffers so far
+  KernelBuilder base_;  ///< with the buffers allocated so far
   std::string name_;
-  std::set<int> late_;           ///< sinks that come at the end
-  std::vector<Buffers> stored_;  ///< by sink
+  std::set<int> late_;           ///< sinks that run in the last pass
+  std::vector<Buffers> stored_;  ///< indexed by sink id
   std::vector<kir::Kernel> passes_;
 };
 

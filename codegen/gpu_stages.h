@@ -1,12 +1,12 @@
 #pragma once
 
-// A group whose rows are too few for a GPU, as several passes.
+// Schedules a group that has too few rows for a GPU as several passes.
 //
-// A sweep keeps a row in one block: its reductions, and then what reads them. Where channels lie
-// innermost, the rows of a batch normalisation are its channels, and neighbouring threads take
-// neighbouring ones: 64 channels then keep 16 threads busy, while each walks over all pixels of the
-// batch. Here each stage is a pass over all its results, and a reduction of many terms for few
-// results is cut into parts of terms, which a pass of its own combines in their order.
+// A sweep computes the reductions of a row, and what reads them, in one block. In a batch
+// normalisation with channels innermost, the rows are the channels, and adjacent threads take
+// adjacent channels. 64 channels then keep 16 threads busy, each of which walks over all pixels of
+// the batch. Here each stage is a pass over all its results. A reduction of many terms to few
+// results is cut into parts, which another pass combines in order.
 
 #include <vector>
 
@@ -14,12 +14,12 @@
 
 namespace fluid {
 
-/// Whether the passes of `group`, which are `sweep`, leave a GPU all but idle, and staged() does
-/// not. The threads of a team are chosen.
+/// Whether the passes `sweep` of `group`, with teams chosen, leave most of a GPU idle where
+/// staged() would not.
 bool leaves_idle(const Group& group, const std::vector<kir::Kernel>& sweep);
 
-/// The group's passes, one stage after the other: the buffers are those of a sweep, but for
-/// scratch. For leaves_idle() alone.
+/// Returns the group's passes, one stage after the other. Buffers other than scratch are those of a
+/// sweep. Only valid if leaves_idle().
 std::vector<kir::Kernel> staged(const Group& group, const std::string& name);
 
 }  // namespace fluid

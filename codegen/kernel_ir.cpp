@@ -34,8 +34,8 @@ const std::string& buffer_name(const Kernel& kernel, int64_t id) {
   return kernel.buffers[static_cast<size_t>(id)].name;
 }
 
-/// Prints expressions; nodes used more than once in a statement are named first, so that the text
-/// stays as small as the graph.
+/// Prints expressions. A node used more than once in a statement is named first, so that the text
+/// stays as small as the expression graph.
 class ExprPrinter {
  public:
   ExprPrinter(const Kernel& kernel, std::string& out, int& temporaries)
@@ -212,7 +212,7 @@ class Printer {
   int temporaries_ = 0;
 };
 
-/// Calls `visit` with every expression that the vector loops of a block evaluate.
+/// Calls `visit` for each expression that a block evaluates inside vector loops.
 void for_each_lane_expr(const Block& block, bool in_lanes,
                         const std::function<void(const Expr&)>& visit) {
   auto each = [&](const Expr& e) {

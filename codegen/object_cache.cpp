@@ -22,11 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An entry: kMagic, the checksum of what follows, the key and a line feed, the object.
+// An entry holds kMagic, the checksum of all following bytes, the key, a line feed, and the object.
 constexpr std::string_view kMagic = "FLUIDOB2";
-constexpr size_t kVersionBytes = 1;  ///< of the magic: entries of other versions are evicted, too
+/// Bytes of the version at the end of kMagic. Entries of all versions are evicted.
+constexpr size_t kVersionBytes = 1;
 constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
-constexpr off_t kMostBytes = off_t{1} << 30;  ///< of an entry
+constexpr off_t kMostBytes = off_t{1} << 30;  ///< bytes of the largest entry
 constexpr const char* kSuffix = ".o";
 
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
@@ -37,26 +38,26 @@ struct Entry {
   int64_t bytes;
 };
 
-/// A file descriptor, closed at the end.
+/// A file descriptor that the destructor closes.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   int get() const { return fd_; }
-  /// 0, or the error.
+  /// Closes the file. Returns 0 or an errno value.
   int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
 
  private:
   int fd_;
 };
 
-/// The file itself: opening a FIFO does not wait for its writer, a link is not followed.
+/// Opens an entry. Does not block on a FIFO and does not follow a symbolic link.
 int open_entry(const fs::path& path) {
   return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/// `bytes` from the file's beginning, or as many as there are.
+/// Reads the first `bytes` bytes of a file, or the whole file if it is shorter.
 std::string beginning_of(int fd, size_t bytes) {
   std::string text(bytes, '\0');
   size_t done = 0;
@@ -70,7 +71,7 @@ std::string beginning_of(int fd, size_t bytes) {
   return text;
 }
 
-/// 0, or the error.
+/// Writes all of `bytes`. Returns 0 or an errno value.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
@@ -83,7 +84,7 @@ int write_all(int fd, std::string_view bytes) {
 
 uint64_t checksum_of(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-/// The content behind an entry's header; nothing when it is damaged, or of another version.
+/// Returns an entry without its header, or nullopt when it is damaged or of another version.
 std::optional<std::string_view> content_of(std::string_view bytes) {
   if (bytes.size() < kHeader || !bytes.starts_with(kMagic)) return std::nullopt;
   uint64_t checksum = 0;
@@ -93,7 +94,7 @@ std::optional<std::string_view> content_of(std::string_view bytes) {
   return bytes;
 }
 
-/// Whom the process's caches tell of trouble, and of what they have.
+/// The process-wide listener for cache errors, and which kinds of error it has received.
 struct Trouble {
   std::mutex mutex;
   std::function<void(const std::string&)> listener;
@@ -119,7 +120,8 @@ void tell_of_writing(const std::string& directory, int error) {
                                            directory + "': " + std::strerror(error));
 }
 
-/// Whether a name is that of an entry, k<32 hexadecimal digits>.o, or of a temporary file of one.
+/// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or of its temporary
+/// file.
 bool names_entry(std::string_view name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   constexpr size_t kKeyEnd = 33;
@@ -128,8 +130,8 @@ bool names_entry(std::string_view name) {
          (name.ends_with(kSuffix) || name.ends_with(".tmp"));
 }
 
-/// Whether the file's name and first bytes say that a cache wrote it. The directory is the user's
-/// choice and may hold anything else.
+/// Whether a file's name and first bytes are those of a cache entry. The user chose the directory,
+/// so it may hold other files.
 bool is_entry(const fs::path& path) {
   if (!names_entry(path.filename().string())) return false;
   const Descriptor file(open_entry(path));
@@ -137,8 +139,8 @@ bool is_entry(const fs::path& path) {
   return file.get() >= 0 && beginning_of(file.get(), kAnyVersion.size()) == kAnyVersion;
 }
 
-/// The directory's entries, and what writers that died left; files that vanish meanwhile are left
-/// out.
+/// Lists the entries of a directory, and temporary files abandoned by dead processes. Skips files
+/// that vanish meanwhile.
 std::vector<Entry> entries_of(const fs::path& directory) {
   const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
   std::vector<Entry> entries;
@@ -206,7 +208,7 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
     tell_of_entry(path, "it holds another entry");
     return std::nullopt;
   }
-  futimens(file.get(), nullptr);  // used just now
+  futimens(file.get(), nullptr);  // sets the time of last use
   return std::string(content->substr(key.size() + 1));
 }
 
@@ -229,7 +231,8 @@ void ObjectCache::put(const std::string& key, const std::string& object) const {
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   unlink(temporary.c_str());
-  const bool told_by_find = error == EISDIR;  // a directory has the entry's name
+  // A directory has the entry's name, and find() reported it.
+  const bool told_by_find = error == EISDIR;
   if (!told_by_find) tell_of_writing(directory_, error);
 }
 

@@ -6,28 +6,27 @@
 
 namespace fluid {
 
-/// Compiled objects on disk, by key. Any number of threads and processes may share a directory:
-/// entries appear by rename and carry their key and a checksum. Trouble with the disk never fails a
-/// compile: what cannot be read is compiled again, what cannot be written is not kept. The
-/// directory may hold other files, which are never touched unless they have an entry's name.
+/// A disk cache of compiled objects. Any number of threads and processes may share a directory:
+/// entries appear by rename and carry their key and a checksum. Disk errors never fail a compile:
+/// an unreadable entry is compiled again, an unwritable one is not kept. The directory may hold
+/// other files. The cache touches only files named like an entry.
 class ObjectCache {
  public:
-  /// An empty directory name switches the cache off. `limit` is in bytes.
+  /// An empty `directory` disables the cache. `limit` is in bytes.
   ObjectCache(std::string directory, int64_t limit);
-  /// Nothing when there is no entry, or one that is damaged (which is removed), no regular file, or
-  /// of another key. Never waits, as for a FIFO's writer.
-  /// A key is "k" and the digits of key_of().
+  /// Returns the object of `key`, which is "k" and the digits of key_of(). Returns nullopt if there
+  /// is no valid entry: it is missing, no regular file, of another key, or damaged. A damaged entry
+  /// is removed. Never blocks, for example on a FIFO.
   std::optional<std::string> find(const std::string& key) const;
   void put(const std::string& key, const std::string& object) const;
-  /// Removes the entries unused for longest until the limit holds for the cache's own files.
+  /// Removes the least recently used entries until the cache's own files fit the limit.
   void evict() const;
 
-  /// `listener` is told, once each, of the first entry that this process cannot use, and of the
-  /// first that it cannot write: a line of text. It may be called by any thread. Without a listener
-  /// nobody is told.
+  /// Sets the process's listener. It gets one line of text for the first unusable entry, and one
+  /// for the first entry that cannot be written. Any thread may call it.
   static void on_trouble(std::function<void(const std::string&)> listener);
 
-  /// 128 bits of XXH3 as 32 hexadecimal digits.
+  /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.
   static std::string key_of(const std::string& text);
 
  private:

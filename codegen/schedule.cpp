@@ -8,7 +8,8 @@
 namespace fluid {
 namespace {
 
-/// The error words come last, after scratch: gives their stores the final number.
+/// Replaces kErrorBuffer by the index `buffer`. The error words are the last buffer, so their index
+/// is known only after all scratch buffers.
 void number_error_words(kir::Block& block, int64_t buffer) {
   for (kir::Stmt& s : block) {
     if (auto* store = std::get_if<kir::StoreTo>(&s)) {

@@ -10,26 +10,26 @@ namespace {
 using Kind = kir::For::Kind;
 
 constexpr int64_t kAccumulators = 24;  // vector registers for results; the others hold operands
-constexpr double kLatency = 8;         // multiply-adds under way at once
-constexpr double kBroadcast = 0.5;     // of a load that all lanes share: it folds into the product
+constexpr double kLatency = 8;         // multiply-adds in flight at once
+constexpr double kBroadcast = 0.5;  // cost of a broadcast load, which folds into the multiply-add
 constexpr double kGather = 16;
-constexpr double kSwept = 3;  // a product that costs more than this is better swept
-constexpr double kLeastTermsOfContraction = 9;  // shorter sums are swept like maps
-constexpr double kUnrolledProducts = 300;       // multiply-adds in the body of the innermost loop
+constexpr double kSwept = 3;                    // products that cost more use the sweep schedule
+constexpr double kLeastTermsOfContraction = 9;  // shorter sums use the sweep schedule
+constexpr double kUnrolledProducts = 300;       // most multiply-adds in the innermost loop's body
 constexpr double kBlockProducts = 200e3;
-constexpr int64_t kFew = 4;              // results a tile of those that fill no larger one
-constexpr int64_t kBeside = 16;          // accumulators where vectors lie side by side
-constexpr int64_t kChunk = 256;          // results a tile along the vector variable
-constexpr double kStripBytes = 20e3;     // operands of a strip: they stay in the first cache
-constexpr int64_t kInsideVectors = 640;  // accumulators in memory: 40 KiB of stack
-constexpr double kLeastBlocks = 16;      // enough for the threads
+constexpr int64_t kFew = 4;           // tile size in the remainder of a larger tile
+constexpr int64_t kBeside = 16;       // most accumulators when several vectors accumulate at once
+constexpr int64_t kChunk = 256;       // tile size along the vector variable
+constexpr double kStripBytes = 20e3;  // operands of a strip; they fit the L1 cache
+constexpr int64_t kInsideVectors = 640;  // most vector accumulators in memory: 40 KiB of stack
+constexpr double kLeastBlocks = 16;      // enough blocks for all threads
 
 bool depends_on(const Expr& e, int64_t var) {
   return depends(
       e, [&](const Expr& leaf) { return leaf.op() == Scalar::var && leaf.node().ivalue == var; });
 }
 
-/// Of one access when `vector` runs in lanes, where a multiply-add costs 1.
+/// Returns the cost of one access when lanes run along `vector`. A multiply-add costs 1.
 double access_cost(const Expr& offset, int64_t vector) {
   if (!depends_on(offset, vector)) return kBroadcast;
   const std::optional<Affine> affine = as_affine(offset);
@@ -84,7 +84,7 @@ std::optional<Contraction> Contraction::match(KernelBuilder& b) {
   return c;
 }
 
-/// What the loads of one product cost when `vector` runs in lanes.
+/// Returns the loads of one product, with their costs when lanes run along `vector`.
 std::vector<Contraction::Access> Contraction::accesses(int64_t vector) const {
   std::vector<Access> loads;
   for (const Expr& offset : load_offsets(sinks_.front().body)) {
@@ -93,7 +93,8 @@ std::vector<Contraction::Access> Contraction::accesses(int64_t vector) const {
   return loads;
 }
 
-/// The same of what is read and written with a result, for each of its products.
+/// Returns the cost of a result's loads and stores when lanes run along `vector`, divided by the
+/// number of its products.
 double Contraction::result_cost(int64_t vector) const {
   double cost = 0;
   for (const FlatSink& s : sinks_) {
@@ -160,7 +161,8 @@ void Contraction::choose_tiles() {
   double best = tile_cost(loads, {}, {});
   auto consider = [&](const Tile& a, const Tile& b) {
     const double cost = tile_cost(loads, a, b);
-    if (cost > best + 1e-9) return;  // among equals the innermost: its loads are neighbours
+    // On a tie the innermost variables win: their loads are contiguous.
+    if (cost > best + 1e-9) return;
     best = cost;
     tiles_ = {a};
     if (b.var >= 0) tiles_.push_back(b);
@@ -176,7 +178,8 @@ void Contraction::choose_tiles() {
   }
 }
 
-/// Of the operands that a tile reads while `vars` run; what overlaps counts once.
+/// Returns the bytes of the operands that a tile reads while `vars` run. Rereading the same operand
+/// for another value of a variable adds nothing.
 double Contraction::bytes_a_pass(const Vars& vars) const {
   double bytes = 0;
   for_each_node(sinks_.front().body, [&](const Expr& e) {
@@ -193,8 +196,8 @@ double Contraction::bytes_a_pass(const Vars& vars) const {
   return bytes;
 }
 
-/// Where results along a variable read the same operands (a filter's taps), and those are too large
-/// for the cache, all of them belong to one block, which sweeps the reduction in strips.
+/// Chooses result variables (a filter's taps) whose results read the same operands. If the operands
+/// do not fit the cache, one block computes all these results and sweeps the reduction in strips.
 void Contraction::choose_inside() {
   const FlatSink& sum = sinks_.front();
   const Vars reduced = without(sum.reduce, {vector_});
@@ -269,7 +272,7 @@ void Contraction::emit() {
   emit_cases(sinks_, 0, {}, numbers, *at);
 }
 
-/// Full tiles and what is left at the end of each tiled variable are code of their own.
+/// Emits separate code for full tiles and for the remainder of each tiled variable.
 void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
                              const std::map<int64_t, Expr>& numbers, kir::Block& out) {
   if (next == tiles_.size()) {
@@ -309,8 +312,8 @@ void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Va
   emit_cases(sinks, next + 1, tile_vars, numbers, single);
 }
 
-/// Vectors whose results accumulate side by side where a tile has few others: its loads then walk
-/// along memory, and more products are under way.
+/// Returns how many vectors along the vector variable accumulate at once. A tile with few results
+/// uses several: its loads are then contiguous, and more products are in flight.
 int64_t Contraction::vectors_beside(const Vars& tile_vars) const {
   if (lanes_reduced_) return 1;
   int64_t results = 1;
@@ -329,7 +332,7 @@ int64_t Contraction::vectors_beside(const Vars& tile_vars) const {
 
 int64_t Contraction::vector_lanes() const { return 64 / size_of(sinks_.front().acc); }
 
-/// The chunk in strips of so many vectors, and what is left.
+/// Emits the chunk in strips of `vectors` vectors, then its remainder.
 void Contraction::emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars,
                               int64_t vectors, kir::Block& out) {
   const Expr width = Expr::index(vectors * vector_lanes());
@@ -360,7 +363,7 @@ kir::Block& Contraction::tile_loops(const Vars& tile_vars, kir::Block& out) {
   return *at;
 }
 
-/// Reduction loops, the inner ones unrolled as far as the body stays small.
+/// Emits the reduction loops. Inner loops are unrolled while the body stays small.
 kir::Block& Contraction::reduce_loops(const Vars& vars, double copies, kir::Block& out) {
   size_t serial = vars.size();
   while (!lanes_reduced_ && serial > 0) {

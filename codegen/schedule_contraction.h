@@ -1,6 +1,7 @@
 #pragma once
 
-// Matrix products and convolutions: a tile of accumulators in registers, reductions innermost.
+// Schedule for matrix products and convolutions: a tile of accumulators in registers, reductions
+// innermost.
 
 #include <optional>
 
@@ -8,20 +9,20 @@
 
 namespace fluid {
 
-/// The group's sinks where they are one sum of at least some terms and maps of its results, element
-/// by element; null when they are not.
+/// Returns the sinks of a group that is one long enough sum and element-wise maps of its results;
+/// else nullopt. Sets `rows` to the row variables.
 std::optional<std::vector<FlatSink>> sum_with_maps(KernelBuilder& builder, Vars& rows);
 
-/// A sum of products whose loads are reused by several results, and maps that follow it element by
-/// element. Lanes are one variable that loads walk with stride 1; up to two result variables are
-/// cut into tiles whose results accumulate side by side, so that a load feeds several of them;
-/// where there are few, several vectors do. A long reduction goes in strips that fit the cache,
-/// each read for all results that need it.
+/// A sum of products whose loads are reused by several results, and element-wise maps of the sum.
+/// Lanes run along a variable that loads walk with stride 1. Up to two result variables are tiled,
+/// so that one load feeds several accumulators. A tile with few results accumulates several vectors
+/// at once. A long reduction runs in strips that fit the cache; all results that need a strip use
+/// it in turn.
 class Contraction {
  public:
-  /// Null when the group is none.
+  /// Returns nullopt when the group has another form.
   static std::optional<Contraction> match(KernelBuilder& builder);
-  /// Fills in the kernel's body and blocks.
+  /// Fills in the kernel's body and number of blocks.
   void emit();
 
  private:
@@ -31,7 +32,7 @@ class Contraction {
   };
   struct Access {
     Expr offset;
-    double cost = 0;  ///< of one, where a multiply-add costs 1
+    double cost = 0;  ///< cost of one access; a multiply-add costs 1
   };
   /// The vector loop of a tile.
   struct Lanes {
@@ -69,9 +70,9 @@ class Contraction {
   bool lanes_reduced_ = false;  ///< the vector variable is a reduced one
   std::vector<Tile> tiles_;
   Vars inside_;        ///< result variables whose accumulators a block keeps in memory
-  int64_t strip_ = 0;  ///< of the first reduced variable, swept once for each of `inside_`
+  int64_t strip_ = 0;  ///< iterations of the first reduced variable per strip
   Lanes chunk_;
-  std::map<int64_t, int64_t> sizes_;  ///< of the unrolled variables of tiles
+  std::map<int64_t, int64_t> sizes_;  ///< extents of the unrolled variables of tiles
 };
 
 }  // namespace fluid

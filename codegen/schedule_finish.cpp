@@ -7,7 +7,7 @@ namespace {
 
 using Kind = kir::For::Kind;
 
-constexpr int64_t kLeastLanes = 8;  // shorter loops run one element at a time
+constexpr int64_t kLeastLanes = 8;  // shorter loops are not vectorised
 
 kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out, bool vector) {
   kir::Block* at = &out;
@@ -25,7 +25,7 @@ kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out,
 
 void Finish::emit(const GroupPart& part, const Sweep& sweep) {
   for (const Partial& p : sweep.partials()) combine(p, sweep.blocks());
-  std::vector<std::vector<FlatSink>> maps;  // of equal variables
+  std::vector<std::vector<FlatSink>> maps;  // grouped by equal variables
   for (int id : part.sinks) {
     if (!b_.group.sinks[static_cast<size_t>(id)].finish) continue;
     FlatSink sink = flat(id);
@@ -50,7 +50,8 @@ Expr Finish::read_kept(const Expr& let) {
   return load_result(b_.group, let, stored_.at(read.sink).buffers[read.result]);
 }
 
-/// Stores the results of a reduction's element, for the outside and for the rest of the finish.
+/// Stores one element of a reduction: in the outputs, and in scratch if later sinks of the finish
+/// read it.
 void Finish::keep(const FlatSink& sink, int64_t acc, bool lanes, kir::Block& out) {
   const GroupSink& source = *sink.source;
   for (size_t r = 0; r < source.outputs.size(); ++r) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What runs once after all blocks: combining partial results in a fixed order, then everything that
-// needs them, as small serial loops.
+// The finish of a kernel, which runs once after all blocks. It combines partial results in a fixed
+// order, then computes the sinks that need them, in small serial loops.
 
 #include "codegen/schedule_sweep.h"
 
@@ -10,11 +10,11 @@ namespace fluid {
 class Finish {
  public:
   explicit Finish(KernelBuilder& builder) : b_(builder) {}
-  /// Appends the finish of one part to the kernel's.
+  /// Appends the finish of one part to the kernel's finish.
   void emit(const GroupPart& part, const Sweep& sweep);
 
  private:
-  struct Stored {  ///< where the finish keeps a reduction's results
+  struct Stored {  ///< buffers that hold a reduction's results
     int64_t buffers[2] = {-1, -1};
   };
   void combine(const Partial& partial, const Expr& blocks);

@@ -15,7 +15,7 @@ DType accumulator(const GroupSink& sink) {
   return i64;
 }
 
-/// A read whose index comes from data, clamped.
+/// Clamps the indices of a read that come from data, and records a check of each.
 std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatSink& sink) {
   std::vector<Expr> index(read.args().begin(), read.args().begin() + type.shape.rank());
   const bool masked = read.args().size() > index.size();
@@ -32,7 +32,7 @@ std::vector<Expr> clamp(const Type& type, const Expr& read, int64_t input, FlatS
   return index;
 }
 
-/// Whether every index expression below `e` sees `a` and `b` only as a * size + b.
+/// Whether all index expressions in `e` use `a` and `b` only as a * size + b.
 bool only_together(const Expr& e, int64_t a, int64_t b, int64_t size,
                    std::map<const ExprNode*, bool>& memo) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
@@ -123,7 +123,8 @@ KernelBuilder::KernelBuilder(Group analyzed, std::string name, const Processor& 
   for (const InPlace& pair : in_place_pairs(group)) {
     kernel.buffers[static_cast<size_t>(pair.in)].exclusive = false;
   }
-  std::map<int64_t, Expr> fresh;  // the finish has its own variables: the sweep may change its own
+  // Renames the finish's variables, because the sweep may change its own.
+  std::map<int64_t, Expr> fresh;
   auto renamed = [&](int64_t v) {
     if (v < 0) return v;
     if (!fresh.contains(v)) {
@@ -205,10 +206,12 @@ Expr load_result(const Group& group, const Expr& let, int64_t buffer) {
   return load(buffer, compute_dtype(type.dtype), offset_of(plain, let.args()));
 }
 
-/// Random numbers whose stream is no part of the code: layers that draw alike share a kernel.
+/// Moves a philox's constant operands into the constants buffer, so that layers with different
+/// streams share a kernel.
 Expr philox_of_constants(KernelBuilder& builder, const Expr& philox) {
   std::vector<Expr> args = philox.args();
-  for (const size_t i : {1, 2}) {  // of the counter: high and low word of the stream, or the stream
+  // Arguments with the two words of the stream, or with counter and stream.
+  for (const size_t i : {1, 2}) {
     if (is_constant(args[i])) args[i] = builder.constant(args[i].node().ivalue);
   }
   return scalar::philox(args[0], args[1], args[2], args[3]);

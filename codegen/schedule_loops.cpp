@@ -100,7 +100,7 @@ void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& 
     return done[e.get()] = result;
   };
   for (Expr* root : exprs) {
-    const Expr kept = *root;  // its nodes are the keys
+    const Expr kept = *root;  // keeps the nodes alive: the maps are keyed by address
     *root = replace(kept);
   }
 }
@@ -137,7 +137,7 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
     return result;
   };
   for (Expr* root : exprs) {
-    const Expr kept = *root;  // its nodes are the keys
+    const Expr kept = *root;  // keeps the nodes alive: the maps are keyed by address
     *root = replace(kept);
   }
 }

@@ -6,8 +6,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxAccumulators = 8;  // more kept elements accumulate in memory
-constexpr double kMaxUnrolled = 32;      // copies of a loop body
+constexpr int64_t kMaxAccumulators = 8;  // reductions to more elements accumulate in memory
+constexpr double kMaxUnrolled = 32;      // most copies of an unrolled loop body
 constexpr double kTeamLoop = 1024;       // iterations that keep a GPU's largest team busy
 
 int64_t round_up(double n, int64_t multiple) {
@@ -91,7 +91,7 @@ void Sweep::make_nests() {
   }
 }
 
-/// A nest with the same loops, whose variables the sink then takes over, or a new one.
+/// Returns the nest with equal loops, whose variables replace the sink's, or a new nest.
 Sweep::Nest& Sweep::nest_for(FlatSink& sink) {
   std::vector<Nest>& nests = stages_[static_cast<size_t>(sink.source->stage)];
   const Partial* partial = partial_of(sink);
@@ -139,7 +139,7 @@ double Sweep::row_operations() const {
   return std::max(n, 1.0);
 }
 
-/// Lanes are either rows, or one variable of each nest.
+/// Chooses what runs in lanes: a row variable, or one variable of each nest.
 void Sweep::choose_vector() {
   double inside = 0;
   bool fixed_rows = false;
@@ -227,8 +227,8 @@ void Sweep::partition() {
   blocks_ = scalar::floordiv(count_ + per_block_ - Expr::index(1), per_block_);
 }
 
-/// Prefix combinations a block. Partial results bound the number of blocks, so that their space
-/// does not depend on the batch.
+/// Returns the combinations of prefix variables per block. Partial results bound the number of
+/// blocks, so that their scratch does not depend on the batch.
 Expr Sweep::per_block(double operations_a_row, double rows_a_block, bool vector) {
   const int64_t least = vector ? round_up(rows_a_block, b_.processor.row_multiple)
                                : std::max<int64_t>(static_cast<int64_t>(rows_a_block), 1);
@@ -353,8 +353,8 @@ void Sweep::emit_row(kir::Block& out) {
   }
 }
 
-/// One loop over all combinations of `fastest` and `others`: a short one would leave a team's
-/// threads without work.
+/// Emits one loop over all combinations of `fastest` and `others`. A short loop would leave threads
+/// of the team idle.
 kir::Block& Sweep::flat_loop(int64_t fastest, const Vars& others, kir::Block& out) {
   std::vector<std::pair<int64_t, Expr>> digits = {{fastest, extent_expr(b_.extent(fastest))}};
   Expr count = digits[0].second;
@@ -368,8 +368,8 @@ kir::Block& Sweep::flat_loop(int64_t fastest, const Vars& others, kir::Block& ou
   return unpack(b_, number, digits, loop);
 }
 
-/// The variables that share one loop with the vector variable: with many of a GPU's threads, none
-/// where two threads would then add to one sum in memory.
+/// Returns the variables that share one loop with the vector variable, on a GPU. Sums kept in
+/// memory exclude reduced variables: two threads would add to the same sum.
 Vars Sweep::flattened(const Nest& nest, const Vars& vars) const {
   const bool wide = nominal(b_.extent(nest.vector)) >= kTeamLoop;
   if (!b_.processor.gpu || nest.array || wide) return {};
@@ -382,7 +382,7 @@ Vars Sweep::flattened(const Nest& nest, const Vars& vars) const {
   return flat;
 }
 
-/// Loops over `vars`, the nest's vector variable innermost, short ones unrolled.
+/// Emits loops over `vars`. The nest's vector variable is innermost, and short loops are unrolled.
 kir::Block& Sweep::nest_loops(const Nest& nest, const Vars& vars, kir::Block& out) {
   const bool vector = contains(vars, nest.vector);
   const Vars flat = vector ? flattened(nest, vars) : Vars();
@@ -445,7 +445,7 @@ void Sweep::emit_nest(const Nest& nest, kir::Block& out) {
   }
 }
 
-/// All values first, then the stores: an output may lie in the memory of an input.
+/// Emits all values before the stores, because an output may alias an input.
 void Sweep::emit_point(const Nest& nest, std::vector<FlatSink>& sinks, kir::Block& out) {
   std::vector<Expr*> bodies;
   bool stores = false;

@@ -1,6 +1,6 @@
 #pragma once
 
-// One part of a group as a sweep over its rows, cut into blocks.
+// Schedule of one part of a group: a sweep over its rows, cut into blocks.
 
 #include <list>
 
@@ -8,43 +8,43 @@
 
 namespace fluid {
 
-/// What a block leaves behind of a reduction over rows; `finish` combines it over the blocks.
+/// The partial results of a reduction over rows, one per block. `finish` combines them.
 struct Partial {
   const FlatSink* sink = nullptr;
   int64_t buffer = 0;
-  int64_t positions = -1;    ///< of an argmax, else -1
-  bool block_major = false;  ///< [blocks, kept] rather than [kept, blocks]
-  int64_t stride = 0;        ///< elements between rows of that array
+  int64_t positions = -1;    ///< buffer of positions for argmax, else -1
+  bool block_major = false;  ///< layout [blocks, kept] instead of [kept, blocks]
+  int64_t stride = 0;        ///< elements between rows of the array
 };
 
 struct SweepOptions {
-  bool rows_in_lanes = true;  ///< where that suits the strides better
+  bool rows_in_lanes = true;  ///< allows rows in lanes where strides favour them
 };
 
 class Sweep {
  public:
   Sweep(KernelBuilder& builder, const GroupPart& part);
-  /// Of sinks that all have `rows`.
+  /// Sweeps over `sinks`, all of which have the variables `rows`.
   Sweep(KernelBuilder& builder, std::vector<FlatSink> sinks, Vars rows,
         const SweepOptions& options = {});
 
   Expr blocks() const { return blocks_; }
   double operations_per_block() const { return operations_per_block_; }
-  /// Statements of block `number` of this part.
+  /// Emits block `number` of this part.
   void emit(const Expr& number, kir::Block& out);
   const std::list<Partial>& partials() const { return partials_; }
 
  private:
-  /// Sinks of one stage in one nest of loops inside a row.
+  /// Sinks of one stage that share one nest of loops inside a row.
   struct Nest {
-    Vars outer;             ///< kept variables, outside the accumulators
-    Vars inner;             ///< all others but rows
-    size_t told_apart = 0;  ///< the first of `inner`, which sums in memory keep; 0: there are none
+    Vars outer;             ///< kept variables, whose loops enclose the accumulators
+    Vars inner;             ///< all variables except `outer` and rows
+    size_t told_apart = 0;  ///< number of leading `inner` variables that index sums in memory
     bool array = false;     ///< the kept variables index an array of accumulators
     std::vector<FlatSink*> sinks;
-    int64_t vector = -1;  ///< of outer or inner, else -1
+    int64_t vector = -1;  ///< variable of outer or inner that runs in lanes, else -1
   };
-  struct Binding {  ///< an accumulator of a sink
+  struct Binding {  ///< the accumulator of a sink
     int64_t acc = 0;
     bool lanes = false;
   };
@@ -79,15 +79,15 @@ class Sweep {
   SweepOptions options_;
   std::vector<std::vector<Nest>> stages_;
   int64_t row_vector_ = -1;  ///< the row variable that runs in lanes, else -1
-  Vars prefix_;              ///< rows that number the blocks
-  int64_t chunk_ = 0;        ///< of the last row variable, which then numbers blocks too
-  Expr count_;               ///< combinations of the prefix
+  Vars prefix_;              ///< leading rows, whose combinations are divided among blocks
+  int64_t chunk_ = 0;        ///< tile of the last row variable if blocks divide it too, else 0
+  Expr count_;               ///< combinations of `prefix_`, times chunks
   Expr per_block_;
   Expr blocks_;
-  int64_t max_blocks_ = 0;  ///< where partials are kept, else 0
+  int64_t max_blocks_ = 0;  ///< most blocks if there are partial results, else 0
   double operations_per_block_ = 0;
   std::list<Partial> partials_;
-  std::map<int, Binding> accs_;  ///< by sink
+  std::map<int, Binding> accs_;  ///< accumulator of each sink, by sink id
   Expr number_;
 };
 

@@ -8,11 +8,11 @@
 namespace fluid::kir {
 namespace {
 
-/// A stretch in which every thread touches its own elements: a vector loop, or a statement outside
-/// of one.
+/// A part of a block within which each thread accesses only its own elements: a vector loop, or a
+/// statement outside of vector loops.
 struct Phase {
   const void* statement;
-  std::set<int64_t> reads, writes;  // buffers
+  std::set<int64_t> reads, writes;  // buffer indices
 };
 
 class Phases {
@@ -48,7 +48,8 @@ class Phases {
     collect(statement);
   }
 
-  /// What decides which way the whole team goes is read once more than there are places to wait.
+  /// Adds the read of a loop bound or condition as a phase. There is no statement after which
+  /// threads could synchronize with it, so sync_points() rejects a write to what it reads.
   void bound(const Expr& e) {
     phases.push_back({nullptr, {}, {}});
     read(e);

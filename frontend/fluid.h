@@ -1,6 +1,6 @@
 #pragma once
 
-// Everything a program that uses Fluid includes.
+// The umbrella header for programs that use Fluid.
 
 #include "executor/executor.h"
 #include "executor/trainer/trainer.h"

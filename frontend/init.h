@@ -4,8 +4,9 @@
 
 namespace fluid {
 
-/// How a parameter starts: the `init` attribute of its `param` and that initialiser's settings
-/// (ops/random). Fans are those of the parameter's shape: [out, in, kh, kw] or [in, out].
+/// The initialiser of a parameter: the `init` attribute of its `param` op and the initialiser's
+/// settings (ops/random). Fan in and fan out follow from the parameter's shape, [out, in, kh, kw]
+/// or [in, out].
 class Init {
  public:
   static Init constant(double value);
@@ -16,8 +17,8 @@ class Init {
   /// networks", AISTATS 2010: variance 2 gain^2 / (fan in + fan out).
   static Init xavier_uniform(double gain = 1);
   static Init xavier_normal(double gain = 1);
-  /// He et al., "Delving deep into rectifiers", ICCV 2015: variance 2 / ((1 + slope^2) fan in), of
-  /// the leaky ReLU that follows.
+  /// He et al., "Delving deep into rectifiers", ICCV 2015: variance 2 / ((1 + slope^2) fan in).
+  /// `slope` is the negative slope of the following leaky ReLU.
   static Init kaiming_uniform(double slope = 0);
   static Init kaiming_normal(double slope = 0);
 

@@ -13,7 +13,7 @@ std::string below(const std::string& scope, const std::string& name) {
   return scope.empty() ? name : scope + "." + name;
 }
 
-/// The first of kind0, kind1... that no op's scope bears yet.
+/// Returns the first of kind0, kind1... that is not the scope of any op.
 std::string fresh_name(const ir::Graph& graph, const std::string& kind) {
   for (int n = 0;; ++n) {
     std::string name = below(graph.recording.scope, kind + std::to_string(n));
@@ -46,25 +46,27 @@ Init default_bias(int64_t fan_in) {
   return Init::uniform(-bound, bound);
 }
 
-/// The two extents of a kernel given as one number or two.
+/// Returns height and width of a kernel given as one or two numbers.
 std::array<int64_t, 2> both(const Ints& kernel, const Loc& loc) {
   require(kernel.size() == 1 || kernel.size() == 2, loc,
           "conv2d: kernel has " + std::to_string(kernel.size()) + " numbers, not 1 or 2");
   return {kernel.front(), kernel.back()};
 }
 
-/// The random state, which all random ops of a program share.
+/// Returns the state of the random number generator, shared by all random ops of a program.
 Value random_state(ir::Graph& graph, const Loc& loc) {
   if (ir::Op* known = graph.find("state", "rng")) return known->result();
   return record_source(graph, "state", "rng", Type{DType::i64, {3}, {}}, {}, loc);
 }
 
-/// Records the writes of the running `mean` and `var` after a step of batch_norm's results.
+/// Records the updates of the running `mean` and `var` from batch_norm's results at the end of a
+/// step.
 void update_running_statistics(Value x, const Values& normalised, Value mean, Value var,
                                double momentum, const Loc& loc) {
   ir::Graph& graph = *x.op()->graph();
   ir::RecordAs as(graph, {ir::Role::optimize, loc, graph.recording.scope, ""});
-  Type channel{mean.dtype(), x.shape(), {}};  // the elements of one channel
+  // The shape of one channel of x.
+  Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
   const Value count = numel(graph, {.of = channel}, loc);
   const Values moved = record(graph, "bn_update", {mean, var, normalised[1], normalised[2], count},

@@ -12,10 +12,10 @@ namespace fluid {
 enum class Act : uint8_t { none, relu, sigmoid, tanh, gelu };
 Value activate(Value x, Act act, const Loc& loc = Loc::here());
 
-/// Parameters of a layer are named after its scope: "conv0.w" and "conv0.b". A layer without a
-/// `name` is called after its kind and counted in its program: conv0, conv1, fc0...
-/// Without initialisers a layer starts as PyTorch's does: weights Kaiming-uniform with slope sqrt
-/// 5, biases uniform within 1/sqrt(fan in).
+/// Parameters are named after the layer's scope: "conv0.w" and "conv0.b". A layer without a `name`
+/// is named after its kind and numbered in its program: conv0, conv1, fc0...
+/// The default initialisers are PyTorch's: weights Kaiming-uniform with slope sqrt(5), biases
+/// uniform within 1/sqrt(fan in).
 struct Conv2d {
   int64_t filters = 0;  ///< output channels
   Ints kernel = {};     ///< one number, or {height, width}
@@ -29,7 +29,7 @@ struct Conv2d {
   std::optional<Init> bias_init = {};
   std::string name = {};
 };
-/// x [N, C, H, W] -> [N, filters, H', W']. Weights are [filters, C / groups, kh, kw].
+/// Convolution: x [N, C, H, W] -> [N, filters, H', W']. Weights are [filters, C / groups, kh, kw].
 Value conv2d(Value x, const Conv2d& layer, const Loc& loc = Loc::here());
 
 struct Linear {
@@ -40,29 +40,31 @@ struct Linear {
   std::optional<Init> bias_init = {};
   std::string name = {};
 };
-/// x [..., in] -> [..., units]. Weights are [in, units].
+/// Fully connected layer: x [..., in] -> [..., units]. Weights are [in, units].
 Value linear(Value x, const Linear& layer, const Loc& loc = Loc::here());
 
 struct Dropout {
-  double p = 0.5;  ///< the share that is zeroed, in [0, 1]; with 1 all is 0, and the gradient too
+  double p = 0.5;  ///< fraction of elements that are zeroed, in [0, 1]; 1 zeroes the gradient too
 };
-/// Zeroes elements at random and scales the others by 1 / (1 - p); nothing in eval and predict.
+/// Zeroes random elements and scales the others by 1 / (1 - p). The identity in eval and predict.
 Value dropout(Value x, const Dropout& layer, const Loc& loc = Loc::here());
-/// As dropout, for whole channels of [N, C, H, W].
+/// Like dropout(), but zeroes whole channels of [N, C, H, W].
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc = Loc::here());
 
 struct BatchNorm {
   double eps = 1e-5;
-  double momentum = 0.1;  ///< the weight of a new batch in the running statistics
+  double momentum = 0.1;  ///< weight of the current batch in the running statistics
   Act act = Act::none;
   std::string name = {};
 };
-/// x [N, C, ...], each channel normalised over the others: in training by the batch's mean and
-/// variance, which move the running ones; in eval and predict by those. Parameters bn0.gamma and
-/// bn0.beta [C]; states bn0.running_mean and bn0.running_var, which are saved with them.
+/// Normalises each channel of x [N, C, ...] over all other dims. Training uses the batch's mean and
+/// variance and updates the running ones; eval and predict use the running ones. Parameters:
+/// bn0.gamma and bn0.beta [C]. States, saved with the parameters: bn0.running_mean and
+/// bn0.running_var.
 Value batch_norm(Value x, const BatchNorm& layer = {}, const Loc& loc = Loc::here());
 
-/// A trainable variable of the graph that is being recorded; the name gets the current scope.
+/// Adds a trainable variable to the graph that is being recorded. The current scope prefixes its
+/// name.
 Value parameter(ir::Graph& graph, const std::string& name, const Type& type, const Init& init,
                 const Loc& loc = Loc::here());
 

@@ -6,13 +6,14 @@
 
 namespace fluid {
 
-/// p -= lr (g + weight_decay p).
+/// Stochastic gradient descent: p -= lr (g + weight_decay p).
 struct SGD {
   double lr = 0.01;
   double weight_decay = 0;
 };
 
-/// v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g + momentum v)).
+/// Momentum: v = momentum v + g + weight_decay p; p -= lr v (with Nesterov: p -= lr (g + momentum
+/// v)).
 struct Momentum {
   double lr = 0.01;
   double momentum = 0.9;
@@ -20,8 +21,8 @@ struct Momentum {
   double weight_decay = 0;
 };
 
-/// Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015; weight_decay is added to
-/// the gradient.
+/// Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. weight_decay times the
+/// parameter is added to the gradient.
 struct Adam {
   double lr = 0.001;
   double beta1 = 0.9;
@@ -30,8 +31,8 @@ struct Adam {
   double weight_decay = 0;
 };
 
-/// Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019: the parameter loses
-/// lr weight_decay of itself, then takes Adam's step.
+/// Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019: p -= lr weight_decay
+/// p, then Adam's step.
 struct AdamW {
   double lr = 0.001;
   double beta1 = 0.9;
@@ -40,31 +41,30 @@ struct AdamW {
   double weight_decay = 0.01;
 };
 
-/// How gradients are clipped before the optimizer sees them; 0: not at all. With several, in this
+/// Gradient clipping before the optimizer's update; 0 disables a rule. Several rules apply in this
 /// order.
 struct Clip {
-  double value = 0;        ///< each element, to [-value, value]
-  double norm = 0;         ///< the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
-  double global_norm = 0;  ///< the norm of all gradients together
+  double value = 0;  ///< clips each element to [-value, value]
+  double norm = 0;   ///< clips the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
+  double global_norm = 0;  ///< clips the norm of all gradients taken together
 };
 
-/// lr, times `factor` after each `every` updates.
+/// Multiplies lr by `factor` every `every` updates.
 struct StepDecay {
   int64_t every = 1;
   double factor = 0.1;
 };
 
-/// Up to lr in equal steps over `warmup` updates, then along half a cosine down to `end` at update
-/// `steps`.
+/// Linear warmup to lr over `warmup` updates, then cosine decay to `end` at update `steps`.
 struct Cosine {
   int64_t steps = 1;
   int64_t warmup = 0;
   double end = 0;
 };
 
-/// lr, times `factor` when the loss of more than `patience` epochs has not fallen below
-/// 1 - `threshold` of the best, as PyTorch's ReduceLROnPlateau: Executor::reduce_on_plateau tells
-/// it the epochs' losses. The `cooldown` epochs after that count for nothing.
+/// Multiplies lr by `factor` when more than `patience` epochs had no loss below 1 - `threshold`
+/// times the best, like PyTorch's ReduceLROnPlateau. The next `cooldown` epochs are not counted.
+/// Executor::reduce_on_plateau() takes the loss of each epoch.
 struct Plateau {
   double factor = 0.1;
   int64_t patience = 10;
@@ -73,18 +73,18 @@ struct Plateau {
   double min_lr = 0;
 };
 
-/// How the learning rate goes on, by the number of updates or, with Plateau, by what came of the
-/// epochs; without one it stays.
+/// The learning rate schedule: by the number of updates or, for Plateau, by the epochs' losses.
+/// Without one the learning rate is constant.
 using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau>;
 
-/// What a training step does besides its optimizer's update.
+/// Options of a training step besides its optimizer.
 struct StepRules {
   Clip clip = {};
   Schedule schedule = {};
 };
 
-/// Makes the program a training program: every parameter that `loss`, a scalar, depends on is
-/// updated once a step. The recipe is part of the program's file.
+/// Makes the program a training program: a step updates every parameter that the scalar `loss`
+/// depends on. The program's file includes this training recipe.
 void minimize(Value loss, const SGD& optimizer, const StepRules& rules = {},
               const Loc& loc = Loc::here());
 void minimize(Value loss, const Momentum& optimizer, const StepRules& rules = {},

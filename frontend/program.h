@@ -9,31 +9,31 @@
 
 namespace fluid {
 
-/// What happens to a feed on its way in, in training, eval and predict: raw values become
-/// (x * scale - mean) / std.
+/// Preprocessing of a feed in training, eval and predict: raw values become (x * scale - mean) /
+/// std.
 struct DataOptions {
   double scale = 1;
-  std::vector<double> mean = {};  ///< one number, or one a channel (dimension 1); none: 0
-  std::vector<double> std = {};   ///< as `mean`; none: 1
+  std::vector<double> mean = {};  ///< empty (0), one number, or one per channel (dimension 1)
+  std::vector<double> std = {};   ///< empty (1), one number, or one per channel
 };
 
-/// A program being recorded, or read from a file. Values recorded into it live as long as it does.
+/// A program that is being recorded or was read from a file. Its Values are valid while it lives.
 class Program {
  public:
   explicit Program(std::string name);
   explicit Program(std::unique_ptr<ir::Program> recorded);
-  /// Reads a `.fluid` or `.fir` file, told apart by content.
+  /// Reads a `.fluid` or `.fir` file; the content decides which.
   static Program load(const std::string& path);
 
-  /// A feed. Throws UserError when the name is taken.
+  /// Adds a feed. Throws UserError when the name is taken.
   Value data(const std::string& name, const Shape& shape, DType dtype,
              const Loc& loc = Loc::here());
   Value data(const std::string& name, const Shape& shape, DType dtype, const DataOptions& options,
              const Loc& loc = Loc::here());
-  /// Marks a value to be fetched under `name`.
+  /// Marks a value as the output `name`, which can be fetched.
   void output(const std::string& name, Value value, const Loc& loc = Loc::here());
 
-  /// Writes the program: text when the path ends in ".fir", else FlatBuffers. Atomic.
+  /// Writes the program atomically: as text when the path ends in ".fir", else as FlatBuffers.
   void save(const std::string& path) const;
   std::string text() const;
 
@@ -44,7 +44,7 @@ class Program {
   std::unique_ptr<ir::Program> program_;
 };
 
-/// Layers recorded while it lives get names below `name`: "encoder.conv0.w".
+/// While a Scope lives, layers are recorded with names below `name`: "encoder.conv0.w".
 class Scope {
  public:
   Scope(Program& program, const std::string& name);

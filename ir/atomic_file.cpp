@@ -22,7 +22,7 @@ std::string fresh_temporary(const std::string& target) {
   return target + ".tmp." + std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
-/// Flushes a directory's entries to the disk: 0, or the error.
+/// Flushes a directory's entries to the disk. Returns 0 or an errno value.
 int flushed(const std::string& directory) {
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno;
@@ -38,7 +38,7 @@ int flushed(const std::string& directory) {
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
-  std::error_code ignored;  // a path that cannot be looked at fails in open, with its reason
+  std::error_code ignored;  // open() reports why an inaccessible path fails
   const std::filesystem::path resolved = std::filesystem::canonical(path, ignored);
   if (!resolved.empty()) target_ = resolved.string();
   struct stat info = {};
@@ -47,7 +47,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    // A process of the same number, in another container or long dead, may have left its file.
+    // The name may be taken: a process with the same pid, in another container or dead, may have
+    // left its temporary file.
     do {
       temporary_ = fresh_temporary(target_);
       fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -96,7 +97,8 @@ void flush_directory(const std::string& path) {
 }
 
 void check_writable(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is no pipe, whose reader opening would end
+  // Opening and closing a pipe would send its reader an end of file. On an error `path` is no pipe.
+  std::error_code ignored;
   if (!std::filesystem::is_other(path, ignored)) AtomicFile file(path);
 }
 

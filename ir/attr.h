@@ -12,7 +12,7 @@
 
 namespace fluid {
 
-/// Names a graph of the same program: `body = @g3`.
+/// A reference, by name, to a graph of the same program: `body = @g3`.
 struct GraphRef {
   std::string name;
   bool operator==(const GraphRef&) const = default;
@@ -21,10 +21,10 @@ struct GraphRef {
 using Attr = std::variant<bool, int64_t, double, std::string, Type, GraphRef, std::vector<int64_t>,
                           std::vector<double>, std::vector<std::string>>;
 
-/// "int", "list of ints", ...: for messages and docs.
+/// Names the attribute's type in messages and docs: "int", "list of ints", ...
 std::string_view kind_of(const Attr& attr);
 
-/// Named attributes in the order in which they were set.
+/// Named attributes in insertion order.
 class Attrs {
  public:
   using Entry = std::pair<std::string, Attr>;
@@ -34,10 +34,10 @@ class Attrs {
 
   const Attr* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  void set(std::string_view name, Attr value);  ///< replaces an entry of the same name
+  void set(std::string_view name, Attr value);  ///< replaces an existing entry `name`
   void erase(std::string_view name);
 
-  /// The value of `name`, which must be there and of type T.
+  /// Returns the value of `name`. Throws InternalError when it is missing or has another type.
   template <class T>
   const T& get(std::string_view name) const {
     const Attr* attr = find(name);
@@ -54,7 +54,7 @@ class Attrs {
   auto end() const { return entries_.end(); }
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  /// To the bit: 0.0 is not -0.0, and a NaN is itself.
+  /// Compares floats by their bits: 0.0 differs from -0.0, and a NaN equals itself.
   bool operator==(const Attrs& other) const;
 
  private:

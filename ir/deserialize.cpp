@@ -14,10 +14,11 @@ class Reader {
  public:
   Reader(std::string_view bytes, const std::string& file_name, const OpVersion& version)
       : file_(file_name), version_(version), budget_(bytes.size()) {
-    // Copied for its alignment. Every scalar of the schema has at most 8 bytes.
+    // The copy is aligned to 8 bytes, the largest alignment of a scalar in the schema.
     bytes_.resize((bytes.size() + 7) / 8);
     std::memcpy(bytes_.data(), bytes.data(), bytes.size());
-    // Two tables of a genuine file share no byte, and each takes a reference and an offset.
+    // Each table of a valid file has its own bytes: at least a reference and an offset, 8 bytes. So
+    // a file of n bytes holds at most n / 8 tables.
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes.size(),
                                    16, static_cast<uint32_t>(bytes.size() / 8));
     if (!fbs::VerifyProgramBuffer(verifier)) damaged("its structure is broken");
@@ -61,8 +62,8 @@ class Reader {
             what);
   }
 
-  /// Nothing in a genuine file is referred to twice, so what is copied out of it fits into it; a
-  /// hostile one could otherwise name one large vector a million times.
+  /// Counts bytes copied out of the file. A valid file refers to nothing twice, so its copies are
+  /// no larger than the file. A hostile file could refer to one large vector a million times.
   void spend(size_t bytes) {
     if (bytes > budget_) damaged("its parts overlap");
     budget_ -= bytes;
@@ -77,7 +78,7 @@ class Reader {
     if (s->size() > limit) damaged(of_what + " has too long a name");
     return text(s);
   }
-  /// Copies bytes: the verifier does not check that 8-byte elements are aligned.
+  /// Copies bytewise, because the verifier does not check the alignment of 8-byte elements.
   template <class To, class From>
   std::vector<To> scalars(const flatbuffers::Vector<From>* from) {
     if (from == nullptr) return {};

@@ -16,8 +16,8 @@ void fail_check(std::string_view what, std::source_location where) {
 
 namespace {
 
-/// Insertions, deletions, substitutions and exchanges of neighbours cost 1 each (optimal string
-/// alignment).
+/// Optimal string alignment distance: insertion, deletion, substitution and transposition of
+/// adjacent characters cost 1 each.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -58,7 +58,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  constexpr size_t kTelling = 3;  // characters of a beginning
+  constexpr size_t kTelling = 3;  // shortest prefix that gives a suggestion
   for (const std::string& candidate : candidates) {
     if (found.empty() && name.size() >= kTelling && candidate.starts_with(name)) found = candidate;
   }

@@ -78,7 +78,7 @@ Op* Graph::find_indexed(std::string_view op_name, std::string_view symbol) {
   if (found == index_.positions.end()) return nullptr;
   Op* op = ops[found->second].get();
   if (op->name == op_name && op->symbol == symbol) return op;
-  index_ = {};  // ops before the last were moved
+  index_ = {};  // stale: earlier ops were moved
   return find(op_name, symbol);
 }
 

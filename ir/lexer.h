@@ -10,27 +10,28 @@ namespace fluid::ir {
 struct Token {
   enum class Kind : uint8_t {
     word,    ///< an identifier
-    value,   ///< %name; text is the name
+    value,   ///< %name; `text` is the name
     number,  ///< as written: -12, 1e-05
-    string,  ///< text is what stood between the quotes, unescaped
+    string,  ///< `text` is unescaped, without the quotes
     punct,   ///< one character
-    end,     ///< of the text
+    end,     ///< end of the text
   };
   Kind kind = Kind::end;
   std::string text;
-  size_t offset = 0;  ///< of its first character in the source
+  size_t offset = 0;  ///< offset of the first character in the source text
 };
 
-/// Cuts .fir text into tokens; skips white space and `//` comments.
+/// Splits .fir text into tokens. Skips white space and `//` comments.
 class Lexer {
  public:
-  /// Both views must outlive the lexer. `file_name` is for messages.
+  /// Both views must outlive the lexer. `file_name` appears in messages.
   Lexer(std::string_view text, std::string_view file_name) : text_(text), file_(file_name) {}
 
-  /// Throws UserError for a character that starts no token and for a broken string.
+  /// Returns the next token. Throws UserError for a character that starts no token and for a
+  /// malformed string.
   Token next();
 
-  /// Throws UserError "file.fir:3:14: what", from the line and column (in bytes) of `offset`.
+  /// Throws UserError "file.fir:3:14: what", with the line and the column (in bytes) of `offset`.
   [[noreturn]] void fail(size_t offset, const std::string& what) const;
 
  private:
@@ -48,7 +49,7 @@ class Lexer {
   size_t at_ = 0;
 };
 
-/// How a token is named in "expected ... but found ...": "'%x'", "the end of the file".
+/// Describes a token for "expected ... but found ...": "'%x'", "the end of the file".
 std::string describe(const Token& token);
 
 }  // namespace fluid::ir

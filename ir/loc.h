@@ -4,17 +4,17 @@
 
 namespace fluid {
 
-/// A place in the user's source. Builders take `Loc loc = Loc::here()` as their last argument, so
-/// every op, error and profile row can name the line that asked for it.
+/// A location in the user's source. Builders take `Loc loc = Loc::here()` as their last argument,
+/// so that ops, errors and profile rows name the user's line.
 struct Loc {
-  std::string file;  ///< as the compiler spelled it; empty when unknown
+  std::string file;  ///< as given to the compiler; empty when unknown
   int line = 0;
 
   static Loc here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
   bool known() const { return !file.empty(); }
-  /// "mnist.cpp:13" (the file's last component), or "" when unknown.
+  /// Returns "mnist.cpp:13" (last component of the path), or "" when unknown.
   std::string str() const;
   bool operator==(const Loc&) const = default;
 };

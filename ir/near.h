@@ -7,8 +7,8 @@
 
 namespace fluid {
 
-/// "'conv0.w', 'conv0.b' and 12 more": at most `most` of the names, nearest to `name` first by edit
-/// distance; "none" of no names.
+/// Lists at most `most` of `names`, by increasing edit distance to `name`: "'conv0.w', 'conv0.b'
+/// and 12 more". Returns "none" when `names` is empty.
 std::string nearest_names(std::string_view name, std::span<const std::string> names, size_t most);
 
 }  // namespace fluid

@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// Reads the whole of `text`, without spaces or a leading '+', into `value`. invalid_argument when
-/// it is no number of the kind of T, result_out_of_range when it is one that T cannot hold; `value`
-/// then means nothing.
+/// Parses all of `text` into `value`; white space and a leading '+' are errors. Returns
+/// invalid_argument when `text` is not a number of T's kind, result_out_of_range when T cannot hold
+/// it. On an error `value` is unspecified.
 template <class T>
 std::errc read_number(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();
@@ -17,7 +17,7 @@ std::errc read_number(std::string_view text, T& value) {
   return stop == end ? error : std::errc::invalid_argument;
 }
 
-/// The whole of `text` as a number; absent when it is none, or one that T cannot hold.
+/// Parses all of `text` as a T. Returns nullopt when it is not a number or T cannot hold it.
 template <class T>
 std::optional<T> number_in(std::string_view text) {
   T value = {};

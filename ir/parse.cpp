@@ -12,7 +12,8 @@ namespace {
 
 using Kind = Token::Kind;
 
-/// The file and the line of "mnist.cpp:13"; the line is 0 where no plain number follows.
+/// Splits "mnist.cpp:13" into file and line. Without a plain positive number at the end, the line
+/// is 0.
 Loc loc_from(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, 0};
@@ -89,7 +90,7 @@ class Parser {
     return value;
   }
 
-  // Pieces.
+  // Parts of statements.
   std::string graph_name() {
     expect("@");
     if (token_.kind == Kind::string) return take(Kind::string, "a graph's name");
@@ -194,7 +195,8 @@ Attr Parser::list() {
   expect("[");
   do {
     const size_t offset = token_.offset;
-    if (is("[")) fail("expected a number or a string");  // before recursing: lists do not nest
+    // checked before the recursion: lists do not nest
+    if (is("[")) fail("expected a number or a string");
     Attr entry = attr();
     if (auto* n = std::get_if<int64_t>(&entry)) {
       ints.push_back(*n);

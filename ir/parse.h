@@ -8,13 +8,12 @@
 
 namespace fluid::ir {
 
-/// Where each op's name stands in a text: the offset of its first character.
+/// The offset of the first character of each op's name in a text.
 using OpOffsets = std::unordered_map<const Op*, size_t>;
 
-/// Reads the text form that print() writes (the grammar stands there); `//` starts a comment.
-/// Checks the form alone: verify() says whether the program makes sense.
-/// Throws UserError "file.fir:3:14: expected ')' but found ','": line and column count from 1.
-/// `offsets`, when given, gets every op's place in `text`.
+/// Parses the text form of print(); the grammar is in print.h, `//` starts a comment. Checks syntax
+/// only; verify() checks the program. Throws UserError "file.fir:3:14: expected ')' but found ','";
+/// line and column start at 1. Fills `offsets`, when given, with the offset of every op in `text`.
 std::unique_ptr<Program> parse(std::string_view text, std::string_view file_name,
                                OpOffsets* offsets = nullptr);
 

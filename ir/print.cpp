@@ -27,7 +27,7 @@ std::string text_of(const std::vector<std::string>& list) { return list_text(lis
 
 enum class Naming { numbered, by_id };
 
-/// Gives every value of a graph a name of its own, without '%'.
+/// Assigns each value of a graph a unique name, without '%'.
 class Names {
  public:
   Names(const Graph& graph, Naming naming) {
@@ -46,7 +46,7 @@ class Names {
     }
   }
 
-  /// Values of other graphs, which verify() refuses, show as %?.
+  /// Returns "%?" for a value of another graph, which verify() rejects.
   std::string of(Value value) const {
     const auto it = names_.find({value.op(), value.index()});
     return "%" + (it == names_.end() ? "?" : it->second);

@@ -17,21 +17,22 @@ namespace fluid::ir {
 ///     graph @body { ... }
 ///   }
 ///
-/// The statements of `main` stand in the program itself, other graphs in blocks. In brackets: the
-/// role unless forward, the parameter that a gradient belongs to, the scope, and the id where it is
-/// not one more than the op's before. `@` gives the last component of the source file, and the
-/// line. Values keep their names where these are identifiers and unique; unnamed ones are numbered.
-/// An empty list prints as ints[], floats[] or strings[].
+/// The statements of `main` are in the program itself; other graphs are blocks. Brackets hold the
+/// role unless it is forward, the parameter of a gradient, the scope, and the id. The id is omitted
+/// when it is the previous op's id plus 1. `@` gives the last component of the source file and the
+/// line. Values keep their names if these are unique identifiers; unnamed values are numbered. An
+/// empty list prints as ints[], floats[] or strings[].
 std::string print(const Program& program);
 
-/// The same for comparing what passes did: an unnamed value is called after its op and the op's id,
-/// `%relu_7`, which no pass changes elsewhere. Parses, but to other ids: they stand in no bracket.
+/// Like print(), but names an unnamed value after its op and the op's id, as `%relu_7`. A pass
+/// keeps the names of ops that it does not touch, so texts before and after it can be compared. The
+/// text omits ids, so parse() assigns new ones.
 std::string print_by_id(const Program& program);
 
-/// One graph as a block: `graph @main { ... }`.
+/// Prints one graph as a block: `graph @main { ... }`.
 std::string print(const Graph& graph);
 
-/// One attribute's value: `0.1`, `"adam"`, `[1, 2]`, `@body`.
+/// Prints an attribute's value: `0.1`, `"adam"`, `[1, 2]`, `@body`.
 std::string print(const Attr& attr);
 
 }  // namespace fluid::ir

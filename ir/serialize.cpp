@@ -10,7 +10,7 @@
 namespace fluid::ir {
 namespace {
 
-/// Gives each distinct string a number, in the order of first use.
+/// Assigns each distinct string an index, in the order of first use.
 class Numbering {
  public:
   uint32_t of(const std::string& s) {
@@ -42,7 +42,7 @@ Owned<fbs::TypeT> type_of(const Type& from) {
   return type;
 }
 
-/// Puts an attribute's value where its kind keeps it.
+/// Stores an attribute's value in the field of AttrT for its kind.
 struct PutValue {
   fbs::AttrT& to;
 
@@ -65,7 +65,7 @@ struct PutValue {
 Owned<fbs::AttrT> attr_of(const Attrs::Entry& from) {
   auto attr = std::make_unique<fbs::AttrT>();
   attr->name = from.first;
-  // The kinds of the schema are numbered as the alternatives of Attr.
+  // fbs::AttrKind lists the kinds in the order of Attr's alternatives.
   attr->kind = static_cast<fbs::AttrKind>(from.second.index());
   std::visit(PutValue{*attr}, from.second);
   return attr;

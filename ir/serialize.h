@@ -10,30 +10,30 @@
 
 namespace fluid::ir {
 
-/// The format of .fluid files that this version writes and reads. Format 1 had other names of ops.
+/// The version of the .fluid format that is written and read. Format 1 used other op names.
 inline constexpr uint32_t kFileFormat = 2;
 
-/// The version of an op's definition, at least 1; 0 for an op that does not exist.
+/// Returns the version of an op's definition, at least 1; 0 for an unknown op.
 using OpVersion = std::function<int(std::string_view op)>;
 
-/// A program as FlatBuffers of program.fbs, identifier FLPG. Equal programs give equal bytes. Of
-/// source files the last component is kept. `program` must be verified. Throws UserError when
-/// `version` does not know an op.
+/// Encodes a verified program as FlatBuffers of program.fbs, with identifier FLPG. Equal programs
+/// give equal bytes. Only the last component of source file paths is kept. Throws UserError for an
+/// op unknown to `version`.
 std::string serialize(const Program& program, const OpVersion& version);
 
-/// What is written to disk: the bytes that serialize() gave, then 8 of their XXH3 hash,
-/// little-endian, because a changed number would be another program and not a broken one.
+/// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). FlatBuffers does not detect a changed
+/// number, which would give another valid program.
 std::string sealed(std::string bytes);
-/// The bytes that were sealed. Throws UserError that starts with `file_name` when the file does not
-/// end in their hash.
+/// Returns the bytes without their hash. Throws UserError, starting with `file_name`, when the hash
+/// does not match.
 std::string_view unsealed(std::string_view file, const std::string& file_name);
 
-/// Whether `bytes` carry the identifier of a .fluid file.
+/// Whether `bytes` has the identifier of a .fluid file.
 bool is_fluid_file(std::string_view bytes);
 
-/// Reads what serialize() wrote, and trusts nothing: takes memory and time in proportion to the
-/// size of the file. The result still has to pass verify(). Throws UserError that starts with
-/// `file_name`: not a .fluid file, damaged, of another format, an unknown op, an op of a newer
+/// Decodes the output of serialize() from an untrusted source. Memory and time are proportional to
+/// the size of the file. The caller must verify() the result. Throws UserError, starting with
+/// `file_name`, for: not a .fluid file, a damaged file, another format, an unknown op, a newer op
 /// version.
 std::unique_ptr<Program> deserialize(std::string_view bytes, const std::string& file_name,
                                      const OpVersion& version);

@@ -4,7 +4,7 @@
 
 namespace fluid {
 
-/// The time since it was made.
+/// Measures the time since its construction.
 class Stopwatch {
  public:
   double ms() const {

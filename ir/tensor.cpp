@@ -19,7 +19,8 @@ std::string text_of(DType dtype, const std::vector<int64_t>& shape) {
   return s + "]";
 }
 
-/// The number of elements; UserError when they or their bytes do not fit 63 bits.
+/// Returns the number of elements. Throws UserError when the element count or the byte count
+/// overflows int64_t.
 int64_t checked_numel(DType dtype, const std::vector<int64_t>& shape) {
   int64_t n = 1;
   bool overflow = false, empty = false;
@@ -36,8 +37,8 @@ int64_t checked_numel(DType dtype, const std::vector<int64_t>& shape) {
   return n;
 }
 
-/// Rounded to odd, so that a second rounding to a half is to nearest even of the exact value
-/// (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+/// Rounds to odd, so that a second rounding to half precision equals one direct rounding to nearest
+/// even. See Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008.
 float to_float_odd(double value) {
   float f = static_cast<float>(value);
   if (!std::isfinite(value) || static_cast<double>(f) == value) return f;
@@ -45,7 +46,7 @@ float to_float_odd(double value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(f) | 1u);
 }
 
-/// Towards zero; saturates, and NaN is 0.
+/// Rounds towards zero and saturates; NaN becomes 0.
 template <class T>
 T to_integer(double value) {
   if (std::isnan(value)) return 0;
@@ -171,7 +172,7 @@ Tensor Tensor::copy() const {
 Tensor Tensor::cast(DType dtype) const {
   if (dtype == dtype_) return copy();
   Tensor t(dtype, shape_);
-  const bool exact = !is_float(dtype) && !is_float(dtype_);  // i64 does not fit a double
+  const bool exact = !is_float(dtype) && !is_float(dtype_);  // a double cannot hold every i64
   for (int64_t i = 0; i < numel_; ++i) {
     if (exact) {
       store_integer(t.data_, dtype, i, integer_at(data_, dtype_, i));
@@ -207,9 +208,11 @@ uint16_t float_to_half(float value, DType dtype) {
   uint32_t magnitude = bits & 0x7fffffffu;
   const bool nan = magnitude > 0x7f800000u;
   if (nan) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // from 65520 on
+  // 65520 and above round to infinity
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);
   if (magnitude < 0x38800000u) {
-    // Below 2^-14 a half counts units of 2^-24, which is what a float next to 0.5 resolves.
+    // Subnormal halves are multiples of 2^-24, which is the spacing of floats just above 0.5. So
+    // adding 0.5 rounds to a multiple.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

@@ -14,7 +14,8 @@
 
 namespace fluid {
 
-/// Whether an element of `dtype` is a T in host memory; a half is its bits in a uint16_t.
+/// Whether T is the host type of `dtype`'s elements. An f16 or bf16 is held as its bits in a
+/// uint16_t.
 template <class T>
 constexpr bool holds(DType dtype) {
   switch (dtype) {
@@ -37,7 +38,7 @@ constexpr bool holds(DType dtype) {
   return false;
 }
 
-/// The dtype whose elements are Ts; T is not a half.
+/// Returns the dtype of T. T is not uint16_t, which two dtypes share.
 template <class T>
 constexpr DType dtype_of() {
   for (DType d : {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean}) {
@@ -45,16 +46,17 @@ constexpr DType dtype_of() {
   }
 }
 
-/// A tensor in host memory, plain row-major: owning, or a view of somebody's memory.
+/// A row-major tensor in host memory. It owns its memory or is a view.
 class Tensor {
  public:
   Tensor() = default;
-  /// Owns zeroed memory, 64-byte aligned. Throws UserError when the size overflows.
+  /// Allocates zeroed memory, 64-byte aligned. Throws UserError when the size overflows.
   Tensor(DType dtype, std::vector<int64_t> shape);
-  /// A view: the caller keeps `data` alive (or gives an owner to share).
+  /// Returns a view of `data`. The caller keeps `data` alive, or passes its owner.
   static Tensor view(DType dtype, std::vector<int64_t> shape, void* data,
                      std::shared_ptr<void> owner = nullptr);
-  /// Owns a copy of `values`, whose number must be the shape's.
+  /// Returns a tensor with a copy of `values`. Throws UserError when the number of values differs
+  /// from the shape's.
   template <class T>
   static Tensor of(std::vector<int64_t> shape, std::span<const T> values);
 
@@ -65,19 +67,20 @@ class Tensor {
   void* data() { return data_; }
   const void* data() const { return data_; }
   template <class T>
-  std::span<T> as();  ///< T must match dtype(); throws UserError otherwise
+  std::span<T> as();  ///< throws UserError when T does not match dtype()
   template <class T>
   std::span<const T> as() const;
   double at(int64_t i) const;  ///< element i in row-major order, as a double
-  /// Element i of an integer or bool tensor, which a double may not hold; UserError for floats.
+  /// Returns element i of an integer or bool tensor exactly, where a double may round. Throws
+  /// UserError for a float tensor.
   int64_t integer(int64_t i) const;
-  double item() const;             ///< the single element; UserError when there are several
+  double item() const;             ///< the only element; throws UserError when there are several
   Tensor copy() const;             ///< owns its memory
-  Tensor cast(DType dtype) const;  ///< converted copy; round to nearest even for halves
+  Tensor cast(DType dtype) const;  ///< converted copy; halves round to nearest even
   std::string str() const;         ///< "f32[2, 3]"
 
  private:
-  void require(bool condition, const char* what) const;  ///< UserError naming the tensor
+  void require(bool condition, const char* what) const;  ///< throws UserError naming the tensor
 
   DType dtype_ = DType::f32;
   std::vector<int64_t> shape_ = {0};
@@ -106,19 +109,19 @@ std::span<const T> Tensor::as() const {
   return {static_cast<const T*>(data_), static_cast<size_t>(numel_)};
 }
 
-/// The f16 and bf16 conversions used everywhere on the host: round to nearest even.
+/// Conversions between f32 and f16 or bf16, for all host code. Rounding is to nearest even.
 float half_to_float(uint16_t bits, DType dtype);
 uint16_t float_to_half(float value, DType dtype);
 
-/// Named tensors that go into a program together: each has `size` samples in its first dimension.
+/// Named tensors that are fed to a program together. The first dimension of each is `size` samples.
 struct Batch {
   int64_t size = 0;
   std::vector<std::pair<std::string, Tensor>> columns;
-  /// Batches of equal non-zero id hold the same bytes, so a feed slot that holds it is not
-  /// recopied.
+  /// Batches with the same nonzero id hold the same bytes, so a feed slot that holds one need not
+  /// be copied again.
   uint64_t id = 0;
-  /// Of a part of a larger batch, which other slices or processes share: the place of its first
-  /// sample there, and the samples of the whole; 0: this is all of it.
+  /// If this is a micro-batch or a rank's shard: `first` is the index of its first sample in the
+  /// global batch, `whole` the size of the global batch. 0: this is the global batch.
   int64_t first = 0;
   int64_t whole = 0;
   int64_t whole_size() const { return whole == 0 ? size : whole; }

@@ -104,7 +104,8 @@ std::optional<Layout> layout_from(std::string_view text, int64_t rank) {
     layout.blocks.push_back({axis, size});
     i = static_cast<size_t>(after - text.data()) + 1;
   }
-  // Refuses capitals that disagree with the blocks, zeros in front of sizes, and missing axes.
+  // Rejects capital letters that disagree with the blocks, leading zeros in block sizes, and
+  // missing axes.
   if (static_cast<int64_t>(layout.order.size()) != rank || layout.str() != text)
     return std::nullopt;
   return layout;

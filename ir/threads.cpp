@@ -17,11 +17,12 @@
 namespace fluid {
 namespace {
 
-/// Threads that are joined however their owner ends.
+/// A set of threads that the destructor joins.
 class Team {
  public:
   ~Team() { join(); }
-  /// Up to `count` in all; returns why there are fewer.
+  /// Starts threads until there are `count`. When the system refuses one, returns its error
+  /// message.
   std::optional<std::string> grow(size_t count, const std::function<void()>& work) {
     try {
       threads_.reserve(count);
@@ -43,7 +44,7 @@ class Team {
   std::vector<std::thread> threads_;
 };
 
-/// The threads of this process.
+/// Returns the number of threads of this process.
 int64_t threads_now() {
   std::error_code unknown;
   int64_t count = 0;
@@ -91,7 +92,7 @@ void check_threads(size_t count, const std::string& who) {
   counted.count_down();
   const size_t given = team.size();
   team.join();
-  // A thread that was joined counts until the system has removed it.
+  // The kernel may still list a joined thread for a moment.
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries && threads_now() > before; ++i) std::this_thread::yield();
   if (!why) return;

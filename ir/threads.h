@@ -7,15 +7,15 @@
 
 namespace fluid {
 
-/// Starts a thread. Throws DeviceError where the system gives none, as under `ulimit -u`.
+/// Starts a thread. Throws DeviceError when the system refuses, for example under `ulimit -u`.
 std::thread start_thread(std::function<void()> work);
 
-/// Runs `work` on `count` threads, the caller's among them, or on as many as the system gives, and
-/// returns when all have ended. Throws what one of them threw.
+/// Runs `work` on `count` threads, including the caller's, or on fewer when the system refuses
+/// more. Returns when all have finished. Rethrows an exception that `work` threw.
 void run_on_threads(size_t count, const std::function<void()>& work);
 
-/// Throws DeviceError unless the system gives `count` threads besides the caller's at one time,
-/// which `who` needs: "a pool of 4 threads".
+/// Throws DeviceError unless the system can run `count` threads at once besides the caller's. `who`
+/// names their user in the message: "a pool of 4 threads".
 void check_threads(size_t count, const std::string& who);
 
 }  // namespace fluid

@@ -14,18 +14,18 @@ enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, u8, boolean };
 inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16,
                        i64 = DType::i64, i32 = DType::i32, u8 = DType::u8, boolean = DType::boolean;
 
-int64_t size_of(DType dtype);           ///< bytes an element; bool takes one
+int64_t size_of(DType dtype);           ///< bytes per element; a bool takes one
 std::string_view name_of(DType dtype);  ///< "f32", "bool", ...
 std::optional<DType> dtype_named(std::string_view name);
 bool is_float(DType dtype);
 bool is_half(DType dtype);     ///< f16 or bf16
 bool is_integer(DType dtype);  ///< i64, i32 or u8 (not bool)
-/// The dtype arithmetic on `dtype` is done in: f32 for halves, itself otherwise.
+/// The dtype in which arithmetic on `dtype` is done: f32 for f16 and bf16, else `dtype`.
 DType compute_dtype(DType dtype);
 
-/// An extent: a fixed number, or a multiple of the batch that becomes a number when compiled.
+/// An extent: a constant, or a multiple of the batch size, which becomes a constant when compiled.
 struct Dim {
-  int64_t size = 0;  ///< the extent, or the factor of the batch
+  int64_t size = 0;  ///< the extent, or the factor of the batch size
   bool batch = false;
 
   constexpr Dim() = default;
@@ -42,7 +42,7 @@ struct Dim {
   bool operator==(const Dim&) const = default;
 };
 
-/// The batch: `net.data("image", {kBatch, 1, 28, 28}, f32)`.
+/// The batch dimension: `net.data("image", {kBatch, 1, 28, 28}, f32)`.
 inline constexpr Dim kBatch = Dim::of_batch(1);
 
 /// Extents of a tensor, outermost first. Rank 0 is a scalar. At most one dim depends on the batch.
@@ -53,14 +53,14 @@ class Shape : public std::vector<Dim> {
 
   int64_t rank() const { return static_cast<int64_t>(size()); }
   bool has_batch() const;
-  /// The number of elements as a Dim: a number, or a multiple of the batch.
+  /// Returns the number of elements, which may be a multiple of the batch size.
   Dim numel() const;
   int64_t numel_at(int64_t batch_size) const { return numel().at(batch_size); }
-  Shape at(int64_t batch_size) const;  ///< with every batch dim made a number
+  Shape at(int64_t batch_size) const;  ///< with batch dims made constant
   std::string str() const;             ///< "[?, 784]"
 };
 
-/// How a tensor lies in memory when it is not plain row-major: dims in `order`, outermost first,
+/// The memory layout of a tensor that is not plain row-major: the dims in `order`, outermost first,
 /// then inner blocks. nChw16c is order {0,1,2,3}, blocks {{axis 1, 16}}. Padded lanes are zero.
 struct Layout {
   struct Block {
@@ -71,12 +71,12 @@ struct Layout {
   std::vector<int> order;
   std::vector<Block> blocks;
 
-  std::string str() const;  ///< "nChw16c" where the rank has letters
+  std::string str() const;  ///< "nChw16c"; see layout_letters()
   bool operator==(const Layout&) const = default;
 };
 
-/// The letters of the axes of a tensor of `rank` dims in a layout's text: "nchw" up to rank 4, then
-/// "abcdef...". Tensors with a layout have at most as many dims as there are letters.
+/// The letters that name the axes of a tensor of `rank` dims in a layout: "nchw" up to rank 4, then
+/// "abcdef...". The number of letters bounds the rank of a tensor with a layout.
 std::string_view layout_letters(int64_t rank);
 
 struct Type {
@@ -85,9 +85,9 @@ struct Type {
   std::optional<Layout> layout;  ///< absent: plain row-major
 
   std::string str() const;  ///< "f32[?, 784]", "f32[100, 20, 14, 14]{nChw16c}"
-  /// With the padding of the layout. Throws UserError when it overflows.
+  /// Returns the size in bytes, including the padding of the layout. Throws UserError on overflow.
   int64_t bytes_at(int64_t batch_size) const;
-  /// The same, absent when it overflows.
+  /// Returns the size in bytes, including the padding of the layout, or nullopt on overflow.
   std::optional<int64_t> checked_bytes_at(int64_t batch_size) const;
   bool operator==(const Type&) const = default;
 };

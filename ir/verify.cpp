@@ -24,7 +24,7 @@ void require(bool holds, const Op& op, const What& what) {
   if (!holds) fail(op, message_text(what));
 }
 
-/// What is wrong with a type, or "".
+/// Returns the reason why `type` is invalid, or "".
 std::string fault_of(const Type& type) {
   if (type.shape.rank() > kMaxRank) {
     return "a tensor has more than " + std::to_string(kMaxRank) + " dimensions";
@@ -51,7 +51,7 @@ std::string fault_of(const Type& type) {
   return "";
 }
 
-/// With dims of 0 taken as 1, so that no part of the product overflows either.
+/// Counts dims of 0 as 1, so that the product of the other dims must not overflow either.
 bool overflows(const Type& type) {
   if (std::ranges::none_of(type.shape, [](const Dim& d) { return d.size == 0; })) {
     return !type.checked_bytes_at(1);
@@ -68,7 +68,7 @@ void verify_type(const Op& op, const Type& type) {
           [&] { return "the bytes of " + type.str() + " overflow a 64-bit integer"; });
 }
 
-/// The fault of an operand or output that is read after the ops `before`, or "".
+/// Returns the reason why `v` is invalid as an operand or output after the ops `before`, or "".
 std::string fault_of(const Graph& graph, const OpSet& before, Value v) {
   if (!v) return " is no value";
   if (!before.contains(v.op())) {
@@ -145,7 +145,7 @@ class GraphVerifier {
   std::unordered_set<std::string_view> written_;
 };
 
-/// The graphs that the ops of `graph` refer to.
+/// Returns the graphs that the attributes of `graph`'s ops refer to.
 std::vector<const Graph*> inner_graphs(const Graph& graph, const GraphNames& graphs) {
   std::vector<const Graph*> inner;
   for (const auto& op : graph.ops) {
@@ -157,7 +157,8 @@ std::vector<const Graph*> inner_graphs(const Graph& graph, const GraphNames& gra
   return inner;
 }
 
-/// Removes graphs that nobody left refers to until none remains (Kahn, CACM 1962).
+/// Rejects cycles by topological sorting: removes unreferenced graphs until none is left (Kahn,
+/// CACM 1962).
 void verify_nesting(const Program& program, const GraphNames& graphs) {
   std::unordered_map<const Graph*, size_t> references;
   for (const auto& g : program.graphs) {

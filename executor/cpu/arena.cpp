@@ -26,7 +26,7 @@ Arena::Arena(int64_t bytes) : size_(bytes) {
   const auto start = reinterpret_cast<uintptr_t>(mapping_);
   const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;
   data_ = reinterpret_cast<std::byte*>(aligned);
-  // A hint: whatever the kernel answers, the memory is there.
+  // Only a hint: the memory is valid even if the kernel refuses.
   if (static_cast<size_t>(bytes) >= kHugePage) madvise(data_, size_t(bytes), MADV_HUGEPAGE);
 }
 

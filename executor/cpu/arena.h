@@ -5,9 +5,9 @@
 
 namespace fluid {
 
-/// Zeroed host memory straight from the system, 2 MiB aligned and backed by huge pages where the
-/// kernel allows it. One of no bytes has an address too, for values without elements. Throws
-/// DeviceError when the system refuses.
+/// Zeroed host memory from the system, 2 MiB aligned and backed by huge pages where the kernel
+/// allows it. An arena of 0 bytes has an address too, for values without elements. Throws
+/// OutOfMemory when the system refuses.
 class Arena {
  public:
   Arena() = default;
@@ -18,7 +18,7 @@ class Arena {
 
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
-  int64_t touched() const;  ///< bytes that the system has given memory for: used so far
+  int64_t touched() const;  ///< bytes of resident pages
 
  private:
   std::byte* data_ = nullptr;

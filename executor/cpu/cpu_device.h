@@ -11,12 +11,11 @@
 namespace fluid {
 
 struct CpuDeviceOptions {
-  int threads = 0;                       ///< 0: as many as OpenMP would use
-  std::string cache_dir;                 ///< of compiled kernels; empty: none
-  Communicator* communicator = nullptr;  ///< with the other processes; null: there are none
-  bool trial = false;  ///< the communicator reaches nobody: who watches a run sees its sums too
-  /// What code is made for instead of this CPU, which has all that it has: as the passes see it,
-  /// and as LLVM calls it.
+  int threads = 0;                       ///< 0: OpenMP's default
+  std::string cache_dir;                 ///< cache of compiled kernels; empty: none
+  Communicator* communicator = nullptr;  ///< connects the ranks; null: a single process
+  bool trial = false;  ///< no other rank takes part in collectives; watched runs include them
+  /// A less capable CPU to generate code for: its description for the passes, and its LLVM name.
   struct Lesser {
     TargetDescription description;
     std::string name;

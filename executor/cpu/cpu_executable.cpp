@@ -10,9 +10,9 @@
 namespace fluid {
 namespace {
 
-constexpr double kParallelFlops = 60e3;  // below it, waking the pool costs more than it saves
+constexpr double kParallelFlops = 60e3;  // below this, waking the pool costs more than it saves
 
-/// Notes when the calls of a run begin and end.
+/// Records when the calls of a run begin and end.
 class CallClock {
  public:
   explicit CallClock(RunTimes& times) : calls_(times.calls) {}
@@ -26,7 +26,7 @@ class CallClock {
   std::vector<CallTimes>& calls_;
 };
 
-/// Of a run that nobody times: costs nothing.
+/// The clock of an untimed run: costs nothing.
 struct NoClock {
   void wait_begins(size_t) const {}
   void wait_ends(size_t) const {}
@@ -48,7 +48,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
     : plan_(plan),
       batch_(options.batch),
       threads_(threads),
-      // Of a training step every slice, as all processes wait for the last: else nobody does.
+      // Only training steps use collectives. Every micro-batch waits for the queue to drain.
       exchanges_(options.mode == Mode::train ? exchanges : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
@@ -106,7 +106,7 @@ void CpuExecutable::add_exchange(Step step) {
   steps_.push_back(std::move(step));
 }
 
-/// Lets whoever reads a sum wait for it.
+/// Makes each call wait for the collectives whose results it reads.
 void CpuExecutable::await_exchanges() {
   std::vector<RelatedCall> calls;
   for (Step& step : steps_) calls.push_back({step.op, &step.exchange});
@@ -198,7 +198,8 @@ void CpuExecutable::run_step(const Step& step, size_t slots, TimeSpan* exchange)
   run_blocks(step.kernel, buffers, batch_, step.blocks, step.parallel ? threads_ : 1);
 }
 
-/// Says of a library's failure which kernel it was, and what the user has of the step.
+/// Calls a library kernel. On failure, adds the kernel's name to the error, and whether the step
+/// changed variables.
 void CpuExecutable::call_library(const Step& step, size_t slots, bool updated) {
   try {
     step.calls[slots]();
@@ -280,7 +281,7 @@ Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
     }
     updated |= step.updates;
     if (step.kernel.finish != nullptr) {
-      // A reduction may feed an update in the same kernel.
+      // A reduction may feed an update in the same kernel, so errors are checked before the finish.
       if (step.updates) {
         if (const Status status = error(); !status.good()) return status;
       }

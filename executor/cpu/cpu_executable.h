@@ -15,22 +15,22 @@
 
 namespace fluid {
 
-/// One call of a step list: a generated kernel, a library's, a copy of `copy_bytes` from buffer 0
-/// to buffer 1, or an exchange with the other processes.
+/// One call of a step list: a generated kernel, a library kernel, a copy of `copy_bytes` from
+/// buffer 0 to buffer 1, or a collective.
 struct Step {
   const ir::Op* op = nullptr;
-  int position = 0;  ///< of the op in main
+  int position = 0;  ///< index of the op in main
   CompiledKernel kernel;
   LibraryBinder library;  ///< absent: a generated kernel or a copy
   int64_t copy_bytes = 0;
   ExchangeRole exchange;
   std::vector<BufferRef> refs;
-  std::vector<int64_t> constants;             ///< of a generated kernel
+  std::vector<int64_t> constants;             ///< constants of a generated kernel
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
-  std::array<LibraryCall, 4> calls;           ///< likewise
+  std::array<LibraryCall, 4> calls;           ///< bound library calls, by index_of(slots)
   int64_t blocks = 0;
   bool parallel = false;
-  bool updates = false;  ///< writes variables: runs only while no error word is set
+  bool updates = false;  ///< writes variables: runs only if no error word is set
 };
 
 /// The step list of a program on the CPU.
@@ -43,7 +43,8 @@ class CpuExecutable : public Executable {
   Status finish(int outputs) override;
   std::vector<const ir::Op*> calls() const override;
   void watch(Watch watch) override { watch_ = std::move(watch); }
-  /// Lets whoever watches see sums, and what is made of them: nobody else waits for these.
+  /// Includes collectives, and the calls that depend on their results, in watched runs. Only valid
+  /// if no other rank takes part.
   void show_sums();
 
  private:
@@ -65,9 +66,9 @@ class CpuExecutable : public Executable {
   const MemoryPlan& plan_;
   int64_t batch_;
   int threads_;
-  CollectiveQueue* exchanges_;  ///< null: nothing is exchanged
+  CollectiveQueue* exchanges_;  ///< null: no collectives
   std::vector<Step> steps_;
-  /// One for each operand of a step whose data may be bad: {1, index}, or zero.
+  /// One pair per operand that may be read out of range: {1, index}, or zeros.
   std::vector<std::array<int64_t, 2>> error_words_;
   std::vector<std::pair<const ir::Op*, int>> error_operands_;
   std::optional<PlanGuard> guard_;

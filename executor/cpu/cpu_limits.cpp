@@ -18,7 +18,7 @@ void count(void* words, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) ++static_cast<uint64_t*>(words)[i];
 }
 
-/// Bytes a second that go to and from memory, the most of some passes.
+/// Measures memory bandwidth in bytes/s, reads plus writes. Returns the best of several passes.
 double memory_rate(int threads) {
   const auto memory = std::make_unique_for_overwrite<uint64_t[]>(kWords);
   std::memset(memory.get(), 0, kWords * sizeof(uint64_t));
@@ -37,7 +37,7 @@ Limits cpu_limits(const TargetDescription& cpu) {
   const double flops = cpu.gflops_f32 * 1e9 * cpu.threads;
   return {.flops_f64 = flops / 2,
           .flops_f32 = flops,
-          .flops_f16 = flops,  // which is computed in f32
+          .flops_f16 = flops,  // f16 is computed in f32
           .flops_bf16 = cpu.bf16 ? 2 * flops : flops,
           .bytes = memory_rate(cpu.threads)};
 }

@@ -5,8 +5,9 @@
 
 namespace fluid {
 
-/// What the threads of `cpu` can do together: arithmetic as described, bf16 twice as fast as f32
-/// where the CPU has its dot products; bytes are measured here, by changing more than caches hold.
+/// Returns the limits of all threads of `cpu` together. FLOP/s follow from the description; bf16
+/// counts twice f32 if the CPU has bf16 dot products. Memory bandwidth is measured, over more data
+/// than the caches hold.
 Limits cpu_limits(const TargetDescription& cpu);
 
 }  // namespace fluid

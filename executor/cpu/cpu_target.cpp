@@ -9,10 +9,11 @@
 namespace fluid {
 namespace {
 
-constexpr double kCallSeconds = 2e-6;         // one parallel region
-constexpr double kGeneratedEfficiency = 0.6;  // of the peak, in a register-tiled contraction
-constexpr double kOutOfCache = 0.1;           // of that, where no tensor fits the second cache
-constexpr double kOtherLayout = 0.25;  // of that, where images have another layout than filters
+constexpr double kCallSeconds = 2e-6;  // overhead of one parallel region
+// Fraction of peak FLOP/s in a register-tiled contraction.
+constexpr double kGeneratedEfficiency = 0.6;
+constexpr double kOutOfCache = 0.1;    // further factor if no tensor fits the L2 cache
+constexpr double kOtherLayout = 0.25;  // further factor if images have another layout than filters
 
 std::vector<Type> types_of(const ir::Op& op, bool results) {
   std::vector<Type> types;
@@ -24,7 +25,7 @@ std::vector<Type> types_of(const ir::Op& op, bool results) {
   return types;
 }
 
-/// Bytes a second for an op that touches so many.
+/// Returns the bandwidth in bytes/s for an op that touches `touched` bytes.
 double byte_rate(const TargetDescription& cpu, double touched) {
   const bool cached = touched < static_cast<double>(cpu.l2_bytes) * cpu.threads;
   return (cached ? cpu.cache_gbs : cpu.memory_gbs) * 1e9 * cpu.threads;
@@ -54,7 +55,8 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
   double bytes = cost.bytes;
   int64_t widest = 1;
   double touched = 0;
-  bool out_of_cache = !def_of(op).kernels->empty();  // the loops of a contraction are not blocked
+  // A contraction's loops are not blocked for the cache.
+  bool out_of_cache = !def_of(op).kernels->empty();
   for (const auto* types : {&in, &out}) {
     for (const Type& t : *types) {
       touched += static_cast<double>(t.bytes_at(1));
@@ -74,7 +76,7 @@ double CpuTarget::generated_seconds(const ir::Op& op) const {
 }
 
 int64_t CpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
-  if (fused.attrs.has("kernel")) return 0;  // a library's needs are known from its claim
+  if (fused.attrs.has("kernel")) return 0;  // the claim includes the workspace
   return scratch_layout(kernels_->kernel_of(fused), batch).bytes;
 }
 

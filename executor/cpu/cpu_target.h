@@ -8,40 +8,40 @@
 
 namespace fluid {
 
-/// What the cost model needs to know of a CPU. Bandwidths and rates are those of one thread.
+/// The description of a CPU for the cost model. Rates and bandwidths are per thread.
 struct TargetDescription {
   std::string name = "cpu";
   int threads = 1;
   int vector_bits = 256;
-  int64_t l2_bytes = 1 << 20;  ///< of one core
-  double gflops_f32 = 60;      ///< multiply and add counted as two
-  double memory_gbs = 12;      ///< read from memory
-  double cache_gbs = 60;       ///< read from the last-level cache or below
+  int64_t l2_bytes = 1 << 20;  ///< per core
+  double gflops_f32 = 60;      ///< a multiply-add counts as two operations
+  double memory_gbs = 12;      ///< read bandwidth of memory
+  double cache_gbs = 60;       ///< read bandwidth of the caches
   bool bf16 = false;           ///< has bf16 dot products
 };
 
-/// This machine, from what the operating system says; rates follow from the vector width.
+/// Describes this machine as the operating system reports it. Rates follow from the vector width.
 TargetDescription describe_host(int threads);
-/// The JSON that `fluidrun devices --json` prints, and back. Throws UserError naming the file and
-/// the entry that is unknown, missing or of the wrong kind. kMachineEntry, where `devices` tells
-/// people what it knows besides, is not read.
+/// Converts a description to and from the JSON of `fluidrun devices --json`. Throws UserError
+/// naming the file and the entry for an unknown, missing or malformed entry. The entry
+/// kMachineEntry holds further information for people and is ignored.
 inline constexpr const char* kMachineEntry = "machine";
 std::string to_json(const TargetDescription& description);
 TargetDescription target_from_json(const std::string& text, const std::string& file);
 
-/// A CPU as the passes see it: itself or only described.
+/// A CPU as the passes see it: this machine's, or one known by description only.
 class CpuTarget : public Target {
  public:
   explicit CpuTarget(TargetDescription description) : cpu_(std::move(description)) {}
   std::string name() const override { return cpu_.name; }
   int threads() const override { return cpu_.threads; }
-  /// Whether the libraries of this process can speak for it: they know only the instruction set
-  /// that they run on. Without them there are no claims.
+  /// Whether this process's libraries can make claims for the CPU. They know only the instruction
+  /// set of this machine. If false, there are no claims.
   bool has_this_instruction_set() const;
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;
-  /// What scratch() has scheduled, for whoever compiles what it planned.
+  /// The kernels that scratch() scheduled, for reuse by compilation.
   KernelMemo& kernels() const { return *kernels_; }
 
  private:

@@ -5,14 +5,14 @@
 
 namespace fluid {
 
-/// What people want to know of a CPU; the cost model reads a TargetDescription.
+/// Information about a CPU for people. The cost model uses TargetDescription.
 struct HostCpu {
-  std::string name;                   ///< "" where the system does not say
-  int cores = 0;                      ///< without those that share one; 0: not known
-  std::vector<std::string> features;  ///< of the instruction set, those that kernels may use
+  std::string name;                   ///< "" if unknown
+  int cores = 0;                      ///< physical cores; 0: unknown
+  std::vector<std::string> features;  ///< instruction set features that kernels may use
 };
 
-/// Of the text of /proc/cpuinfo, and of this machine.
+/// Parses the text of /proc/cpuinfo. host_cpu() reads this machine's file.
 HostCpu cpu_of(const std::string& cpuinfo);
 HostCpu host_cpu();
 

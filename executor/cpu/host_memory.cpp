@@ -25,7 +25,7 @@ void HostMemory::write(std::byte* to, const void* from, int64_t bytes) {
   copy_bytes(to, from, bytes);
 }
 
-/// Pages that nobody has touched take no memory, so both may be there at once.
+/// Untouched pages take no memory, so the old and the new arena can exist at once.
 std::shared_ptr<PlaceMemory> HostMemory::grown(const Regions& regions) {
   auto memory = std::make_shared<HostMemory>(regions);
   copy_bytes(memory->at().state, at().state, this->regions().state);

@@ -15,13 +15,13 @@
 namespace fluid {
 namespace {
 
-/// Threads that read data, exchange sums and watch. The system must give as many besides the
-/// sleepers, and a pool twice, as libgomp starts a new one before the old one is gone.
+/// Threads for data readers, collectives and watchdogs. The system must allow them besides the
+/// sleepers, and the pool twice: libgomp starts a new pool before the old one's threads are gone.
 constexpr int kOthers = 8;
 
-/// Starts a team of libgomp's whose threads sleep for good, where the system gives as many and
-/// `spare` others: libgomp ends the process where it cannot start one. It does not count the team's
-/// first thread.
+/// Starts an OpenMP team whose threads sleep forever. Returns false unless the system can give
+/// these and `spare` more threads: libgomp ends the process when it cannot start one. libgomp does
+/// not count the team's first thread.
 bool start_sleepers(int threads, int spare) {
   const auto started = std::make_shared<std::latch>(1);
   try {
@@ -42,7 +42,7 @@ bool start_sleepers(int threads, int spare) {
 }  // namespace
 
 void limit_spinning(int threads) {
-  static std::atomic<int> lowest = 1 << 20;  // threads of a pool that has enough sleepers
+  static std::atomic<int> lowest = 1 << 20;  // smallest pool for which there are enough sleepers
   if (threads < 2 || threads >= lowest.load(std::memory_order_relaxed)) return;
   static std::mutex mutex;
   static int sleepers = 0;

@@ -2,11 +2,12 @@
 
 namespace fluid {
 
-/// Lets idle threads of a pool of `threads` sleep soon. libgomp's spin for 300,000 rounds when they
-/// wait, which takes the cores from whoever has work, and for 1,000 where it has started more
-/// threads than there are processors (GOMP_SPINCOUNT in its manual). It reads its settings before
-/// main; so this starts as many threads as that takes, which sleep until the process ends. Does
-/// nothing where GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or where the threads cannot be had.
+/// Makes idle threads of a pool of `threads` threads sleep soon. A waiting libgomp thread spins for
+/// 300,000 rounds, which takes cores from other work. It spins for 1,000 rounds if libgomp has
+/// started more threads than there are processors (see GOMP_SPINCOUNT in its manual). libgomp reads
+/// its settings before main(), so limit_spinning() starts that many threads. They sleep until the
+/// process ends. Does nothing if GOMP_SPINCOUNT or OMP_WAIT_POLICY is set, or if the system refuses
+/// the threads.
 void limit_spinning(int threads);
 
 }  // namespace fluid

@@ -16,7 +16,7 @@ namespace {
 struct OnednnKind {
   std::string_view kernel;
   std::optional<OnednnPlan> (*plan)(const OnednnTask&);
-  int channel_axis;  ///< from the end, where a bias goes
+  int channel_axis;  ///< axis of the bias in the result, counted from the end
 };
 
 constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
@@ -24,13 +24,13 @@ constexpr OnednnKind kOnednnKinds[] = {{"onednn.conv2d", plan_conv2d, 3},
                                        {"onednn.conv2d_grad_filter", plan_conv2d_grad_filter, 4},
                                        {"onednn.matmul", plan_matmul, 1}};
 
-/// oneDNN computes with extents in 32 bits and dies of larger ones.
+/// oneDNN uses 32-bit extents and crashes on larger ones.
 bool fits_onednn(const Type& type) {
   return std::ranges::all_of(
       type.shape, [](const Dim& d) { return d.size <= std::numeric_limits<int32_t>::max(); });
 }
 
-/// What oneDNN computes for a task in f16, of which its kernels for CPUs know nothing.
+/// Changes an f16 task to f32, because oneDNN's CPU kernels do not support f16.
 void widen(OnednnTask& task) {
   task.widened = true;
   task.result.dtype = DType::f32;
@@ -49,16 +49,16 @@ std::optional<OnednnTask> task_of(const ir::Op& op, const Chain& chain, int64_t 
   return task;
 }
 
-/// A primitive with copies around it where the memory given is not as it wants it.
-/// The workspace holds the scratch of whichever primitive runs, then the copied tensors.
+/// A primitive, with reorders for tensors whose given layout differs from the wanted one. The
+/// workspace holds the scratch of the running primitive, then the reordered tensors.
 struct Reordered {
   OnednnPlan plan;
-  bool widens;                                         ///< all that is given is f16
-  std::vector<std::optional<dnnl::reorder>> reorders;  ///< one an argument
-  std::vector<dnnl::memory::desc> scratches;           ///< of those
+  bool widens;                                         ///< the given tensors are f16
+  std::vector<std::optional<dnnl::reorder>> reorders;  ///< one per argument
+  std::vector<dnnl::memory::desc> scratches;           ///< scratch of the reorders
   int64_t scratch_bytes = 0;
-  int64_t moved_bytes = 0;    ///< of tensors in other layouts
-  int64_t widened_bytes = 0;  ///< of f16 tensors as f32
+  int64_t moved_bytes = 0;    ///< bytes of tensors in other layouts
+  int64_t widened_bytes = 0;  ///< bytes of f16 tensors as f32
 
   Reordered(OnednnPlan p, bool widens) : plan(std::move(p)), widens(widens) {
     scratch_bytes = plan.workspace_bytes();
@@ -83,9 +83,9 @@ struct Reordered {
   }
 };
 
-/// The part of the peak that a kernel reaches, from minima of runs on one core with AVX-512 and
-/// oneDNN 2.6.3. Convolutions in nhwc: 32->64 5x5 0.97, 20->20 5x5 0.73, 1->32 3x3 0.60, 1->20 5x5
-/// 0.52; in nChw16c, which is what they take where plain tensors are reordered: 20->20 0.46.
+/// Returns the fraction of peak FLOP/s that a kernel reaches. Fitted to minimum times on one core
+/// with AVX-512 and oneDNN 2.6.3. Convolutions in nhwc: 32->64 5x5 0.97, 20->20 5x5 0.73, 1->32 3x3
+/// 0.60, 1->20 5x5 0.52. In nChw16c, which is used when plain tensors are reordered: 20->20 0.46.
 double efficiency(const OnednnTask& task, const OnednnKind& kind, int lanes) {
   const Shape& shape = task.result.shape;
   if (kind.channel_axis == 1) return 0.85;
@@ -113,7 +113,8 @@ double predicted_seconds(const OnednnTask& task, const OnednnKind& kind, const O
   return seconds;
 }
 
-/// The claim of layouts as the primitive wants them; empty when one cannot be said.
+/// Fills in the layouts that the primitive wants. Returns nullopt when a Layout cannot express one
+/// of them.
 std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan, Claim claim) {
   claim.workspace = plan.workspace_bytes();
   for (const OnednnPlan::Arg& arg : plan.args) {
@@ -131,7 +132,7 @@ std::optional<Claim> claim_wanted(const OnednnTask& task, const OnednnPlan& plan
   return claim;
 }
 
-/// How one routine would run the op, unless those before it are predicted to be faster.
+/// Adds the claims of one routine, unless an earlier claim is predicted to be at least as fast.
 void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates,
                 const OnednnKind& kind, std::vector<Claim>& claims) {
   const auto task = task_of(op, epilogue, 1, kind);
@@ -139,7 +140,7 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
   if (!plan || plan->implementation.find("ref") != std::string::npos) return;
   const Claim bare = {.kernel = std::string(kind.kernel),
                       .seconds = predicted_seconds(*task, kind, rates),
-                      .keeps_nan = !task->epilogue.relu};  // oneDNN's relu makes 0 of it
+                      .keeps_nan = !task->epilogue.relu};  // oneDNN's relu turns NaN into 0
   if (std::ranges::any_of(claims, [&](const Claim& c) { return c.seconds <= bare.seconds; })) {
     return;
   }
@@ -155,7 +156,7 @@ void add_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rate
   claims.push_back(as_given);
 }
 
-/// A kernel bound to memory.
+/// A kernel bound to memory addresses.
 class OnednnCall {
  public:
   OnednnCall(const Reordered& r, void* const* buffers, void* workspace);
@@ -173,7 +174,7 @@ class OnednnCall {
   }
 
  private:
-  /// One primitive with its arguments, its slices, or a copy.
+  /// One step of a call: a primitive with its arguments, sliced primitives, or a copy.
   struct Part {
     const_dnnl_primitive_t primitive = nullptr;
     std::vector<dnnl_exec_arg_t> args = {};
@@ -199,7 +200,7 @@ class OnednnCall {
 
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
-  std::vector<Part> parts_;  ///< in order
+  std::vector<Part> parts_;  ///< in execution order
 };
 
 OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace) {
@@ -207,7 +208,7 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t given_result = nullptr;
-  void* wide = nullptr;  // in the end, the result before it is narrowed
+  void* wide = nullptr;  // after the loop: the result before it is narrowed
   std::vector<void*> wanted;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];

@@ -1,6 +1,6 @@
 #pragma once
 
-// oneDNN's convolutions and matrix products as kernels of the CPU. No oneDNN type appears here.
+// oneDNN's convolutions and matrix products as CPU kernels. No oneDNN type appears here.
 
 #include <string>
 #include <string_view>
@@ -10,28 +10,29 @@
 
 namespace fluid {
 
-/// What the cost model assumes of all threads together.
+/// Rates of all threads together, as the cost model assumes them.
 struct OnednnRates {
-  double flops = 0;       ///< f32 operations a second
-  double bytes = 0;       ///< to and from memory a second
-  int vector_lanes = 16;  ///< f32 lanes: channels are padded to a multiple
+  double flops = 0;       ///< f32 operations per second
+  double bytes = 0;       ///< memory bandwidth in bytes per second
+  int vector_lanes = 16;  ///< f32 lanes of a vector; channels are padded to a multiple
 };
 
-/// oneDNN's kernels for `op` followed by `epilogue` (a bias, a relu, or both), best first: each in
-/// the layouts it asks for, with the workspace it needs and a predicted time, and in the layouts
-/// that the types have, reordering in its workspace. f16 is copied to f32 in the workspace, and
-/// back. Empty when there is none but reference code, and for other dtypes than f32, bf16 and f16.
-/// A claim of layouts that a Layout cannot say is left out. Types are concrete. Depends on the
-/// machine's instruction set and on the threads of the OpenMP pool, not on a clock.
+/// Returns oneDNN's claims for `op` followed by `epilogue` (a bias, a relu, or both), best first. A
+/// routine has a claim for the layouts that oneDNN prefers. It may have another for the given
+/// layouts, which reorders tensors in the workspace. f16 tensors are converted to f32 in the
+/// workspace, and back. The result is empty if oneDNN has only reference code, or the dtype is not
+/// f32, bf16 or f16. Claims with a layout that Layout cannot express are omitted. Types must be
+/// concrete. The claims depend on the machine's instruction set and the threads of the OpenMP pool,
+/// not on timing.
 std::vector<Claim> onednn_claims(const ir::Op& op, const Chain& epilogue, const OnednnRates& rates);
 
-/// "oneDNN 2.6.3": the library that is loaded.
+/// Returns the version of the loaded library: "oneDNN 2.6.3".
 std::string onednn_version();
 
-/// The kernel that a claim names, for the layouts in the types of the op and its epilogue (the last
-/// op's result is the kernel's result). Its buffers are the op's operands, then the epilogue's
-/// further operands in order, then the result; it writes zeros into the padding of blocked ones.
-/// Throws DeviceError when oneDNN has none.
+/// Returns the kernel of a claim, for the layouts in the types of `op` and `epilogue`. The last
+/// op's result is the kernel's result. Buffers: the op's operands, the epilogue's further operands
+/// in order, the result. The kernel writes zeros into the padding of blocked layouts. Throws
+/// DeviceError when oneDNN has no such kernel.
 LibraryRoutine onednn_kernel(std::string_view kernel, const ir::Op& op, const Chain& epilogue,
                              int64_t batch);
 

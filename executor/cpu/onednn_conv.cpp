@@ -11,21 +11,22 @@ using Dims = dnnl::memory::dims;
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// A tensor as it is given, and as the primitive may choose to have it.
+/// A tensor's given layout, and the layout that the primitive may choose.
 struct Side {
   Desc given, any;
 
   explicit Side(const Type& type) : given(onednn_desc(type)), any(onednn_any(type)) {}
 };
 
-/// An image: the primitive takes a layout that a pass has chosen as it is.
+/// Returns the descriptors of an image. If a pass chose its layout, the primitive must use it.
 Side image_side(const Type& type) {
   Side side(type);
   if (type.layout) side.any = side.given;
   return side;
 }
 
-/// oneDNN's grouped filters have a dimension more; ours are their plain bytes.
+/// Returns the descriptors of a filter. oneDNN's grouped filters have one more dimension, but the
+/// same bytes as our plain filters.
 Side filter_side(const Type& type, int64_t groups) {
   if (groups == 1) return Side(type);
   const Shape& s = type.shape;
@@ -34,7 +35,7 @@ Side filter_side(const Type& type, int64_t groups) {
   return side;
 }
 
-/// A convolution, whichever of its tensors the op computes, as oneDNN takes it.
+/// A convolution of x with w to y as oneDNN describes it. An op computes one of the three.
 struct ConvProblem {
   Side x, w, y;
   Dims strides, dilations, before, after;
@@ -44,7 +45,8 @@ struct ConvProblem {
         w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
         y(image_side(y_type)) {
     if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
-      // The same bytes as plain ones, but oneDNN goes by the strides.
+      // With one channel, y's layout has the bytes of a plain one. oneDNN chooses kernels by the
+      // strides.
       x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
     }
     const Window2d window = window_of(op.attrs, w_type.shape[2].size, w_type.shape[3].size);
@@ -64,7 +66,7 @@ struct ConvProblem {
             true};
   }
 
-  /// What the backward primitives ask for as a hint.
+  /// Returns the forward primitive that backward primitives need as a hint.
   dnnl::convolution_forward::primitive_desc hint() const {
     return forward(prop_kind::forward_training, Desc(), onednn_attributes({}));
   }

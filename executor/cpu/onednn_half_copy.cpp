@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kSerial = 1 << 14;  // fewer are copied before another thread has woken
+constexpr int64_t kSerial = 1 << 14;  // elements; fewer are copied before another thread wakes up
 
 #if defined(__x86_64__)
 #define FLUID_F16C __attribute__((target("avx,f16c")))

@@ -4,13 +4,13 @@
 
 namespace fluid {
 
-/// A copy from f16 to f32 or back, rounding to nearest even, on all threads of the pool. The same
-/// bits on every CPU, but for the payload of a NaN.
+/// Copies f16 to f32 or back on all threads of the pool, rounding to nearest even. Every CPU gives
+/// the same bits, except for NaN payloads.
 struct HalfCopy {
   uint16_t* half = nullptr;
   float* wide = nullptr;
   int64_t n = 0;
-  bool widens = true;  ///< from `half` to `wide`
+  bool widens = true;  ///< copies `half` to `wide`, else `wide` to `half`
 
   void run() const;
 };

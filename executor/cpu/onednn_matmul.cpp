@@ -7,7 +7,7 @@ namespace {
 using Desc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 
-/// Leading dimensions and rows as one: the matrix that a plain tensor of rank > 2 is.
+/// Views a plain tensor of rank > 2 as a matrix: all dims but the last become rows.
 Type folded(const Type& t) {
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d].size;

@@ -72,7 +72,7 @@ Desc onednn_desc(const Type& type) {
   const Layout layout = layout_or_plain(type);
   const Blocking blocking = blocking_of(dims, layout);
   Layout plain = layout;
-  plain.blocks.clear();  // the constructor knows no blocks
+  plain.blocks.clear();  // this constructor does not support blocks
   Desc desc(dims, *onednn_dtype(type.dtype), blocking_of(dims, plain).strides);
   std::copy(blocking.strides.begin(), blocking.strides.end(),
             desc.data.format_desc.blocking.strides);
@@ -113,7 +113,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
   const auto& blocking = d.format_desc.blocking;
   const size_t rank = type.shape.size();
   Layout layout;
-  Dims blocks(d.padded_dims, d.padded_dims + rank);  // how many, along each axis
+  Dims blocks(d.padded_dims, d.padded_dims + rank);  // number of blocks along each axis
   for (int b = 0; b < blocking.inner_nblks; ++b) {
     layout.blocks.push_back({static_cast<int>(blocking.inner_idxs[b]), blocking.inner_blks[b]});
     blocks[static_cast<size_t>(blocking.inner_idxs[b])] /= blocking.inner_blks[b];
@@ -127,7 +127,7 @@ std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
     return result;
   };
   if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
-  // Of equal strides, those of single blocks are the inner ones.
+  // Among axes with equal strides, an axis with a single block is the inner one.
   const auto stride_and_blocks = [&](int axis) {
     return std::pair(blocking.strides[axis], blocks[static_cast<size_t>(axis)]);
   };

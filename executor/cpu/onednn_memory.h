@@ -9,21 +9,22 @@
 
 namespace fluid {
 
-/// f32 and bf16; empty for the dtypes that oneDNN does not compute in on a CPU.
+/// f32 and bf16; nullopt for dtypes that oneDNN does not support on a CPU.
 std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype);
 
-/// How a tensor of a concrete `type`, with the layout it has, lies in memory.
+/// Returns the descriptor of a tensor of concrete `type`, with its layout.
 dnnl::memory::desc onednn_desc(const Type& type);
-/// The same dtype and extents in whatever layout oneDNN likes best.
+/// Returns a descriptor with the dtype and extents of `type` and a layout of oneDNN's choice.
 dnnl::memory::desc onednn_any(const Type& type);
 
-/// The first `count` of a tensor's images, and how far they lie apart.
+/// The descriptor of a tensor's first `count` images, and the distance between images in bytes.
 dnnl::memory::desc onednn_images(const dnnl::memory::desc& desc, int64_t count);
 int64_t onednn_image_bytes(const dnnl::memory::desc& desc);
-/// The same layout with elements of another dtype.
+/// Returns `desc` with another dtype and the same layout.
 dnnl::memory::desc onednn_as(const dnnl::memory::desc& desc, dnnl::memory::data_type dtype);
 
-/// `type` with the layout of `desc` (absent when plain); empty when a Layout cannot say it.
+/// Returns `type` with the layout of `desc`, or without one when it is plain. Returns nullopt when
+/// Layout cannot express it.
 std::optional<Type> with_onednn_layout(const Type& type, const dnnl::memory::desc& desc);
 
 }  // namespace fluid

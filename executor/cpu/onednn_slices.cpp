@@ -14,14 +14,14 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostSums = int64_t{128} << 20;  // bytes of all slices
-constexpr int64_t kSumChunk = 1024;                // elements, which stay in the first cache
+constexpr int64_t kMostSums = int64_t{128} << 20;  // bytes of all slices' gradients
+constexpr int64_t kSumChunk = 1024;                // elements; a chunk fits the L1 cache
 
 bool is_reference(const OnednnSlices::PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).find("ref") != std::string_view::npos;
 }
 
-/// Slices bound to memory.
+/// Slices bound to memory addresses.
 class SlicedCall {
  public:
   using Desc = OnednnSlices::Desc;
@@ -41,7 +41,8 @@ class SlicedCall {
   }
 
   void run() {
-    const int threads = thread_count(0);  // the whole pool, also where there are fewer slices
+    // The whole pool, even with fewer slices, as parallel_for() needs.
+    const int threads = thread_count(0);
     run_slices(threads);
     for (const Slice& s : slices_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
@@ -65,7 +66,7 @@ class SlicedCall {
   };
 
   void run_slices(int threads) {
-    const LibraryThreads alone(1);  // each slice; a single one runs in the caller
+    const LibraryThreads alone(1);  // a single slice runs in the caller, on one thread too
     parallel_for(
         std::ssize(slices_), threads,
         [](void* call, int64_t begin, int64_t end) {
@@ -76,7 +77,8 @@ class SlicedCall {
         this);
   }
 
-  /// One chunk of the result, of the slices in their order whatever the threads.
+  /// Adds one chunk of all slices' gradients and rounds it to bf16. The order is that of the
+  /// slices, independent of the number of threads.
   void add_up(int64_t first) const {
     const int64_t n = std::min(kSumChunk, elements_ - first);
     std::array<float, kSumChunk> total;

@@ -21,7 +21,7 @@ enum class Gives { result, input_gradient, filter_gradient };
 struct WinogradKind {
   std::string_view kernel;
   Gives gives;
-  bool across = true;  ///< tiles may lie across images
+  bool across = true;  ///< tiles may span images
 };
 
 constexpr WinogradKind kWinogradKinds[] = {{"winograd.conv2d", Gives::result, false},
@@ -34,8 +34,8 @@ bool is_image(const Type& t) {
          t.shape[1].size % kWinogradLanes == 0;
 }
 
-/// A convolution of images `from` to images `to`, whichever of the two or of the filter an op
-/// gives.
+/// A convolution of images `from` to images `to`. In an input gradient `from` is dy and `to` is dx.
+/// In a filter gradient both are operands.
 struct WinogradProblem {
   Gives gives;
   WinogradForm form;
@@ -87,8 +87,8 @@ std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op
                          .relu = task->epilogue.relu};
 }
 
-/// A matrix a plane. A line more than its rows lies between planes, so that the stores of a
-/// vector do not fall into the same set of the cache.
+/// One matrix per plane. Planes are one cache line further apart than their rows need, so that
+/// stores to all planes do not hit the same cache set.
 struct Matrices {
   int64_t planes, rows, columns;
 
@@ -106,10 +106,12 @@ struct Matrices {
   }
 };
 
-/// Tiles that are transformed before their products are made: what they take stays in the cache.
+/// Bytes of the tiles that are transformed before their products are computed, so that they stay in
+/// the cache.
 constexpr int64_t kChunkBytes = 8 << 20;
 
-/// Which tiles are transformed together: all chunks but the last are of one size.
+/// The division of tiles into chunks that are transformed together. All chunks but the last have
+/// the same size.
 struct Chunks {
   int64_t tiles, size;
 
@@ -122,15 +124,15 @@ struct Chunks {
   int64_t count() const { return (tiles + size - 1) / size; }
 };
 
-/// A product of matrices in every plane.
+/// A batched matrix product, one matrix per plane.
 struct Product {
   int64_t tiles;
-  bool adds;  ///< to what is there
+  bool adds;  ///< adds to the existing result
 
   auto operator<=>(const Product&) const = default;
 };
 
-/// All that does not depend on where the memory is.
+/// The part of a kernel that does not depend on memory addresses.
 struct Prepared {
   WinogradProblem problem;
   WinogradTiles tiles;
@@ -153,7 +155,7 @@ struct Prepared {
 
   bool gives_filter() const { return problem.gives == Gives::filter_gradient; }
 
-  /// Of a product: the left matrix, the right one, the result.
+  /// Returns the descriptors of a product: left matrix, right matrix, result.
   std::array<Desc, 3> matrices(const Product& p) const {
     if (gives_filter()) return {from.first_transposed(p.tiles), to.first(p.tiles), filters.all()};
     return {from.first(p.tiles), filters.all(), to.first(p.tiles)};
@@ -181,8 +183,7 @@ struct Prepared {
   }
 };
 
-/// oneDNN makes the code of its f32 products, MiBs of it, when the first one runs that is larger
-/// than a few vectors.
+/// Makes oneDNN generate its f32 GEMM code, several MiB, now instead of at the first large product.
 void make_gemm_code() {
   constexpr dnnl_dim_t kSide = 32;
   std::array<float, kSide * kSide> factor{}, product{};
@@ -190,8 +191,8 @@ void make_gemm_code() {
               product.data(), kSide);
 }
 
-/// What can be bound to memory. Making the products' code takes time and memory, and claims need
-/// none of it.
+/// A kernel that can be bound to memory. Generating the products' code takes time and memory, which
+/// claims do not need.
 struct Compiled : Prepared {
   std::map<Product, dnnl::matmul> primitives;
 
@@ -201,7 +202,7 @@ struct Compiled : Prepared {
   }
 };
 
-/// A kernel bound to memory.
+/// A kernel bound to memory addresses.
 class WinogradCall {
  public:
   WinogradCall(const Compiled& compiled, void* const* buffers, void* workspace) : p_(compiled) {
@@ -288,7 +289,7 @@ class WinogradCall {
   }
   void over_tiles(Body body) { over(chunk_tiles(), body); }
 
-  /// By whole vectors of the channels that a filter reads.
+  /// Parallel over whole vectors of the channels that the filter reads.
   void over_filters(Body body) { over(p_.problem.filter.from() / kWinogradLanes, body); }
 
   void multiply(bool adds) {
@@ -336,19 +337,19 @@ class WinogradCall {
   dnnl::stream stream_{onednn_engine()};
   std::vector<dnnl::memory> memory_;
   std::map<Product, Bound> products_;
-  int64_t first_ = 0;  ///< tile of the chunk that runs
+  int64_t first_ = 0;  ///< first tile of the current chunk
 };
 
-/// Products at 0.87 of the peak, as oneDNN 2.6.3 makes them, and what transforming a value takes
-/// besides, in f32 operations at the peak's rate: from runs of 64 to 512 channels on two cores with
-/// AVX-512. Filters have a place in every plane for every value that they have nine of.
+/// Products run at kEfficiency of the peak, as measured with oneDNN 2.6.3. The transforms of one
+/// image or filter value cost kTransform or kFilterTransform f32 operations at the peak rate.
+/// Fitted to 64 to 512 channels on two cores with AVX-512. Each cost arises once per plane.
 double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.from()), to = static_cast<double>(p.filter.to());
   const auto n = static_cast<double>(chunks.tiles);
   const double flops =
       2 * n * from * to / kEfficiency + kTransform * n * (from + to) + kFilterTransform * from * to;
-  // Three parallel regions a chunk, one for the filter.
+  // Three parallel regions per chunk, and one for the filter.
   const auto regions = static_cast<double>(1 + 3 * chunks.count());
   return regions * kLibraryCallSeconds + p.form.planes() * flops / rates.flops;
 }

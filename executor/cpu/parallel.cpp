@@ -30,7 +30,8 @@ void before_threads(int threads) {
 void start_pool(int threads) {
   thread_local int started = 1;
   if (threads <= started) return;
-  // A region of fewer threads ends the others, and the next may start as many before they are gone.
+  // A region with fewer threads ends the others. The next region may start as many new ones before
+  // these are gone.
   check_threads(2 * (static_cast<size_t>(threads) - 1),
                 "a pool of " + std::to_string(threads) + " threads");
   forbid_forks();
@@ -53,10 +54,10 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
     return;
   }
   before_threads(threads);
-  // Always the whole pool: libgomp ends the threads that a smaller team leaves out.
+  // Uses the whole pool, because libgomp ends the threads that a smaller team leaves out.
 #pragma omp parallel num_threads(threads)
   {
-    // A nested or limited region may get fewer threads than asked for.
+    // A nested or limited region may get fewer threads than requested.
     const int64_t size = std::min(team, omp_get_num_threads());
     const int64_t rank = omp_get_thread_num();
     if (rank < size) body(context, n * rank / size, n * (rank + 1) / size);

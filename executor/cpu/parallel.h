@@ -6,17 +6,17 @@
 
 namespace fluid {
 
-/// Threads a computation may use: `wanted`, or OpenMP's own choice when it is 0.
+/// Returns the threads of a computation: `wanted`, or OpenMP's default if it is 0.
 int thread_count(int wanted);
 
-/// To be called before the pool runs anything in `threads` threads, by whatever library.
+/// Prepares the pool. Call it before any library runs `threads` threads of the pool.
 void before_threads(int threads);
-/// Makes sure that the calling thread's parallel regions get `threads` threads: OpenMP would end
-/// the process. Throws DeviceError where the system gives fewer.
+/// Starts the pool, so that parallel regions of the calling thread get `threads` threads. Throws
+/// DeviceError when the system gives fewer; OpenMP would end the process.
 void start_pool(int threads);
 
-/// While it lives, libraries that share the pool use `threads` threads when this thread calls them:
-/// they choose kernels and workspace by it, too.
+/// While a LibraryThreads lives, libraries called by its thread use `threads` threads of the pool.
+/// They also choose kernels and workspace by this number.
 class LibraryThreads {
  public:
   explicit LibraryThreads(int threads);
@@ -28,12 +28,12 @@ class LibraryThreads {
   int before_;
 };
 
-/// Runs all blocks of a kernel, on `threads` threads by one static contiguous partition (1: in the
-/// caller). Does not run `finish`. Kernels give the same bits for any partition.
+/// Runs all blocks of a kernel on `threads` threads by one static contiguous partition (1: on the
+/// calling thread). Does not run `finish`. Kernels give the same bits for any partition.
 void run_blocks(const CompiledKernel& kernel, void* const* buffers, int64_t batch, int64_t blocks,
                 int threads);
 
-/// Calls `body(context, begin, end)` over [0, n), split as run_blocks does.
+/// Calls `body(context, begin, end)` for the parts of [0, n), partitioned as in run_blocks().
 void parallel_for(int64_t n, int threads, void (*body)(void* context, int64_t begin, int64_t end),
                   void* context);
 

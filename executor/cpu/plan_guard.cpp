@@ -16,7 +16,7 @@ PlanGuard::PlanGuard(const MemoryPlan& plan, int positions) : plan_(plan), posit
 std::vector<PlanGuard::Span> PlanGuard::dead_at(int position) const {
   std::vector<Span> live;
   auto add = [&](const Range& r) {
-    if (r.bytes == 0) return;  // it may lie past the end
+    if (r.bytes == 0) return;  // an empty range may lie past the end
     if (r.region == Region::transient && r.first <= position && position <= r.last) {
       live.push_back({r.offset, r.offset + r.bytes});
     }

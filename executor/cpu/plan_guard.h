@@ -7,16 +7,17 @@
 
 namespace fluid {
 
-/// Checks a memory plan while a step runs: memory that holds nothing live is kept filled with NaN,
-/// so that a read of it shows in the results and a write to it is found.
+/// Checks a memory plan while a step runs. It fills memory without a live value with NaN. A read of
+/// such memory shows in the results; a write to it is detected.
 class PlanGuard {
  public:
-  /// `positions`: the number of ops of main.
+  /// `positions` is the number of ops in main.
   PlanGuard(const MemoryPlan& plan, int positions);
   void bind(std::byte* transient) { transient_ = transient; }
-  /// Before the first op.
+  /// Fills dead memory with NaN. Call it before the first op.
   void start() { poison(-1); }
-  /// After the op at `position`. Throws InternalError naming `op` when it wrote to dead memory.
+  /// Checks and refills dead memory. Call it after the op at `position`. Throws InternalError
+  /// naming `op` when it wrote to dead memory.
   void after(int position, const ir::Op& op);
 
  private:
@@ -25,7 +26,7 @@ class PlanGuard {
     int64_t end;
   };
   void poison(int position);
-  std::vector<Span> dead_at(int position) const;  ///< no range is live: gaps, in order
+  std::vector<Span> dead_at(int position) const;  ///< gaps between live ranges, in order
 
   const MemoryPlan& plan_;
   int positions_;

@@ -8,12 +8,13 @@ namespace {
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// From one image of a mosaic to the next: between the pixels of both there is padding for either.
+/// Returns the distance from one image of a mosaic to the next. The gap between two images is
+/// padding of both.
 int64_t period_of(const WinogradAxis& axis) {
   return std::max(axis.in + std::max(axis.before, axis.after), axis.out);
 }
 
-/// Tiles end where their image ends when it is the only one.
+/// Whether tiles span images. Tiles of a single image end where it ends.
 bool lies_across(int64_t images, bool across) { return across && images > 1; }
 
 int64_t tiles_along(const WinogradAxis& axis, int64_t images, bool across) {

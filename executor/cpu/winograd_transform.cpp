@@ -3,7 +3,7 @@
 #include "ir/error.h"
 
 #if defined(__x86_64__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own header of vectors
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns in its own vector headers
 #include <immintrin.h>
 
 namespace fluid {
@@ -30,7 +30,7 @@ FLUID_AVX512 Vec load(const void* from, int64_t i) {
   }
 }
 
-/// To the nearest, ties to even; NaNs stay NaNs.
+/// Rounds to nearest even; NaN stays NaN.
 FLUID_AVX512 __m256i to_bf16(Vec x) {
   const __m512i bits = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -51,13 +51,13 @@ FLUID_AVX512 void store(Vec x, void* to, int64_t i) {
   }
 }
 
-/// What the points p and -p give, of the even and the odd powers' sums.
+/// Returns the values at the points p and -p, from the sums of even and odd powers.
 FLUID_AVX512 void both(Vec even, Vec odd, Vec* to) {
   to[0] = even + odd;
   to[1] = even - odd;
 }
 
-/// A line of a tile times one of the matrices.
+/// Multiplies a line of a tile by one of Winograd's matrices.
 template <int kTaps>
 struct Line;
 
@@ -157,7 +157,7 @@ struct Line<5> {
   }
 };
 
-/// M x M' of a square x of kIn lines, where kLine multiplies a line by M.
+/// Computes M x M' for a square x of kIn lines. kLine multiplies a line by M.
 template <int kIn, int kOut, void (*kLine)(const Vec*, Vec*)>
 FLUID_AVX512 void sandwich(const Vec* x, Vec* y) {
   Vec half[kIn * kOut];  // transposed
@@ -186,7 +186,8 @@ struct Transforms {
   static constexpr int kReach = kWinogradTile + kTaps - 1, kPlanes = kReach * kReach;
   static constexpr int kArea = kTaps * kTaps;
 
-  /// A square of pixels of kSide lines, times the matrix that kLine multiplies by.
+  /// Transforms a square of kSide x kSide pixels, for all channels. kLine multiplies a line by the
+  /// matrix.
   template <int kSide, void (*kLine)(const Vec*, Vec*)>
   FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
@@ -217,19 +218,19 @@ struct Transforms {
       for (size_t p = 0; p < pixels.size(); ++p) {
         if (pixels[p] == nullptr) continue;
         const Vec sum = y[p] + added;
-        // The second operand is what comes out of a NaN.
+        // max returns its second operand when one is NaN, so NaN passes the relu.
         store<D>(relu ? _mm512_max_ps(all(0), sum) : sum, pixels[p], i);
       }
     }
   }
 
-  // A block of 16 x 16 filters: rows of 16, whose taps lie side by side in memory.
+  // A block of 16 x 16 filters: rows of 16 filters, whose taps are contiguous in memory.
   static constexpr int64_t kRow = kWinogradLanes * kArea;
 
   FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
                                         int64_t end, WinogradPlanes to) {
     alignas(64) float block[kWinogradLanes * kRow];
-    // How far apart, in the block, the filters of neighbouring channels are.
+    // Distances in the block between the filters of adjacent `to` and adjacent `from` channels.
     const int64_t next_to = f.turned ? kArea : kRow, next_from = f.turned ? kRow : kArea;
     const __m512i lanes =
         _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),

@@ -26,7 +26,7 @@ const ir::Graph* body_of(const ir::Op& op) {
   return body == nullptr ? nullptr : op.graph()->program().find(std::get<GraphRef>(*body).name);
 }
 
-/// The dtype that decides how fast a machine can be at `op`.
+/// Returns the dtype that determines the peak FLOP/s of `op`.
 DType limiting_dtype(const ir::Op& op) {
   const auto computes_in = [&](DType dtype) {
     return std::ranges::all_of(op.operands, [&](const Value& v) { return v.dtype() == dtype; });
@@ -45,12 +45,14 @@ std::string kernel_of(const ir::Op& op) {
   return is_exchange(op) ? op.name : "copy";
 }
 
-/// Operands and results, each once: what a kernel keeps to itself is no traffic.
+/// Returns the bytes of operands and results, each counted once. Values inside a kernel cause no
+/// traffic.
 double traffic_of(const ir::Op& op, int64_t batch) {
   int64_t bytes = 0;
   for (const Value& v : op.operands) bytes += v.type().bytes_at(batch);
   for (const ir::Result& r : op.results) bytes += r.type.bytes_at(batch);
-  return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);  // a store writes as much
+  // A store reads and writes its operand's size.
+  return static_cast<double>(op.results.empty() ? 2 * bytes : bytes);
 }
 
 double predicted_ms(const ir::Op& op, const ir::Op& main_op, int64_t batch, const Target& target) {

@@ -7,31 +7,33 @@
 
 namespace fluid {
 
-/// What a call of a step list does, for people.
+/// A call of a step list, described for people.
 struct CallInfo {
-  /// The layer that it computes most for: its scope, or that of the parameter that it updates; of
-  /// ops outside of layers their source line.
+  /// The scope of the op with the most FLOPs in the call, or of the parameter that it updates. An
+  /// op outside of layers gives its source line.
   std::string layer;
-  std::string ops;     ///< "conv2d, add": the first few
-  std::string kernel;  ///< a library's ("onednn.conv2d"), "generated", "copy", or the exchange's op
-  std::string line;    ///< of the op that it computes most for: "mnist.cpp:13"; may be empty
+  std::string ops;  ///< the first few op names: "conv2d, add"
+  /// Library kernel ("onednn.conv2d"), "generated", "copy", or the collective's op.
+  std::string kernel;
+  std::string line;  ///< source line of the op with the most FLOPs: "mnist.cpp:13"; may be empty
   ir::Role role = ir::Role::forward;
-  double flops = 0;  ///< arithmetic operations, by the definitions of its ops
-  double bytes = 0;  ///< of its operands and results, each once; of an exchange: what is sent
-  DType dtype = DType::f32;  ///< of the contraction that it computes, if one; else f32 or f64
-  /// By the cost model that chose between libraries and generated code, of which it knows the
-  /// contraction alone; -1 where there was no choice.
+  double flops = 0;          ///< arithmetic operations by the ops' cost functions
+  double bytes = 0;          ///< operands and results, each once; for a collective the bytes sent
+  DType dtype = DType::f32;  ///< dtype of the contraction, if any; else f32 or f64
+  /// Prediction of the cost model that chose between libraries and generated code. It covers the
+  /// contraction only. -1: there was no choice.
   double predicted_ms = -1;
-  bool exchange = false;  ///< with other processes
+  bool exchange = false;  ///< a collective
 };
 
-/// `op` of the main graph of a final program, run for `batch` samples on `target`.
+/// Describes the call of `op`, an op in the main graph of a final program, for `batch` samples on
+/// `target`.
 CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target);
 
-/// Of `op`, as CallInfo has it.
+/// Returns CallInfo::layer for `op`.
 std::string layer_of(const ir::Op& op);
 
-/// The names of the ops in a fused body, the first few.
+/// Names the first few ops in a fused body.
 std::string ops_text(const ir::Graph& body);
 
 }  // namespace fluid

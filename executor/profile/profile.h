@@ -10,34 +10,34 @@
 
 namespace fluid {
 
-/// The recorded steps of one mode and batch.
+/// The recorded steps of one mode and batch size.
 struct ProfiledStep {
-  std::string name() const;  ///< "train step of 128 samples"
+  std::string name() const;  ///< "training step of 128 samples"
   Mode mode = Mode::train;
   int64_t batch = 0;
-  /// The calls of each run that the step consists of: one, or one a slice of its batch.
+  /// The calls of each run of the step. A step has one run, or one per micro-batch.
   std::vector<std::vector<CallInfo>> runs;
   std::vector<StepTimes> times;
 };
 
-/// Where the time of steps goes.
+/// A profile of steps: where their time goes.
 struct Profile {
   std::string program;
-  int64_t rank = 0;                 ///< of this process
-  int threads = 1;                  ///< that compute; 0: a GPU does
-  int64_t warm_up = 0;              ///< steps of each kind that are left out
-  std::vector<ProfiledStep> steps;  ///< those with times, in the order of their preparation
+  int64_t rank = 0;                 ///< rank of this process
+  int threads = 1;                  ///< compute threads; 0: on a GPU
+  int64_t warm_up = 0;              ///< steps of each kind that are not recorded
+  std::vector<ProfiledStep> steps;  ///< steps with recorded times, in the order of preparation
 
   bool empty() const { return steps.empty(); }
   std::string where() const;  ///< "on 2 threads"
-  /// As text, for each kind of step: where its time goes, call by call, and by layer, kernel and
-  /// role, with what was reached of `limits` (of exchanges, which go by another way, a rate). The
-  /// figures are means over the half of the steps that took least.
+  /// Returns a text table per kind of step: the time per call, and by layer, kernel and role. Rows
+  /// show the fraction of `limits` that they reached; collectives show only their bandwidth. Times
+  /// are means over the faster half of the steps.
   std::string table(const Limits& limits) const;
-  /// The text of a Chrome trace (JSON, "X" events, in microseconds), which Perfetto opens: the
-  /// process is the rank; what it computes and what it exchanges are two threads. Traces of
-  /// processes of one machine have one clock. Calls have what they reached of those
-  /// `limits` that are not 0, too.
+  /// Returns a Chrome trace (JSON, "X" events, in microseconds), which Perfetto opens. The process
+  /// is the rank; computation and communication are its two threads. Traces of processes on one
+  /// machine share a clock. Calls also show the fraction that they reached of each of `limits` that
+  /// is not 0.
   std::string trace(const Limits& limits) const;
 };
 

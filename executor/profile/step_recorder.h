@@ -9,18 +9,18 @@
 
 namespace fluid {
 
-/// The times of some steps of one kind, in room that is there before the first.
+/// Records the times of steps of one kind, in memory allocated beforehand.
 class StepRecorder {
  public:
-  /// `calls`: of each run of an executable that a step consists of, how many its list has.
+  /// `calls` holds the number of calls of each run in a step.
   StepRecorder(const ProfileOptions& options, const std::vector<size_t>& calls);
 
-  /// Where the step that begins now leaves its times; null when it is not recorded.
+  /// Returns where the step that begins now records its times; null if it is not recorded.
   StepTimes* next();
-  /// The step that next() was for has run to its end.
+  /// Keeps the times of the last next(), whose step has ended.
   void keep() { ++kept_; }
   std::span<const StepTimes> times() const { return std::span(times_).first(kept_); }
-  int64_t begun() const { return begun_; }  ///< steps, recorded or not
+  int64_t begun() const { return begun_; }  ///< steps so far, recorded or not
 
  private:
   int64_t warm_up_, begun_ = 0;

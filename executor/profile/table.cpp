@@ -9,15 +9,15 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kMostRows = 40;  // of calls
+constexpr size_t kMostRows = 40;  // rows for single calls
 
-/// What calls of one kind take in a step.
+/// Sums over the calls of one key in a step.
 struct Row {
   std::string key;
   double ms = 0, calls = 0, flops = 0, bytes = 0;
-  double flops_ms = 0;      ///< that the machine needs for as many operations, at its best
-  double predicted_ms = 0;  ///< of the calls that have a prediction
-  double measured_ms = 0;   ///< of the same calls
+  double flops_ms = 0;      ///< time that `flops` takes at the machine's peak
+  double predicted_ms = 0;  ///< predicted time of the calls that have a prediction
+  double measured_ms = 0;   ///< measured time of the calls that have a prediction
   bool predicted = false;
 
   void operator+=(const Row& other) {
@@ -32,13 +32,13 @@ struct Row {
   }
 };
 
-/// Means over the steps that are looked at, in ms of one.
+/// Mean times of a step, in ms.
 struct Parts {
   double step = 0, feeds = 0, waits = 0, calls = 0;
   double between() const { return step - feeds - waits - calls; }
 };
 
-/// The half of the steps that took least.
+/// Returns the faster half of the steps.
 std::vector<const StepTimes*> fastest(const std::vector<StepTimes>& times) {
   std::vector<const StepTimes*> steps;
   for (const StepTimes& t : times) steps.push_back(&t);
@@ -94,7 +94,7 @@ class Table {
     return static_cast<double>(span.ns()) / 1e6 / static_cast<double>(steps_.size());
   }
 
-  /// Calls with equal keys, the longest first.
+  /// Groups the calls by key. The group that takes longest comes first.
   std::vector<Row> rows(const CallKey& key) const {
     std::vector<Row> rows;
     for (size_t r = 0; r < step_.runs.size(); ++r) {
@@ -116,7 +116,7 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = 1};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.exchange) return row;  // what is sent is sent beside
+    if (info.exchange) return row;  // collectives run beside the calls: see add_exchanges()
     row.flops = info.flops;
     row.bytes = info.bytes;
     row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
@@ -134,7 +134,7 @@ class Table {
   }
 
   void add(const Row& row) {
-    const auto percent = [](double part) {  // of what the place does not know, none
+    const auto percent = [](double part) {  // empty if the limit is unknown
       return std::isfinite(part) ? fmt::format("{:.0f}", 100 * part) : "";
     };
     const double s = row.ms / 1e3;
@@ -172,7 +172,7 @@ class Table {
     add(total);
   }
 
-  /// What goes on beside the calls.
+  /// Adds the collectives, which run concurrently with the calls.
   void add_exchanges() {
     double ms = 0, bytes = 0;
     int64_t count = 0;
@@ -189,7 +189,7 @@ class Table {
                          bytes / 1e6, ms, bytes / ms / 1e6);
   }
 
-  /// What happens from a step's end to the next one's begin.
+  /// Adds the time between the end of a step and the start of the next.
   void add_pause() {
     std::vector<double> pauses;
     for (size_t i = 1; i < step_.times.size(); ++i) {

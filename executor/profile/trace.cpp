@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kComputes = 1, kCommunicates = 2;  // threads
+constexpr int kComputes = 1, kCommunicates = 2;  // thread ids in the trace
 
 /// Collects the events of one process.
 class Trace {
@@ -78,7 +78,7 @@ class Trace {
     add(name, role, call.exchange ? kCommunicates : kComputes, work, std::move(args));
   }
 
-  /// `most`: that the machine reaches in a second; 0: unknown.
+  /// `most` is the machine's peak per second; 0: unknown.
   static void add_rate(Json& args, const std::string& what, const std::string& unit, double amount,
                        const TimeSpan& span, double most) {
     const double rate = amount / static_cast<double>(span.ns());

@@ -5,7 +5,8 @@
 #include "frontend/examples/example.h"
 #include "frontend/fluid.h"
 
-/// Records the loss of a classifier of 10 classes, and what one asks of it.
+/// Records the label feed and the loss of a classifier of 10 classes, and the outputs loss,
+/// accuracy and prob.
 inline fluid::Value record_classifier(fluid::Program& net, fluid::Value logits) {
   const fluid::Value label = net.data("label", {fluid::kBatch}, fluid::i64);
   const fluid::Value loss = fluid::mean(fluid::softmax_cross_entropy(logits, label));
@@ -15,7 +16,8 @@ inline fluid::Value record_classifier(fluid::Program& net, fluid::Value logits) 
   return loss;
 }
 
-/// The images of cifar10:DIR, normalised by the mean and deviation of the training set's channels.
+/// The image feed for cifar10:DIR, normalised by the training set's mean and standard deviation per
+/// channel.
 inline fluid::Value cifar10_images(fluid::Program& net, int64_t side = 32) {
   return net.data(
       "image", {fluid::kBatch, 3, side, side}, fluid::f32,

@@ -1,6 +1,7 @@
-// A digit network on several processes. The same program runs alone, by
-// `fluidrun launch --nproc 2 -- ddp_mnist --data digits`, or by torchrun or Slurm: steps take 96
-// samples in all where that many ranks can share them evenly, and come to the same losses.
+// Data-parallel training of a digit network. The same program runs as a single process, with
+// `fluidrun launch --nproc 2 -- ddp_mnist --data digits`, or with torchrun or Slurm. The global
+// batch is 96 samples if the ranks divide it evenly, so the losses are the same for any number of
+// ranks.
 
 #include "frontend/examples/classifier.h"
 

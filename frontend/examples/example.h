@@ -10,12 +10,12 @@
 #include "ir/error.h"
 #include "ir/number.h"
 
-/// What the examples' command lines have in common.
+/// Command line options shared by the examples.
 struct ExampleOptions {
-  std::string save;    ///< where to write the program; empty: nowhere
-  std::string data;    ///< the SPEC of the data to train on; empty: only record
-  int64_t epochs = 0;  ///< 0: as many as the example trains by itself
-  int64_t steps = 0;   ///< at most so many a run; 0: no limit
+  std::string save;    ///< file to write the program to; empty: none
+  std::string data;    ///< SPEC of the training data; empty: only record the program
+  int64_t epochs = 0;  ///< 0: the example's default
+  int64_t steps = 0;   ///< most training steps; 0: no limit
 
   int64_t epochs_or(int64_t otherwise) const { return epochs > 0 ? epochs : otherwise; }
 };
@@ -29,7 +29,7 @@ inline int64_t example_count(std::string_view flag, std::string_view text) {
   return count;
 }
 
-/// Parses the command line, runs `body`, prints errors: an example's exit code.
+/// Parses the command line, runs `body` and prints errors. Returns the exit code.
 inline int run_example(int argc, char** argv,
                        const std::function<void(const ExampleOptions&)>& body) {
   try {

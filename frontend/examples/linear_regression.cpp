@@ -1,4 +1,4 @@
-// Fits y = w x + b over the full batch with Adam: the whole step is one sweep over the data.
+// Fits y = w x + b over the full batch with Adam. The whole step is one sweep over the data.
 
 #include <cstdio>
 

@@ -1,4 +1,5 @@
-// A small digit network without padding, trained with Adam: fit, evaluate, save, load, predict.
+// A small digit network without padding, trained with Adam. Shows fit, evaluate, save, load,
+// predict.
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// ResNet-18 on CIFAR-10's images: --data cifar10:DIR.
+// ResNet-18 on CIFAR-10 images: --data cifar10:DIR.
 
 #include "frontend/examples/resnet18.h"
 

@@ -15,7 +15,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMapped = int64_t{1} << 18;  // smaller tensors are read: a mapping takes pages
+// Bytes. Smaller tensors are read, because a mapping takes whole pages.
+constexpr int64_t kMapped = int64_t{1} << 18;
 
 }  // namespace
 
@@ -43,7 +44,8 @@ void MemoryBytes::read(int64_t at, std::span<std::byte> to) const {
 }
 
 FileBytes::FileBytes(const std::string& path) : path_(path) {
-  fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // which a FIFO would not do
+  // O_NONBLOCK: opening a FIFO returns at once.
+  fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) fail(std::strerror(errno));
   struct stat info = {};
   if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {

@@ -11,24 +11,24 @@
 
 namespace fluid {
 
-/// Bytes that are read in pieces, so that a file need not fit into memory twice.
+/// Random access to bytes in pieces, so that memory need not hold both a file and its tensors.
 class ByteSource {
  public:
-  /// Bytes that hash() holds at a time.
+  /// Size of hash()'s buffer in bytes.
   static constexpr int64_t kPiece = int64_t{1} << 20;
 
   virtual ~ByteSource() = default;
   virtual int64_t size() const = 0;
-  /// Copies the bytes from `at` on, which must be there.
+  /// Copies bytes from offset `at` to `to`. The caller checks that the range is within size().
   virtual void read(int64_t at, std::span<std::byte> to) const = 0;
-  /// The tensor whose elements lie at `at`.
+  /// Returns the tensor whose elements start at offset `at`.
   virtual Tensor tensor(DType dtype, const std::vector<int64_t>& shape, int64_t at) const;
 
-  /// The XXH3 hash of the bytes from `at` on.
+  /// Returns the XXH3 hash of the bytes from offset `at` to the end.
   uint64_t hash(int64_t at = 0) const;
 };
 
-/// Bytes in memory that outlive it.
+/// A view of bytes in memory, which must outlive it.
 class MemoryBytes : public ByteSource {
  public:
   explicit MemoryBytes(std::string_view bytes) : bytes_(bytes) {}
@@ -39,9 +39,9 @@ class MemoryBytes : public ByteSource {
   std::string_view bytes_;
 };
 
-/// A regular file. Large tensors are mapped, copy on write: they take memory as they are read,
-/// which the system may take back, until the last copy of the Tensor goes. All throw UserError
-/// naming `path` where the system refuses.
+/// A regular file. Large tensors are mapped copy-on-write: their pages are loaded when read, and
+/// the system may evict unmodified pages. A mapping lives until the last copy of its Tensor is
+/// destroyed. All members throw UserError naming `path` on a system error.
 class FileBytes : public ByteSource {
  public:
   explicit FileBytes(const std::string& path);

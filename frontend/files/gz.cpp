@@ -17,7 +17,8 @@ namespace {
 
 constexpr unsigned kBuffer = 1 << 18;
 constexpr size_t kRead = size_t{1} << 20;
-constexpr size_t kMostCompressed = 1032;  // deflate's largest ratio: zlib.net/zlib_tech.html
+// deflate's largest compression ratio: zlib.net/zlib_tech.html.
+constexpr size_t kMostCompressed = 1032;
 
 struct GzCloser {
   void operator()(gzFile_s* file) const { gzclose(file); }
@@ -27,7 +28,8 @@ struct GzCloser {
   throw UserError("cannot read '" + path + "': " + why);
 }
 
-/// What the file probably holds: its size, or what a gzip file says at its end (RFC 1952, 2.3.1).
+/// Estimates the size of the contents: the file's size, or the size stored at the end of a gzip
+/// file (RFC 1952, 2.3.1).
 size_t probable_size(const std::string& path) {
   std::error_code not_a_file;
   const uintmax_t size = std::filesystem::file_size(path, not_a_file);
@@ -51,7 +53,7 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
-  text.reserve(std::min(most, probable_size(path) + 1));  // and one byte, where the end is seen
+  text.reserve(std::min(most, probable_size(path) + 1));  // one extra byte detects the end
   size_t used = 0;
   for (;;) {
     if (used == text.size()) {

@@ -5,8 +5,8 @@
 
 namespace fluid {
 
-/// A whole file seen as read-only memory. Throws UserError naming `path` when it cannot be opened
-/// or is no regular file.
+/// A read-only memory mapping of a whole file. Throws UserError naming `path` when it cannot be
+/// opened or is not a regular file.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);

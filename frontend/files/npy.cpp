@@ -32,7 +32,7 @@ struct NpyHeader {
   std::optional<std::vector<int64_t>> shape;
 };
 
-/// Reads the header's Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+/// Parses the header's Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& what) : text_(text), what_(what) {}

@@ -7,13 +7,15 @@
 
 namespace fluid {
 
-/// Reads a NumPy array file (numpy.lib.format, versions 1.0 to 3.0) of a little-endian dtype that
-/// Fluid has, in C or Fortran order. Throws UserError naming the file and what is wrong in it.
+/// Reads a NumPy array file (numpy.lib.format, versions 1.0 to 3.0), in C or Fortran order. The
+/// dtype must be little-endian and supported by Fluid. Throws UserError naming the file and the
+/// error.
 Tensor read_npy(const std::string& path);
-/// The same from memory; `what` names the source in messages.
+/// Parses a NumPy array file in memory, like read_npy(). `what` names the source in messages.
 Tensor parse_npy(std::string_view bytes, const std::string& what);
 
-/// Writes version 1.0 in C order, atomically. UserError for bf16, which NumPy does not have.
+/// Writes a file of version 1.0 in C order, atomically. Throws UserError for bf16, which NumPy
+/// lacks.
 void write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace fluid

@@ -19,7 +19,7 @@ constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr const char* kChecksum = "fluid.checksum";
 static_assert(std::endian::native == std::endian::little, "the file's bytes are the memory's");
 
-/// Bytes that the entry's shape takes; -1 when they do not fit 63 bits.
+/// Returns the byte size of the entry's shape; -1 when it overflows int64_t.
 int64_t bytes_of(const TensorEntry& entry) {
   int64_t n = size_of(entry.dtype);
   for (int64_t extent : entry.shape) {
@@ -54,7 +54,7 @@ void check_bools(const Tensor& tensor, const std::string& name, const std::strin
   }
 }
 
-/// The XXH3 hash of bytes that come in pieces, in decimal.
+/// The XXH3 hash of bytes added piece by piece, in decimal.
 class Checksum {
  public:
   Checksum() { XXH3_64bits_reset(&state_); }
@@ -65,8 +65,8 @@ class Checksum {
   XXH3_state_t state_;
 };
 
-/// Takes the checksum, of the bytes from `begin` on, out of the metadata; false for files that
-/// others wrote, which have none.
+/// Removes the checksum from the metadata and compares it with the bytes from `begin` on. Returns
+/// false for files without a checksum, which other programs wrote.
 bool check_sum(std::map<std::string, std::string>& metadata, const ByteSource& bytes, int64_t begin,
                const std::string& what) {
   const auto recorded = metadata.extract(kChecksum);

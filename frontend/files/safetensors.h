@@ -11,29 +11,31 @@
 
 namespace fluid {
 
-/// What a safetensors file holds (https://huggingface.co/docs/safetensors): named tensors in the
-/// order of their bytes, and a map of strings.
+/// The contents of a safetensors file (https://huggingface.co/docs/safetensors): named tensors in
+/// the order of their bytes, and a map of strings.
 struct TensorFile {
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::map<std::string, std::string> metadata;
-  bool by_fluid = false;  ///< the file carries the checksum that Fluid writes
+  bool by_fluid = false;  ///< the file has the checksum that Fluid writes
 
   const Tensor* find(std::string_view name) const;  ///< null when absent
 };
 
-/// Reads by the format's exact rules: a header of at most 100 MB that is one JSON object without
-/// duplicate keys; tensors that cover the bytes after it without hole or overlap; sizes that equal
-/// the products of the shapes. Anything else, and a dtype that Fluid lacks, is a UserError that
-/// names the file and what is wrong in it; so is a file whose bytes are not those of the checksum
-/// that Fluid wrote into it. The metadata comes without that. Large tensors are those of FileBytes.
+/// Reads a safetensors file by the exact rules of the format. The header is one JSON object of at
+/// most 100 MB without duplicate keys. The tensors cover the bytes after the header without holes
+/// or overlaps, and their sizes match their shapes. Throws UserError naming the file and the error
+/// for any other file, for an unsupported dtype, and for a wrong Fluid checksum. The returned
+/// metadata omits the checksum. Large tensors are memory-mapped (see FileBytes).
 TensorFile read_safetensors(const std::string& path);
-/// The same from bytes; `what` names the source in messages.
+/// Parses a safetensors file given as bytes, like read_safetensors(). `what` names the source in
+/// messages.
 TensorFile parse_safetensors(const ByteSource& bytes, const std::string& what);
 TensorFile parse_safetensors(std::string_view bytes, const std::string& what);
 
-/// Writes atomically, wider dtypes first and then by name, so that every tensor is aligned. The
-/// tensors' bytes get a checksum, the metadata "fluid.checksum": their XXH3 hash in decimal.
-/// UserError for a name given twice, one that is not UTF-8, or "__metadata__".
+/// Writes a safetensors file atomically. Tensors are sorted by decreasing dtype size, then by name,
+/// so that all are aligned. The metadata entry "fluid.checksum" is the XXH3 hash of the tensors'
+/// bytes in decimal. Throws UserError for a duplicate name, a name that is not UTF-8, or
+/// "__metadata__".
 void write_safetensors(const std::string& path,
                        const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::map<std::string, std::string> metadata = {});

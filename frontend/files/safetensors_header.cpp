@@ -18,8 +18,8 @@ constexpr std::array<std::pair<DType, std::string_view>, 8> kNames = {{{DType::f
                                                                        {DType::u8, "U8"},
                                                                        {DType::boolean, "BOOL"}}};
 
-/// Follows the only structure that is allowed. The usual parser into a tree would keep the last of
-/// two equal keys and wrap negative numbers, so it cannot be used.
+/// Accepts exactly the structure that the format allows. nlohmann's DOM parser keeps the last of
+/// duplicate keys and wraps negative numbers, so it cannot be used.
 class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderSax(TensorHeader& header, const std::string& what) : header_(header), what_(what) {}

@@ -15,7 +15,8 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kCifarSide = 32, kImage = 3 * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
-/// The files of a split by their names without ".gz": a plain file hides the same one gzipped.
+/// Returns the paths of a split's files by their names without ".gz". A plain file takes precedence
+/// over a gzipped one.
 std::map<std::string, std::string> find_files(const std::string& directory, bool test) {
   std::error_code error;
   const std::filesystem::directory_iterator entries(directory, error);

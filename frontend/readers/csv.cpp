@@ -13,13 +13,13 @@
 namespace fluid {
 namespace {
 
-/// Which columns of the file become what, as indices.
+/// Indices of the file's columns that become x and y.
 struct Columns {
   std::vector<size_t> x;
   std::optional<size_t> y;
 };
 
-/// The pieces of "a,b".
+/// Splits "a,b" at commas.
 std::vector<std::string> listed(const std::string& text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
@@ -42,7 +42,7 @@ size_t column_named(const std::string& name, const std::vector<std::string>& nam
   return static_cast<size_t>(found - names.begin());
 }
 
-/// The columns that the option `name` lists, none of which is the label.
+/// Returns the indices of the columns that `option` lists. Throws UserError if one is the label.
 std::vector<size_t> columns_in(const std::string& option, const std::vector<std::string>& names,
                                std::optional<size_t> label, const DataArgs& args) {
   std::vector<size_t> columns;
@@ -75,19 +75,19 @@ Columns chosen_columns(const std::vector<std::string>& names, const DataArgs& ar
   return columns;
 }
 
-/// Whether tools that write tables put `field` where a value is missing.
+/// Whether `field` is a common marker for a missing value.
 bool is_missing(std::string_view field) {
   static const std::set<std::string> kNames = {"", "na", "n/a", "#n/a", "nan", "null", "none"};
   return kNames.contains(ir::lowercase(field));
 }
 
-/// `text` of a file in a message: one line, cut where it is long.
+/// Returns text of a file for a message: on one line, truncated if long.
 std::string shown(std::string_view text) {
   constexpr size_t kMost = 40;
   return ir::one_line(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
 }
 
-/// Collects the records of a file: numbers of the chosen columns, row by row.
+/// Reads the chosen columns of a file as numbers, row by row.
 class TableReader {
  public:
   TableReader(const DataArgs& args, const std::string& text)
@@ -157,7 +157,7 @@ class TableReader {
     return static_cast<int64_t>(v);
   }
 
-  /// Whether every row takes one line, and no line is empty.
+  /// Whether every row is one line, without empty lines between rows.
   bool a_line_each() const {
     return lines_.empty() ||
            lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());

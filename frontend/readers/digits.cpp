@@ -19,19 +19,19 @@ namespace {
 
 constexpr int kDigitSide = 28;
 constexpr int kDigitPixels = kDigitSide * kDigitSide;
-constexpr int kStepsPerSpan = 4;  // straight pieces between two points of a stroke
-constexpr double kWobble = 0.04;  // of a point, in units of the box
+constexpr int kStepsPerSpan = 4;  // line segments between two points of a stroke
+constexpr double kWobble = 0.04;  // standard deviation of a point's offset, relative to the box
 constexpr double kMaxTurn = 0.25, kMaxShear = 0.4;
 constexpr double kMaxShift = 2.25;  // pixels
-constexpr double kSoftness = 1.1;   // width of a stroke's edge in pixels
+constexpr double kSoftness = 1.1;   // width of a stroke's soft edge, in pixels
 constexpr size_t kMaxThreads = 8;
-constexpr size_t kPiece = 256;  // samples that a thread takes at a time
+constexpr size_t kPiece = 256;  // samples that a thread generates at a time
 
 struct Segment {
   Point a, b;
 };
 
-/// Between b (t = 0) and c (t = 1) (Catmull and Rom, 1974).
+/// Catmull-Rom spline (1974): interpolates between b (t = 0) and c (t = 1).
 double catmull_rom(double a, double b, double c, double d, double t) {
   return b + t / 2 * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
 }
@@ -52,12 +52,12 @@ void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
   }
 }
 
-/// The digit in a hand of its own: points moved, turned, sheared, stretched.
+/// Draws a random variant of a digit: points jittered, rotated, sheared and stretched.
 std::vector<Segment> write(int digit, SplitMix64& random) {
   const auto& ways = ways_to_write(digit);
   std::vector<Stroke> strokes = ways[random.below(ways.size())];
   const double turn = random.uniform(-kMaxTurn, kMaxTurn);
-  const double shear = random.uniform(-0.15, kMaxShear);  // hands lean to the right
+  const double shear = random.uniform(-0.15, kMaxShear);  // handwriting leans to the right
   const double width = random.uniform(0.45, 1.0);
   std::vector<Segment> segments;
   for (Stroke& stroke : strokes) {
@@ -71,7 +71,7 @@ std::vector<Segment> write(int digit, SplitMix64& random) {
   return segments;
 }
 
-/// Scales to pixels, so that the longer side has `size`, and puts the centre of mass at `centre`.
+/// Scales to pixels, so that the longer side is `size`, and moves the centre of mass to `centre`.
 void place(std::vector<Segment>& segments, double size, Point centre) {
   Point low = segments[0].a, high = low, mass;
   double length = 0;
@@ -99,7 +99,7 @@ double distance(Point p, const Segment& s) {
   return std::sqrt(ex * ex + ey * ey);
 }
 
-/// Ink in [0, 1] a pixel: 1 on the line, falling to 0 over its soft edge.
+/// Draws a segment into `image`: 1 on the line, falling to 0 over its soft edge.
 void ink(const Segment& s, double radius, std::span<float> image) {
   const double reach = radius + kSoftness / 2;
   const auto first = [&](double v) { return std::max(0, static_cast<int>(std::ceil(v - reach))); };
@@ -116,7 +116,8 @@ void ink(const Segment& s, double radius, std::span<float> image) {
   }
 }
 
-/// About normal, cheaply: four uniform numbers added (mean 0, variance 1).
+/// Returns an approximately normal number (mean 0, variance 1): a scaled sum of four uniform
+/// numbers.
 double rough_normal(SplitMix64& random) {
   const uint64_t bits = random.next();
   const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +

@@ -6,9 +6,9 @@
 
 namespace fluid {
 
-/// An idx file of unsigned bytes, gzipped or not (http://yann.lecun.com/exdb/mnist): a big-endian
-/// magic number 0x08NN, N big-endian extents, the bytes. Throws UserError naming the path when the
-/// magic number is another than that of `rank` extents, or the size is not what the extents say.
+/// Reads an idx file of unsigned bytes, gzipped or not (http://yann.lecun.com/exdb/mnist): a
+/// big-endian magic number 0x08NN, N big-endian extents, the bytes. Throws UserError naming the
+/// path when the magic number does not match `rank`, or the file size does not match the extents.
 Tensor read_idx(const std::string& path, int rank);
 
 }  // namespace fluid

@@ -13,7 +13,7 @@ namespace {
 constexpr int kClasses = 10;
 constexpr int64_t kMnistSide = 28;
 
-/// The file under one of the names it is distributed with.
+/// Finds a file under any of the names that MNIST is distributed with.
 std::string find_file(const std::string& directory, const std::string& stem, int rank) {
   for (const char* separator : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {

@@ -7,9 +7,9 @@
 
 namespace fluid {
 
-/// MNIST as distributed by its authors, from `directory`: image u8[n, 1, 28, 28] and label i64[n].
-/// `split` is "train" or "test". Throws UserError when files are missing or damaged, and for a
-/// label that is not a digit.
+/// Reads MNIST's original files in `directory`: image u8[n, 1, 28, 28] and label i64[n]. `split` is
+/// "train" or "test". Throws UserError when a file is missing or damaged, or a label is not a
+/// digit.
 Dataset read_mnist(const std::string& directory, const std::string& split = "train");
 
 /// Batches of MNIST's training samples: `for (const Batch& batch : Mnist(dir, {.batch = 100}))`.
@@ -19,8 +19,8 @@ class Mnist : public Reader {
       : Reader(read_mnist(directory), options) {}
 };
 
-/// Images u8 of 28x28 and labels u8 as a dataset with columns image and label, checked: equal
-/// counts, labels below 10. `what` names the source in messages.
+/// Makes a dataset with columns image and label of 28x28 u8 images and u8 labels. Throws UserError
+/// when their counts differ or a label is above 9. `what` names the source in messages.
 Dataset digit_dataset(Tensor images, const Tensor& labels, const std::string& what);
 
 }  // namespace fluid

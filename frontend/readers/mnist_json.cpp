@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kPixels = 784;
 constexpr double kWhite = 255;
 
-/// Takes one split out of [[images, labels], [images, labels], [images, labels]], where an image is
-/// a list of 784 numbers in [0, 1].
+/// Extracts one split from [[images, labels], [images, labels], [images, labels]]. An image is a
+/// list of 784 numbers in [0, 1].
 class SplitSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   SplitSax(int split, const std::string& path) : split_(split), path_(path) {}
@@ -81,7 +81,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
   int split_;
   const std::string& path_;
   int depth_ = 0;
-  int part_ = 0;  // of the split: 1 images, 2 labels
+  int part_ = 0;  // position in the split: 1 images, 2 labels
 };
 
 Dataset read_mnist_json(const std::string& path, int split) {

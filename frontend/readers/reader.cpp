@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-/// Batches in flight: one in use, the others ready or being gathered.
+/// Batches held at once: one in use, the others ready or being gathered.
 constexpr size_t kSlots = 3;
 
 uint64_t fresh_batch_id() {
@@ -98,7 +98,7 @@ class Reader::Impl {
     epoch_ = sought_epoch_ = position / samples_;
     at_ = position % samples_;
     sought_rest_ = (samples_ - at_) % batch_;
-    // Only here does a reader of all samples at once hand out fewer.
+    // A reader that hands out all samples at once has a smaller batch only after seek().
     if (as_it_lies_ && at_ > 0) {
       sought_last_[0] = part_of(0, sought_rest_, at_ + share_of(sought_rest_).first);
     }
@@ -136,13 +136,13 @@ class Reader::Impl {
     return fluid::share_of(samples, options_.rank, options_.world);
   }
 
-  /// Where the epoch ends; at_ never passes it.
+  /// The position at which an epoch ends; at_ never exceeds it.
   int64_t end_of(int64_t epoch) const {
     const bool short_of_one = options_.drop_last && epoch == sought_epoch_;
     return samples_ - (short_of_one ? sought_rest_ : 0);
   }
 
-  /// Samples of the whole batch that starts at `at`.
+  /// Returns the samples of the global batch that starts at `at`.
   int64_t size_at(int64_t epoch, int64_t at) const { return std::min(batch_, end_of(epoch) - at); }
 
   void start(int64_t at) {
@@ -178,7 +178,8 @@ class Reader::Impl {
     order_.resize(static_cast<size_t>(data_.samples()));
   }
 
-  /// This rank's share of a batch of `whole` samples, which lies in `slot` from sample `from` on.
+  /// Returns this rank's shard of a global batch of `whole` samples. The shard starts at sample
+  /// `from` of `slot`.
   Batch part_of(size_t slot, int64_t whole, int64_t from) {
     const Share share = share_of(whole);
     Batch batch;
@@ -201,7 +202,7 @@ class Reader::Impl {
     return data_.columns[column].second.bytes() / data_.samples();
   }
 
-  /// The thread: gathers batches from `at` in `epoch` on until told to stop.
+  /// Body of the thread: gathers batches, starting at sample `at` of `epoch`, until it is stopped.
   void fill(int64_t epoch, int64_t at) {
     arrange(epoch);
     for (int64_t n = 0;; ++n) {
@@ -223,7 +224,7 @@ class Reader::Impl {
     }
   }
 
-  /// The order of the samples in `epoch`: Fisher and Yates' shuffle.
+  /// Sets the order of the samples in `epoch` (Fisher-Yates shuffle).
   void arrange(int64_t epoch) {
     std::iota(order_.begin(), order_.end(), int64_t{0});
     if (!options_.shuffle_seed) return;
@@ -243,20 +244,20 @@ class Reader::Impl {
   }
 
   ReaderOptions options_;
-  int64_t batch_ = 0;                           // of all ranks together
+  int64_t batch_ = 0;                           // samples of a global batch
   int64_t rest_ = 0;                            // samples of an epoch's last, smaller batch
-  int64_t sought_epoch_ = 0, sought_rest_ = 0;  // the same of the epoch that seek() went to
-  int64_t epoch_ = 0, at_ = 0;                  // at_ counts samples of the epoch
-  bool as_it_lies_ = false;                     // all at once, unshuffled: nothing to gather
+  int64_t sought_epoch_ = 0, sought_rest_ = 0;  // epoch after seek(), and its last batch
+  int64_t epoch_ = 0, at_ = 0;                  // at_ counts samples within the epoch
+  bool as_it_lies_ = false;  // one unshuffled batch of all samples: nothing to gather
 
   std::vector<Tensor> store_[kSlots];
   Batch full_[kSlots], last_[kSlots], sought_last_[kSlots];
-  std::vector<int64_t> order_;  // the thread's own while it runs
+  std::vector<int64_t> order_;  // used only by the thread while it runs
 
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable free_, ready_;
-  int64_t filled_ = 0, released_ = 0;  // batches since start(); slots are taken in turn
+  int64_t filled_ = 0, released_ = 0;  // batches since start(); slots are used in turn
   bool in_use_ = false, stopping_ = false;
 };
 

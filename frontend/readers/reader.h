@@ -11,56 +11,55 @@
 namespace fluid {
 
 struct ReaderOptions {
-  int64_t batch = 1;                          ///< samples a batch and rank; 0: all of the data
-  std::optional<uint64_t> shuffle_seed = {};  ///< absent: in the order of the data
-  bool drop_last = false;  ///< leave out the smaller batch at the end of an epoch
-  int rank = 0;            ///< which of `world` processes reads, each its share of every batch
+  int64_t batch = 1;                          ///< samples per batch and rank; 0: the whole dataset
+  std::optional<uint64_t> shuffle_seed = {};  ///< absent: samples keep their order
+  bool drop_last = false;                     ///< skip the smaller batch at the end of an epoch
+  int rank = 0;  ///< this process, of `world`; it reads its shard of every batch
   int world = 1;
 };
 
-/// A part of a batch that several ranks share: the place of its first sample, and its samples.
+/// A rank's shard of a global batch: index of its first sample, and number of samples.
 struct Share {
   int64_t first = 0;
   int64_t size = 0;
 };
 
-/// Rank `rank`'s share of `samples` among `world` ranks: in the order of the ranks, as even as can
-/// be, the first ones taking one more.
+/// Returns rank `rank`'s shard of `samples` samples among `world` ranks. Shards are contiguous in
+/// rank order; the first ranks take one sample more if they cannot be equal.
 Share share_of(int64_t samples, int rank, int world);
 
-/// Batches of a dataset, epoch after epoch. A thread gathers the next ones while one is used, into
-/// memory that is reused: a step allocates nothing. The order depends on the seed and the epoch
-/// alone. A reader that hands out all samples unshuffled gives the same memory, with the same
-/// Batch::id, every time.
+/// Hands out the batches of a dataset, epoch after epoch. A thread prefetches batches into reused
+/// memory, so a step allocates nothing. The order depends only on the seed and the epoch. A reader
+/// of one unshuffled batch returns the same memory, with the same Batch::id, every time.
 ///
-/// The readers of several ranks hand out the same whole batches, of `batch` samples a rank, each
-/// its share: every sample comes once an epoch, and every rank gets as many batches, even where its
-/// share of the last one is empty.
+/// The readers of several ranks hand out shards of the same global batches of `batch` samples per
+/// rank. Every sample appears once per epoch. All ranks get the same number of batches, although a
+/// rank's shard of the last one may be empty.
 ///
-///   for (const Batch& batch : reader) exe.run(batch);   // one epoch
+///     for (const Batch& batch : reader) exe.run(batch);   // one epoch
 class Reader {
  public:
-  /// Throws UserError when there is no sample, or no full batch to be had with `drop_last`.
+  /// Throws UserError when there is no sample, or no full batch although `drop_last` is set.
   Reader(Dataset data, ReaderOptions options);
   ~Reader();
   Reader(Reader&&) noexcept;
 
   const Dataset& dataset() const;
-  int64_t samples() const;  ///< that an epoch hands out to all ranks together
-  int64_t batches() const;  ///< in an epoch
-  /// The sizes that will come to this rank: of a full batch, and of what is left at the end of an
-  /// epoch; also of this one, when seek() has made it another.
+  int64_t samples() const;  ///< samples that an epoch hands out to all ranks together
+  int64_t batches() const;  ///< batches per epoch
+  /// Returns the sizes of this rank's batches: of a full batch and of the last batch of an epoch.
+  /// After seek() the last batch of the current epoch may have yet another size.
   std::vector<int64_t> batch_sizes() const;
-  /// Of the memory for batches that next() takes at its first call, and then keeps.
+  /// Size of the batch memory, which next() allocates at its first call and keeps.
   int64_t buffer_bytes() const;
 
-  /// The next batch of the epoch, or null at its end; the call after that starts the next epoch.
-  /// Valid until the next call.
+  /// Returns the next batch of the epoch, or null at its end; the next call then starts a new
+  /// epoch. The batch is valid until the next call.
   const Batch* next();
-  /// Samples handed out to all ranks since the reader was made, over all epochs.
+  /// Samples handed out to all ranks since construction, over all epochs.
   int64_t position() const;
-  /// Goes on as if `position` samples had been handed out, by readers of this or another batch size
-  /// and world. Throws UserError for a negative one.
+  /// Continues as if `position` samples had been handed out, possibly with another batch size or
+  /// world size. Throws UserError for a negative position.
   void seek(int64_t position);
 
   class Iterator {
@@ -78,7 +77,7 @@ class Reader {
     Reader* reader_ = nullptr;
     const Batch* batch_ = nullptr;
   };
-  Iterator begin() { return Iterator(this); }  ///< what is left of the epoch
+  Iterator begin() { return Iterator(this); }  ///< the rest of the epoch
   Iterator end() { return {}; }
 
  private:

@@ -10,7 +10,7 @@
 namespace fluid {
 namespace {
 
-constexpr uint64_t kStream = 0x73706c6974;  // other numbers than those that shuffle epochs
+constexpr uint64_t kStream = 0x73706c6974;  // a stream that epoch shuffles do not use
 
 double fraction_in(const std::string& text, const DataArgs& args) {
   const double fraction = number_in<double>(text).value_or(0);
@@ -20,7 +20,7 @@ double fraction_in(const std::string& text, const DataArgs& args) {
   return fraction;
 }
 
-/// Whether each of `rows` is held out: `held` of them, by a shuffle of Fisher and Yates.
+/// Returns a flag per row that marks the `held` rows held out, chosen by a Fisher-Yates shuffle.
 std::vector<bool> held_out(int64_t rows, int64_t held, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -16,8 +16,8 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// " (did you mean 'mnist'?)", or " (did you mean 'csv:rows.csv?label=y'?)" where `spec` is a path
-/// without a kind.
+/// Returns " (did you mean 'mnist'?)", or " (did you mean 'csv:rows.csv?label=y'?)" when `spec` is
+/// a path without a kind.
 std::string did_you_mean_kind(const std::string& name, const std::string& spec,
                               const std::vector<std::string>& kinds) {
   const std::string near = did_you_mean(name, kinds);
@@ -39,7 +39,7 @@ const DataKind& kind_named(const std::string& name, const std::string& spec) {
                   did_you_mean_kind(name, spec, names));
 }
 
-/// The options of a kind besides those that all have.
+/// Returns the options of a kind besides those common to all kinds.
 std::vector<std::string> options_of(const DataKind& kind) {
   std::vector<std::string> options = kind.options;
   if (!kind.splits_rows) return options;
@@ -64,7 +64,7 @@ std::map<std::string, std::string> parse_options(std::string_view text, const st
   return options;
 }
 
-/// Applies <column>=<feed>; what is left is a mistake.
+/// Applies <column>=<feed>. Throws UserError for an option that names no column.
 void rename_columns(Dataset& data, std::map<std::string, std::string> renames, const DataKind& kind,
                     const DataArgs& args) {
   std::vector<std::string> known = options_of(kind);

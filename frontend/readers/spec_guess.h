@@ -4,9 +4,9 @@
 
 namespace fluid {
 
-/// The SPEC that somebody means who names a path alone, by its ending or what the directory holds:
-/// "csv:rows.csv?label=COLUMN" for "rows.csv", "mnist:d" for a directory of MNIST's files. Empty
-/// when nothing can be told.
+/// Guesses the SPEC meant by a bare path, from its extension or the directory's contents. For
+/// "rows.csv" it is "csv:rows.csv?label=COLUMN", for a directory of MNIST's files "mnist:d".
+/// Returns "" without a guess.
 std::string guessed_spec(const std::string& path);
 
 }  // namespace fluid

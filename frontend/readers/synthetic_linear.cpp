@@ -6,7 +6,8 @@ namespace {
 
 constexpr int64_t kRows = 1'000'000;
 
-/// y = x . (2, -3) + 10 + noise: x uniform in [-5, 5]^2, noise normal with standard deviation 2.
+/// y = x . (2, -3) + 10 + noise. x is uniform in [-5, 5]^2; the noise is normal with standard
+/// deviation 2.
 Dataset synthetic_linear(int64_t rows, uint64_t seed) {
   Tensor x(DType::f32, {rows, 2}), y(DType::f32, {rows, 1});
   SplitMix64 random(seed);
