@@ -11,8 +11,7 @@ source "$tests/workplace.sh"
 awk -v want=sh -v page="$name" -f "$tests/blocks.awk" "$page" > "$work/commands"
 # The page's first line, its title, makes room for what comes before the commands.
 {
-  echo "trap 'echo \"$name:\$LINENO: failed with exit code \$?: \$BASH_COMMAND\" >&2' ERR; set -x"
+  echo "trap '{ set +x; } 2> /dev/null; echo \"$name:\$LINENO: failed: \$BASH_COMMAND\"' ERR; PS4='+ $name:\$LINENO: '; set -x"
   sed 1d "$work/commands"
 } > "$work/$name.sh"
-PATH=$build:$build/examples:$PATH PS4="+ $name:\$LINENO: " \
-  bash -Eeu -o pipefail "$work/$name.sh" < /dev/null 2>&1
+PATH=$build:$build/examples:$PATH bash -Eeu -o pipefail "$work/$name.sh" < /dev/null 2>&1
