@@ -4,6 +4,7 @@
 # fluid_docs(): the pages. Those of several processes need Gloo.
 function(fluid_docs)
   set(tests ${CMAKE_SOURCE_DIR}/tests/docs)
+  add_test(NAME docs.self_test COMMAND bash ${tests}/self_test.sh)
   set(out ${CMAKE_BINARY_DIR}/docs)
   # Programs include <fluid/fluid.h>, as an installed Fluid has it.
   file(CONFIGURE OUTPUT ${out}/include/fluid/fluid.h CONTENT "#include \"frontend/fluid.h\"\n")

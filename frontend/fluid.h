@@ -4,6 +4,7 @@
 
 #include "executor/checkpoint/checkpoint.h"
 #include "executor/executor.h"
+#include "executor/trainer/trainer.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "frontend/program.h"

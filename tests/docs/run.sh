@@ -3,6 +3,7 @@
 # fluidrun and the examples are in the path. It stops at the first command that fails, and names its line; it lists
 # the blocks that say "no-test". What a block is, blocks.awk says.
 set -euo pipefail
+exec 2>&1
 tests=$(cd "$(dirname "$0")" && pwd)
 page=$(realpath "$1")
 build=$(realpath "$2")
@@ -11,7 +12,9 @@ source "$tests/workplace.sh"
 awk -v want=sh -v page="$name" -f "$tests/blocks.awk" "$page" > "$work/commands"
 # The page's first line, its title, makes room for what comes before the commands.
 {
-  echo "trap '{ set +x; } 2> /dev/null; echo \"$name:\$LINENO: failed: \$BASH_COMMAND\"' ERR; PS4='+ $name:\$LINENO: '; set -x"
+  printf '%s; ' "page='$name'" \
+    "trap '{ set +x; } 2> /dev/null; echo \"\$page:\$LINENO: failed: \$(sed -n \${LINENO}p \"\$0\")\"' ERR"
+  echo "PS4='+ $name:\$LINENO: '; set -x"
   sed 1d "$work/commands"
 } > "$work/$name.sh"
-PATH=$build:$build/examples:$PATH bash -Eeu -o pipefail "$work/$name.sh" < /dev/null 2>&1
+PATH=$build:$build/examples:$PATH bash -Eeu -o pipefail "$work/$name.sh" < /dev/null
