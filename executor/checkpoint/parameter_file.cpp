@@ -67,8 +67,9 @@ void check_layout(const std::string& path, const TensorFile& file, const std::st
         "PyTorch would: say --params-layout fluid (in C++ load(path, ParamsLayout::fluid))",
         path, name, given.str()));
   }
-  const bool turned = given.shape() == std::vector<int64_t>{shape[1], shape[0]};
-  if (turned && !square && layout != ParamsLayout::pytorch) {
+  const bool turned =
+      shape[0] != shape[1] && given.shape() == std::vector<int64_t>{shape[1], shape[0]};
+  if (turned && layout != ParamsLayout::pytorch) {
     throw UserError(fmt::format(
         "{}: the linear weight '{}' is given as {}, the transpose of the program's [{}, {}], as "
         "PyTorch holds it: say --params-layout pytorch (in C++ load(path, ParamsLayout::pytorch))",

@@ -1,4 +1,4 @@
-"""Measures Fluid against PyTorch, and how soon it starts, in one run and prints README's tables.
+"""Measures Fluid against PyTorch, and how soon it starts, in one run and prints the tables of docs/benchmarks.md.
 
     python bench.py BUILD_DIR PEER_PYTHON [--rounds 5] [--only WORK,...] [--out FILE.json]
 
@@ -35,7 +35,7 @@ NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16")
 # glibc would give large blocks back after every step, and PyTorch would pay for their pages again in
 # the next: 19.7 instead of 12.6 ms for fluid_mnist.
 PEER_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
-FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/README.md)
+FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/cpu/README.md)
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 
 

@@ -65,6 +65,24 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
               "ParamsLayout::fluid))");
 }
 
+TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {
+  write_plain(dir_.file("one.fir"), R"(program @one {
+  %x = data "x" : f32[?, 1]
+  %w = param "w" : f32[1, 1]
+  %y = matmul(%x, %w) : f32[?, 1]
+  output "y" = %y
+}
+)");
+  const float three = 3;
+  write_plain(dir_.file("one.safetensors"),
+              safetensors_bytes(R"({"w":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}})",
+                                std::string(reinterpret_cast<const char*>(&three), sizeof three)));
+  const std::string run_one = "run one.fir --input x=1x1xf32=5 --params one.safetensors";
+  for (const char* layout : {"", " --params-layout fluid", " --params-layout pytorch"}) {
+    EXPECT_EQ(run(run_one + layout).output, "y f32[1, 1] 15\n") << layout;
+  }
+}
+
 TEST_F(Parameters, WhatFluidWroteIsNotAskedAbout) {
   const Tensor u = Tensor::of<float>({2, 2}, std::vector<float>{1, 2, 3, 4});
   const Tensor v = Tensor::of<float>({2, 1}, std::vector<float>{1, 10});
