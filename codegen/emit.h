@@ -78,8 +78,8 @@ class KernelEmitter {
   llvm::Value* identity(DType dtype, Combine combine);
   llvm::Value* combine(Combine kind, DType dtype, llvm::Value* a, llvm::Value* b);
   /// Whether the candidate (value, position) replaces an argmax's best so far.
-  llvm::Value* beats(DType dtype, llvm::Value* value, llvm::Value* position, llvm::Value* best,
-                     llvm::Value* best_position);
+  llvm::Value* argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
+                               llvm::Value* best, llvm::Value* best_position);
   void keep(llvm::Value* value, llvm::Value* address);
   llvm::AllocaInst* allocate(llvm::Type* element, int64_t count);
 
@@ -106,7 +106,7 @@ class KernelEmitter {
   llvm::Value* divide(const Expr& e, llvm::Value* a, llvm::Value* b);
   llvm::Value* cast(llvm::Value* v, DType from, DType to);
   llvm::Value* philox(const Expr& e);
-  llvm::Value* lanes_total(const Expr& e);
+  llvm::Value* reduce_lanes(const Expr& e);
   void combine_lanes(Combine kind, DType dtype, llvm::Value*& value, llvm::Value*& position);
   static bool reads_position(const AccBinding& acc, DType dtype);
   llvm::Value* splat(llvm::Value* v);
@@ -128,7 +128,7 @@ class KernelEmitter {
   std::optional<int64_t> fixed(const Expr& e);  ///< the value of `e`, if it is constant
   std::optional<Range> range(const Expr& e);
   /// Whether `e` is 0 in lanes that the loop's mask disables.
-  bool vanishes(const Expr& e);
+  bool zero_in_masked_lanes(const Expr& e);
   /// The result of a comparison, if the operands' ranges determine it in every lane.
   std::optional<bool> decided(const Expr& e);
 
@@ -179,7 +179,7 @@ class KernelEmitter {
   std::optional<ThreadOps> threads_;       // set on a GPU
   std::unordered_set<const void*> waits_;  // statements after which the team's threads synchronize
   bool in_team_loop_ = false;
-  int64_t most_samples_ = 0;  // largest batch on a GPU; 0: unknown
+  int64_t max_batch_ = 0;  // largest batch on a GPU; 0: unknown
   bool in_first_lane_ = false;
   // Values of nodes in the current statement. Expressions share nodes.
   std::unordered_map<const ExprNode*, llvm::Value*> values_, first_lane_values_;

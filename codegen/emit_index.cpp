@@ -156,7 +156,7 @@ std::optional<KernelEmitter::Range> KernelEmitter::range(const Expr& e) {
     case Scalar::constant:
       return bounded(n.ivalue);
     case Scalar::batch:
-      return most_samples_ > 0 ? std::optional(Range{0, most_samples_}) : std::nullopt;
+      return max_batch_ > 0 ? std::optional(Range{0, max_batch_}) : std::nullopt;
     case Scalar::var: {
       auto found = var_ranges_.find(n.ivalue);
       return found == var_ranges_.end() ? std::nullopt : std::optional(found->second);
@@ -220,10 +220,10 @@ std::optional<bool> KernelEmitter::decided(const Expr& e) {
   }
 }
 
-bool KernelEmitter::vanishes(const Expr& e) {
+bool KernelEmitter::zero_in_masked_lanes(const Expr& e) {
   const ExprNode& n = e.node();
   if (n.op == Scalar::mul || n.op == Scalar::product) {
-    return vanishes(n.args[0]) && vanishes(n.args[1]);
+    return zero_in_masked_lanes(n.args[0]) && zero_in_masked_lanes(n.args[1]);
   }
   // A load of stride 0 broadcasts its element to lanes that are masked off, too.
   return n.op == Scalar::load && n.fvalue == 0 && stride(n.args[0]).value_or(0) > 0;

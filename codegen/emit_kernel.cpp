@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kStraightLineVectors = 2;
 constexpr int64_t kMostRegisters = 32;  // larger arrays of accumulators are kept in memory
 // Threads that an SM must be able to hold: at most 168 registers each.
-constexpr int64_t kResident = 384;
+constexpr int64_t kMinResidentThreads = 384;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const kir::Kernel& kernel, De
       team_(kernel.team),
       b_(context_) {
   check(device != Device::cpu || team_ == 1, "kernel " + kernel.name + " is for a GPU");
-  if (device != Device::cpu) most_samples_ = most_samples(kernel.buffers);
+  if (device != Device::cpu) max_batch_ = max_batch(kernel.buffers);
 
   // Buffers that are written never alias each other. An input may alias a result unless the input
   // is exclusive.
@@ -101,7 +101,8 @@ llvm::Function* KernelEmitter::declare(const std::string& symbol) {
     // Without nvvm.minctasm, ptxas may spill registers to fit more threads on an SM.
     const int64_t threads = threads_of(team_);
     fn->addFnAttr("nvvm.reqntid", std::to_string(threads));
-    fn->addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(kResident / threads, 1)));
+    fn->addFnAttr("nvvm.minctasm",
+                  std::to_string(std::max<int64_t>(kMinResidentThreads / threads, 1)));
     for (unsigned i = 0; i < first_scalar; ++i) {
       fn->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(kGpuAlignment)));
       buffers_.push_back(fn->getArg(i));
@@ -363,8 +364,8 @@ llvm::Value* KernelEmitter::combine(Combine kind, DType dtype, llvm::Value* a, l
   return is_float(dtype) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
 }
 
-llvm::Value* KernelEmitter::beats(DType dtype, llvm::Value* value, llvm::Value* position,
-                                  llvm::Value* best, llvm::Value* best_position) {
+llvm::Value* KernelEmitter::argmax_improves(DType dtype, llvm::Value* value, llvm::Value* position,
+                                            llvm::Value* best, llvm::Value* best_position) {
   llvm::Value* above = compare(Scalar::gt, dtype, value, best);
   llvm::Value* level = compare(Scalar::eq, dtype, value, best);
   if (is_float(dtype)) {
@@ -401,7 +402,7 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
     llvm::Value* position_address = acc_address(acc, statement.index, true);
     if (acc.varying) value = splat(value), position = splat(position);
     llvm::Value* old_position = b_.CreateLoad(position->getType(), position_address);
-    llvm::Value* better = both(beats(dtype, value, position, old, old_position), mask);
+    llvm::Value* better = both(argmax_improves(dtype, value, position, old, old_position), mask);
     keep(b_.CreateSelect(better, value, old), address);
     keep(b_.CreateSelect(better, position, old_position), position_address);
     return;
@@ -413,7 +414,7 @@ void KernelEmitter::emit(const kir::Accumulate& statement) {
     llvm::Value* value = expr(statement.value);
     result = combine(kind, dtype, old, acc.varying ? splat(value) : value);
   }
-  if (mask && kind == Combine::sum && vanishes(statement.value)) mask = nullptr;
+  if (mask && kind == Combine::sum && zero_in_masked_lanes(statement.value)) mask = nullptr;
   keep(mask ? b_.CreateSelect(mask, result, old) : result, address);
 }
 

@@ -99,7 +99,7 @@ llvm::Value* KernelEmitter::compute(const Expr& e) {
       return position ? cast(value, DType::i64, n.dtype) : value;
     }
     case Scalar::lanes:
-      return lanes_total(e);
+      return reduce_lanes(e);
     case Scalar::philox:
       return philox(e);
     case Scalar::select: {
@@ -331,7 +331,7 @@ bool KernelEmitter::reads_position(const AccBinding& acc, DType dtype) {
 
 /// Reduces the lanes of an accumulator to one value. The upper half of the lanes is combined with
 /// the lower half until one lane is left.
-llvm::Value* KernelEmitter::lanes_total(const Expr& e) {
+llvm::Value* KernelEmitter::reduce_lanes(const Expr& e) {
   const Expr& source = e.args().at(0);
   const AccBinding& acc = acc_named(source.node().ivalue);
   const DType dtype = acc.decl->dtype;
@@ -362,7 +362,7 @@ void KernelEmitter::combine_lanes(Combine kind, DType dtype, llvm::Value*& value
       continue;
     }
     llvm::Value *pa = half(position, width, false), *pb = half(position, width, true);
-    llvm::Value* better = beats(dtype, b, pb, a, pa);
+    llvm::Value* better = argmax_improves(dtype, b, pb, a, pa);
     value = b_.CreateSelect(better, b, a);
     position = b_.CreateSelect(better, pb, pa);
   }

@@ -103,7 +103,7 @@ void KernelEmitter::combine_threads(int64_t threads, Combine kind, DType dtype, 
     llvm::Value* other = threads_->exchange(value, distance);
     if (position) {
       llvm::Value* other_position = threads_->exchange(position, distance);
-      llvm::Value* better = beats(dtype, other, other_position, value, position);
+      llvm::Value* better = argmax_improves(dtype, other, other_position, value, position);
       value = b_.CreateSelect(better, other, value);
       position = b_.CreateSelect(better, other_position, position);
     } else if (kind == Combine::sum) {

@@ -18,12 +18,11 @@ ThreadOps::ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t tea
   llvm::Value* groups = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   const int64_t teams = threads_of(team) / team;
   rank_ = teams == 1 ? thread : b_.CreateAnd(thread, b_.getInt64(team - 1));
-  team_number_ = group;
+  team_index_ = group;
   teams_ = groups;
   if (teams > 1) {
     llvm::Value* many = b_.getInt64(teams);
-    team_number_ =
-        b_.CreateAdd(b_.CreateMul(group, many), b_.CreateUDiv(thread, b_.getInt64(team)));
+    team_index_ = b_.CreateAdd(b_.CreateMul(group, many), b_.CreateUDiv(thread, b_.getInt64(team)));
     teams_ = b_.CreateMul(groups, many);
   }
   if (team >= kWarp) {
@@ -51,7 +50,7 @@ llvm::Value* ThreadOps::from_bits(llvm::Value* bits, llvm::Type* type) {
   return b_.CreateBitCast(b_.CreateTrunc(bits, b_.getIntNTy(width)), type);
 }
 
-llvm::Value* ThreadOps::exchange_word(llvm::Value* v, int64_t distance) {
+llvm::Value* ThreadOps::shuffle_word(llvm::Value* v, int64_t distance) {
   constexpr uint32_t kWholeWarp = 0x1f;
   return b_.CreateIntrinsic(
       b_.getInt32Ty(), llvm::Intrinsic::nvvm_shfl_sync_bfly_i32,
@@ -61,9 +60,9 @@ llvm::Value* ThreadOps::exchange_word(llvm::Value* v, int64_t distance) {
 llvm::Value* ThreadOps::exchange(llvm::Value* v, int64_t distance) {
   llvm::Value* bits = bits_of(v);
   llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty();
-  llvm::Value* low = b_.CreateZExt(exchange_word(b_.CreateTrunc(bits, i32), distance), i64);
+  llvm::Value* low = b_.CreateZExt(shuffle_word(b_.CreateTrunc(bits, i32), distance), i64);
   if (v->getType()->getPrimitiveSizeInBits() <= 32) return from_bits(low, v->getType());
-  llvm::Value* high = exchange_word(b_.CreateTrunc(b_.CreateLShr(bits, 32), i32), distance);
+  llvm::Value* high = shuffle_word(b_.CreateTrunc(b_.CreateLShr(bits, 32), i32), distance);
   return from_bits(b_.CreateOr(low, b_.CreateShl(b_.CreateZExt(high, i64), 32)), v->getType());
 }
 

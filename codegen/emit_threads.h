@@ -17,7 +17,7 @@ class ThreadOps {
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
   llvm::Value* rank() const { return rank_; }  ///< index of the thread within its team
-  llvm::Value* first_block() const { return team_number_; }
+  llvm::Value* first_block() const { return team_index_; }
   llvm::Value* block_step() const { return teams_; }
   /// Butterfly shuffle: returns `v` of the thread whose rank is this rank xor `distance`.
   /// `distance` is below the warp size.
@@ -30,14 +30,14 @@ class ThreadOps {
  private:
   llvm::Value* special(unsigned id);
   llvm::Value* word(llvm::Value* index);
-  llvm::Value* exchange_word(llvm::Value* v, int64_t distance);
+  llvm::Value* shuffle_word(llvm::Value* v, int64_t distance);
   llvm::Value* bits_of(llvm::Value* v);
   llvm::Value* from_bits(llvm::Value* bits, llvm::Type* type);
 
   llvm::IRBuilder<>& b_;
   llvm::Module& module_;
   const int64_t team_;
-  llvm::Value *rank_, *team_number_, *teams_;
+  llvm::Value *rank_, *team_index_, *teams_;
   llvm::Value* mask_ = nullptr;    // the team's lanes in its warp
   llvm::Value* shared_ = nullptr;  // created on first use
   llvm::Function& function_;

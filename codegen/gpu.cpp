@@ -9,15 +9,15 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kLeastThreads = 128;  // fewest threads of a CUDA block; small teams share a block
+constexpr int64_t kMinThreads = 128;  // fewest threads of a CUDA block; small teams share a block
 // Leaves room for a block's last partial vector.
 constexpr int64_t kIndexLimit = INT32_MAX - 0xffff;
 
 }  // namespace
 
-int64_t threads_of(int64_t team) { return team <= emit::kWarp ? kLeastThreads : team; }
+int64_t threads_of(int64_t team) { return team <= emit::kWarp ? kMinThreads : team; }
 
-int64_t most_samples(std::span<const kir::Buffer> buffers) {
+int64_t max_batch(std::span<const kir::Buffer> buffers) {
   int64_t most = kIndexLimit;
   for (const kir::Buffer& b : buffers) {
     if (b.elements.batch && b.elements.size > 0)
@@ -57,7 +57,7 @@ GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& a
     program.launches.push_back(launch_of(k));
   }
   if (!passes.empty()) program.buffers = passes.front().buffers;
-  program.most_samples = most_samples(program.buffers);
+  program.max_batch = max_batch(program.buffers);
   program.ptx =
       emit::Backend(emit::gpu_machine(arch)).compile(named, emit::Backend::Form::assembly);
   return program;

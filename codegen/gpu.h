@@ -41,7 +41,7 @@ struct GpuProgram {
   std::string ptx;
   std::vector<kir::Buffer> buffers;
   std::vector<GpuLaunch> launches;  ///< in launch order
-  int64_t most_samples = 0;         ///< larger batches overflow 32-bit indices
+  int64_t max_batch = 0;            ///< larger batches overflow 32-bit indices
 };
 
 /// Returns the launch parameters of a pass.
@@ -53,6 +53,6 @@ GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& a
 /// Returns the threads of a CUDA block whose teams have `team` threads.
 int64_t threads_of(int64_t team);
 /// Returns the largest batch for which 32-bit indices reach every element of every buffer.
-int64_t most_samples(std::span<const kir::Buffer> buffers);
+int64_t max_batch(std::span<const kir::Buffer> buffers);
 
 }  // namespace fluid

@@ -18,8 +18,8 @@ constexpr int64_t kTeamAccumulators = 16;  // most accumulators that a team redu
 constexpr int64_t kTile = 8;               // largest tile size along one variable
 constexpr double kLeastTermsOfPart = 64;   // fewest terms of a split-K part
 constexpr double kUnrolled = 256;          // most multiply-adds in the innermost loop's body
-constexpr int64_t kTogether = 4;           // adjacent terms whose operands are loaded together
-constexpr double kScattered = 8;           // cost of an uncoalesced load; a coalesced load costs 1
+constexpr int64_t kVectorTerms = 4;        // adjacent terms whose operands are loaded together
+constexpr double kUncoalescedCost = 8;     // cost of an uncoalesced load; a coalesced load costs 1
 
 bool depends_on(const Expr& e, int64_t var) {
   return depends(
@@ -74,7 +74,7 @@ void GpuContraction::choose_lanes() {
       for (const FlatSink& s : sinks_) {
         good += vector_fit(b_, s, v).good / (s.is_reduction() ? 1 : terms);
       }
-      good *= lane_use(b_.extent(v), kGpu.lanes);
+      good *= lane_utilization(b_.extent(v), kGpu.lanes);
       if (good <= best) continue;
       best = good;
       lanes_ = v;
@@ -95,13 +95,13 @@ Expr GpuContraction::tiles_of(int64_t var) const {
 /// Returns the cost of `load` for one term of a whole tile, in coalesced loads.
 double GpuContraction::load_cost(const Expr& load, const std::vector<Tile>& tiles) const {
   const int64_t step = step_of(load, lanes_);
-  double n = step <= 1 ? 1 : (step <= 4 ? 2 : kScattered);
+  double n = step <= 1 ? 1 : (step <= 4 ? 2 : kUncoalescedCost);
   for (const Tile& t : tiles) {
     if (!depends_on(load.args()[0], t.var)) continue;
-    const bool together = step_of(load, t.var) == 1 && t.size % kTogether == 0 &&
+    const bool together = step_of(load, t.var) == 1 && t.size % kVectorTerms == 0 &&
                           load.args().size() == 1 && !b_.extent(t.var).batch &&
-                          b_.extent(t.var).size % kTogether == 0;
-    n *= static_cast<double>(t.size) / (together ? static_cast<double>(kTogether) : 1);
+                          b_.extent(t.var).size % kVectorTerms == 0;
+    n *= static_cast<double>(t.size) / (together ? static_cast<double>(kVectorTerms) : 1);
   }
   return n;
 }
@@ -180,7 +180,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
 std::pair<Expr, Expr> GpuContraction::bounds_of_part() const {
   const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
   if (parts_ == 1) return {Expr::index(0), size};
-  const Expr length = ceil_div(size, parts_ * kTogether) * Expr::index(kTogether);
+  const Expr length = ceil_div(size, parts_ * kVectorTerms) * Expr::index(kVectorTerms);
   const Expr begin = min_index(size, Expr::var(part_) * length);
   return {begin, min_index(size, begin + length)};
 }
@@ -242,16 +242,16 @@ kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
     --serial;
   }
   const Dim& inner = b_.extent(vars[serial - 1]);
-  const bool together = serial == vars.size() && !inner.batch && inner.size % kTogether == 0;
+  const bool together = serial == vars.size() && !inner.batch && inner.size % kVectorTerms == 0;
   kir::Block* at = &out;
   for (size_t i = 0; i < vars.size(); ++i) {
     const auto [begin, end] =
         i == 0 ? bounds_of_part() : std::pair(Expr::index(0), extent_expr(b_.extent(vars[i])));
     if (together && i + 1 == vars.size()) {
-      const Expr step = b_.new_var(), within = b_.new_var(), four = Expr::index(kTogether);
+      const Expr step = b_.new_var(), within = b_.new_var(), four = Expr::index(kVectorTerms);
       at = &add_loop(*at, step.node().ivalue, scalar::floordiv(begin, four),
                      scalar::floordiv(end, four));
-      at = &add_loop(*at, within.node().ivalue, Expr::index(0), Expr::index(kTogether),
+      at = &add_loop(*at, within.node().ivalue, Expr::index(0), Expr::index(kVectorTerms),
                      Kind::unroll);
       rename(tile.sinks.front(), vars[i], step * four + within);
     } else {

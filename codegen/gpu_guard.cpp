@@ -15,7 +15,7 @@ DType word_of(int64_t bytes) {
 
 }  // namespace
 
-kir::Kernel unless_refused(kir::Kernel pass) {
+kir::Kernel unless_rejected(kir::Kernel pass) {
   const auto word = static_cast<int64_t>(pass.buffers.size());
   pass.buffers.push_back({"refused", DType::i64, 1, kir::Buffer::Role::in, true});
   kir::Block guarded;
@@ -26,7 +26,7 @@ kir::Kernel unless_refused(kir::Kernel pass) {
   return pass;
 }
 
-kir::Kernel refusal_pass(int64_t count) {
+kir::Kernel error_flag_pass(int64_t count) {
   kir::Kernel pass{.name = "refusal",
                    .buffers = {{"errors", DType::i64, 2 * count, kir::Buffer::Role::in, true},
                                {"refused", DType::i64, 1, kir::Buffer::Role::out}},

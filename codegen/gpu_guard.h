@@ -8,12 +8,12 @@
 namespace fluid {
 
 /// Adds a buffer to `pass`: an i64 flag. The pass does nothing when the flag is not 0.
-kir::Kernel unless_refused(kir::Kernel pass);
+kir::Kernel unless_rejected(kir::Kernel pass);
 
 /// Sets the flag in its second buffer to a nonzero value if any error word in its first buffer is
 /// set. The first buffer holds `count` pairs of error words (see codegen/schedule.h). A nonzero
 /// flag stays nonzero.
-kir::Kernel refusal_pass(int64_t count);
+kir::Kernel error_flag_pass(int64_t count);
 
 /// Copies `bytes` bytes from its first buffer to its second.
 kir::Kernel copy_pass(int64_t bytes);

@@ -13,7 +13,7 @@ namespace fluid {
 namespace {
 
 constexpr int64_t kMostThreads = 256;  // largest team: registers suffice for several teams on an SM
-constexpr int64_t kMostThreadsAlone = 512;  // largest team if the kernel has only one block
+constexpr int64_t kMaxThreadsSingleTeam = 512;  // largest team if the kernel has only one block
 constexpr int64_t kMostLanes = 8;
 constexpr int64_t kLargeBatch = int64_t{1} << 20;
 
@@ -158,7 +158,7 @@ void choose_team(kir::Kernel& kernel) {
   for_each_vector_loop(kernel.body, [&](const kir::For& loop) {
     most = std::max(most, iterations(loop.begin, loop.end));
   });
-  const int64_t limit = is_constant(kernel.blocks, 1) ? kMostThreadsAlone : kMostThreads;
+  const int64_t limit = is_constant(kernel.blocks, 1) ? kMaxThreadsSingleTeam : kMostThreads;
   const int64_t threads = (std::min(most, limit * kMostLanes) - 1) / kernel.vector_width + 1;
   kernel.team =
       std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(threads))), limit);

@@ -95,29 +95,31 @@ std::optional<std::string_view> content_of(std::string_view bytes) {
 }
 
 /// The process-wide listener for cache errors, and which kinds of error it has received.
-struct Trouble {
+struct CacheErrors {
   std::mutex mutex;
   std::function<void(const std::string&)> listener;
-  bool told_of_entry = false, told_of_writing = false;
+  bool notified_of_entry = false, notified_of_write = false;
 };
-Trouble& trouble() {
-  static Trouble all;
+CacheErrors& trouble() {
+  static CacheErrors all;
   return all;
 }
 
-void tell_once(bool Trouble::*told, const std::string& what) {
+void notify_once(bool CacheErrors::*told, const std::string& what) {
   const std::scoped_lock lock(trouble().mutex);
   if (std::exchange(trouble().*told, true) || !trouble().listener) return;
   trouble().listener(what);
 }
 
-void tell_of_entry(const fs::path& path, const std::string& why) {
-  tell_once(&Trouble::told_of_entry, "cache entry '" + path.string() + "' is not used: " + why);
+void report_entry(const fs::path& path, const std::string& why) {
+  notify_once(&CacheErrors::notified_of_entry,
+              "cache entry '" + path.string() + "' is not used: " + why);
 }
 
-void tell_of_writing(const std::string& directory, int error) {
-  tell_once(&Trouble::told_of_writing, "compiled kernels are not kept: cannot write into '" +
-                                           directory + "': " + std::strerror(error));
+void report_write(const std::string& directory, int error) {
+  notify_once(&CacheErrors::notified_of_write,
+              "compiled kernels are not kept: cannot write into '" + directory +
+                  "': " + std::strerror(error));
 }
 
 /// Whether `name` is the file name of an entry, k<32 hexadecimal digits>.o, or of its temporary
@@ -165,10 +167,10 @@ ObjectCache::ObjectCache(std::string directory, int64_t limit)
   fs::create_directories(directory_, found_by_put);
 }
 
-void ObjectCache::on_trouble(std::function<void(const std::string&)> listener) {
+void ObjectCache::set_error_listener(std::function<void(const std::string&)> listener) {
   const std::scoped_lock lock(trouble().mutex);
   trouble().listener = std::move(listener);
-  trouble().told_of_entry = trouble().told_of_writing = false;
+  trouble().notified_of_entry = trouble().notified_of_write = false;
 }
 
 std::string ObjectCache::key_of(const std::string& text) {
@@ -189,12 +191,12 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
     const int error = errno;
     const bool absent =
         error == ENOENT || error == ENOTDIR || access(directory_.c_str(), X_OK) != 0;
-    if (!absent) tell_of_entry(path, error == ELOOP ? "it is a link" : std::strerror(error));
+    if (!absent) report_entry(path, error == ELOOP ? "it is a link" : std::strerror(error));
     return std::nullopt;
   }
   struct stat info = {};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > kMostBytes) {
-    tell_of_entry(path, "a cache did not write it");
+    report_entry(path, "a cache did not write it");
     return std::nullopt;
   }
   const std::string bytes = beginning_of(file.get(), static_cast<size_t>(info.st_size));
@@ -205,7 +207,7 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
     return std::nullopt;
   }
   if (!content->starts_with(key + "\n")) {
-    tell_of_entry(path, "it holds another entry");
+    report_entry(path, "it holds another entry");
     return std::nullopt;
   }
   futimens(file.get(), nullptr);  // sets the time of last use
@@ -232,8 +234,8 @@ void ObjectCache::put(const std::string& key, const std::string& object) const {
   if (error == 0) return;
   unlink(temporary.c_str());
   // A directory has the entry's name, and find() reported it.
-  const bool told_by_find = error == EISDIR;
-  if (!told_by_find) tell_of_writing(directory_, error);
+  const bool reported_by_find = error == EISDIR;
+  if (!reported_by_find) report_write(directory_, error);
 }
 
 void ObjectCache::evict() const {

@@ -24,7 +24,7 @@ class ObjectCache {
 
   /// Sets the process's listener. It gets one line of text for the first unusable entry, and one
   /// for the first entry that cannot be written. Any thread may call it.
-  static void on_trouble(std::function<void(const std::string&)> listener);
+  static void set_error_listener(std::function<void(const std::string&)> listener);
 
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.
   static std::string key_of(const std::string& text);

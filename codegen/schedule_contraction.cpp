@@ -13,16 +13,17 @@ constexpr int64_t kAccumulators = 24;  // vector registers for results; the othe
 constexpr double kLatency = 8;         // multiply-adds in flight at once
 constexpr double kBroadcast = 0.5;  // cost of a broadcast load, which folds into the multiply-add
 constexpr double kGather = 16;
-constexpr double kSwept = 3;                    // products that cost more use the sweep schedule
+constexpr double kMaxContractionCost = 3;       // products that cost more use the sweep schedule
 constexpr double kLeastTermsOfContraction = 9;  // shorter sums use the sweep schedule
 constexpr double kUnrolledProducts = 300;       // most multiply-adds in the innermost loop's body
 constexpr double kBlockProducts = 200e3;
-constexpr int64_t kFew = 4;           // tile size in the remainder of a larger tile
-constexpr int64_t kBeside = 16;       // most accumulators when several vectors accumulate at once
+constexpr int64_t kFew = 4;  // tile size in the remainder of a larger tile
+constexpr int64_t kMaxParallelAccumulators =
+    16;                               // most accumulators when several vectors accumulate at once
 constexpr int64_t kChunk = 256;       // tile size along the vector variable
 constexpr double kStripBytes = 20e3;  // operands of a strip; they fit the L1 cache
-constexpr int64_t kInsideVectors = 640;  // most vector accumulators in memory: 40 KiB of stack
-constexpr double kLeastBlocks = 16;      // enough blocks for all threads
+constexpr int64_t kMaxMemoryVectors = 640;  // most vector accumulators in memory: 40 KiB of stack
+constexpr double kLeastBlocks = 16;         // enough blocks for all threads
 
 bool depends_on(const Expr& e, int64_t var) {
   return depends(
@@ -118,8 +119,8 @@ bool Contraction::choose_vector() {
       cost += load.cost / 2;
       walks = walks || depends_on(load.offset, v);
     }
-    cost /= lane_use(b_.extent(v));
-    if (!walks || cost >= kSwept) continue;
+    cost /= lane_utilization(b_.extent(v));
+    if (!walks || cost >= kMaxContractionCost) continue;
     cost += result_cost(v);
     if (cost < best) {
       best = cost;
@@ -180,7 +181,7 @@ void Contraction::choose_tiles() {
 
 /// Returns the bytes of the operands that a tile reads while `vars` run. Rereading the same operand
 /// for another value of a variable adds nothing.
-double Contraction::bytes_a_pass(const Vars& vars) const {
+double Contraction::bytes_per_pass(const Vars& vars) const {
   double bytes = 0;
   for_each_node(sinks_.front().body, [&](const Expr& e) {
     if (e.op() != Scalar::load) return;
@@ -202,7 +203,7 @@ void Contraction::choose_inside() {
   const FlatSink& sum = sinks_.front();
   const Vars reduced = without(sum.reduce, {vector_});
   if (!lanes_reduced_ || reduced.empty()) return;
-  const double once = bytes_a_pass(without(sum.reduce, {reduced.front()}));
+  const double once = bytes_per_pass(without(sum.reduce, {reduced.front()}));
   if (once * nominal(b_.extent(reduced.front())) <= kStripBytes) return;
   double blocks = 1;
   int64_t vectors = 1;
@@ -216,7 +217,7 @@ void Contraction::choose_inside() {
     if (tile_size(v) > 1 || extent.batch) break;
     vectors *= extent.size;
     blocks /= static_cast<double>(extent.size);
-    if (vectors > kInsideVectors || blocks < kLeastBlocks) break;
+    if (vectors > kMaxMemoryVectors || blocks < kLeastBlocks) break;
     inside_.insert(inside_.begin(), v);
   }
   strip_ = std::max<int64_t>(static_cast<int64_t>(kStripBytes / once), 1);
@@ -276,7 +277,7 @@ void Contraction::emit() {
 void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
                              const std::map<int64_t, Expr>& numbers, kir::Block& out) {
   if (next == tiles_.size()) {
-    const int64_t vectors = vectors_beside(tile_vars);
+    const int64_t vectors = concurrent_vectors(tile_vars);
     if (vectors > 1) return emit_strips(sinks, tile_vars, vectors, out);
     return emit_tile(sinks, tile_vars, chunk_, out);
   }
@@ -314,7 +315,7 @@ void Contraction::emit_cases(const std::vector<FlatSink>& sinks, size_t next, Va
 
 /// Returns how many vectors along the vector variable accumulate at once. A tile with few results
 /// uses several: its loads are then contiguous, and more products are in flight.
-int64_t Contraction::vectors_beside(const Vars& tile_vars) const {
+int64_t Contraction::concurrent_vectors(const Vars& tile_vars) const {
   if (lanes_reduced_) return 1;
   int64_t results = 1;
   for (int64_t v : tile_vars) results *= sizes_.at(v);
@@ -323,7 +324,7 @@ int64_t Contraction::vectors_beside(const Vars& tile_vars) const {
   }
   const auto columns = std::min(nominal(b_.extent(vector_)), static_cast<double>(kChunk));
   int64_t vectors = 1;
-  while (2 * vectors * results <= kBeside &&
+  while (2 * vectors * results <= kMaxParallelAccumulators &&
          static_cast<double>(2 * vectors * vector_lanes()) <= columns) {
     vectors *= 2;
   }

@@ -46,7 +46,7 @@ class Contraction {
   double result_cost(int64_t vector) const;
   void choose_tiles();
   void choose_inside();
-  double bytes_a_pass(const Vars& vars) const;
+  double bytes_per_pass(const Vars& vars) const;
   double tile_cost(const std::vector<Access>& loads, const Tile& a, const Tile& b) const;
   int64_t chunk_of_vector() const;
   Expr tiles_of(int64_t var) const;
@@ -54,7 +54,7 @@ class Contraction {
   void emit_cases(const std::vector<FlatSink>& sinks, size_t next, Vars tile_vars,
                   const std::map<int64_t, Expr>& numbers, kir::Block& out);
   int64_t vector_lanes() const;
-  int64_t vectors_beside(const Vars& tile_vars) const;
+  int64_t concurrent_vectors(const Vars& tile_vars) const;
   void emit_strips(const std::vector<FlatSink>& sinks, const Vars& tile_vars, int64_t vectors,
                    kir::Block& out);
   void emit_tile(const std::vector<FlatSink>& sinks, const Vars& tile_vars, const Lanes& lanes,

@@ -40,14 +40,14 @@ struct Processor {
   bool gpu = false;
   int64_t lanes = 16;                   ///< elements that one instruction reads
   double block_operations = 48 * 1024;  ///< operations of one block, about
-  int64_t row_multiple = 64;    ///< block sizes are multiples of this when rows run in lanes
-  int64_t most_partials = 128;  ///< most blocks of a part that has partial results
+  int64_t row_multiple = 64;   ///< block sizes are multiples of this when rows run in lanes
+  int64_t max_partials = 128;  ///< most blocks of a part that has partial results
 };
 /// On a CPU a block takes some microseconds.
 inline constexpr Processor kCpu;
 /// On a GPU a block is the least work that a team can share: one row, or one vector per thread.
 inline constexpr Processor kGpu{
-    .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .most_partials = 512};
+    .gpu = true, .lanes = 32, .block_operations = 1, .row_multiple = 1024, .max_partials = 512};
 
 /// State that the parts of a kernel share while the kernel is built.
 struct KernelBuilder {

@@ -169,7 +169,7 @@ double nominal(const Dim& extent) {
   return static_cast<double>(std::max<int64_t>(extent.at(kNominalBatch), 1));
 }
 
-double lane_use(const Dim& extent, int64_t lanes) {
+double lane_utilization(const Dim& extent, int64_t lanes) {
   const double n = nominal(extent), width = static_cast<double>(lanes);
   return n / (std::ceil(n / width) * width);
 }

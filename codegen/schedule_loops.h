@@ -40,7 +40,7 @@ struct Fit {
 Fit vector_fit(const KernelBuilder& builder, const FlatSink& sink, int64_t var);
 
 /// Returns the fraction of lanes that are used when a loop of this extent runs in vectors.
-double lane_use(const Dim& extent, int64_t lanes = kCpu.lanes);
+double lane_utilization(const Dim& extent, int64_t lanes = kCpu.lanes);
 
 /// The batch size that cost estimates assume.
 inline constexpr int64_t kNominalBatch = 64;

@@ -98,7 +98,7 @@ Sweep::Nest& Sweep::nest_for(FlatSink& sink) {
   Nest wanted;
   const Vars kept = without(sink.out, rows_);
   wanted.array = partial && !partial->block_major && !kept.empty();
-  wanted.told_apart = partial && partial->block_major ? kept.size() : 0;
+  wanted.kept_dims = partial && partial->block_major ? kept.size() : 0;
   if (sink.is_reduction() && !partial) {
     wanted.outer = kept;
   } else {
@@ -111,9 +111,9 @@ Sweep::Nest& Sweep::nest_for(FlatSink& sink) {
                         return b_.extent(a) == b_.extent(b);
                       });
     const bool keep_the_same =
-        wanted.told_apart == 0 || nest.told_apart == 0 || wanted.told_apart == nest.told_apart;
+        wanted.kept_dims == 0 || nest.kept_dims == 0 || wanted.kept_dims == nest.kept_dims;
     if (!fits || !keep_the_same) continue;
-    nest.told_apart = std::max(nest.told_apart, wanted.told_apart);
+    nest.kept_dims = std::max(nest.kept_dims, wanted.kept_dims);
     Vars fresh;
     for (int64_t v : wanted.inner) {
       fresh.push_back(b_.next_var++);
@@ -150,15 +150,15 @@ void Sweep::choose_vector() {
       Vars candidates = nest.inner;
       if (nest.array) candidates = nest.sinks.front()->reduce;
       candidates.insert(candidates.end(), nest.outer.begin(), nest.outer.end());
-      if (nest.told_apart > 0) candidates.resize(nest.told_apart);
-      fixed_rows = fixed_rows || nest.told_apart > 0;
+      if (nest.kept_dims > 0) candidates.resize(nest.kept_dims);
+      fixed_rows = fixed_rows || nest.kept_dims > 0;
       for (const FlatSink* s : nest.sinks) {
         fixed_rows = fixed_rows || (partial_of(*s) && s->position && rows_.size() > 1);
       }
       for (int64_t v : without(candidates, rows_)) {
         double good = 0;
         for (const FlatSink* s : nest.sinks) good += vector_fit(b_, *s, v).good;
-        good *= lane_use(b_.extent(v), b_.processor.lanes) * points;
+        good *= lane_utilization(b_.extent(v), b_.processor.lanes) * points;
         if (good > best) {
           best = good;
           nest.vector = v;
@@ -179,7 +179,7 @@ void Sweep::choose_vector() {
         for (const FlatSink* s : nest.sinks) good += points * vector_fit(b_, *s, v).good;
       }
     }
-    good *= lane_use(b_.extent(v), b_.processor.lanes);
+    good *= lane_utilization(b_.extent(v), b_.processor.lanes);
     if (good >= best && good >= inside) {
       best = good;
       row_vector_ = v;
@@ -235,8 +235,8 @@ Expr Sweep::per_block(double operations_a_row, double rows_a_block, bool vector)
   operations_per_block_ = operations_a_row * static_cast<double>(least);
   Expr per = Expr::index(least);
   if (partials_.empty()) return per;
-  max_blocks_ = b_.processor.most_partials;
-  Expr even = ceil_div(count_, b_.processor.most_partials);
+  max_blocks_ = b_.processor.max_partials;
+  Expr even = ceil_div(count_, b_.processor.max_partials);
   if (vector)
     even = ceil_div(even, b_.processor.row_multiple) * Expr::index(b_.processor.row_multiple);
   per = scalar::max(per, even);
@@ -374,9 +374,9 @@ Vars Sweep::flattened(const Nest& nest, const Vars& vars) const {
   const bool wide = nominal(b_.extent(nest.vector)) >= kTeamLoop;
   if (!b_.processor.gpu || nest.array || wide) return {};
   Vars flat = without(vars, {nest.vector});
-  if (nest.told_apart > 0) {
+  if (nest.kept_dims > 0) {
     Vars kept = nest.inner;
-    kept.resize(nest.told_apart);
+    kept.resize(nest.kept_dims);
     std::erase_if(flat, [&](int64_t v) { return !contains(kept, v); });
   }
   return flat;

@@ -37,10 +37,10 @@ class Sweep {
  private:
   /// Sinks of one stage that share one nest of loops inside a row.
   struct Nest {
-    Vars outer;             ///< kept variables, whose loops enclose the accumulators
-    Vars inner;             ///< all variables except `outer` and rows
-    size_t told_apart = 0;  ///< number of leading `inner` variables that index sums in memory
-    bool array = false;     ///< the kept variables index an array of accumulators
+    Vars outer;            ///< kept variables, whose loops enclose the accumulators
+    Vars inner;            ///< all variables except `outer` and rows
+    size_t kept_dims = 0;  ///< number of leading `inner` variables that index sums in memory
+    bool array = false;    ///< the kept variables index an array of accumulators
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< variable of outer or inner that runs in lanes, else -1
   };

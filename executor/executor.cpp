@@ -40,29 +40,30 @@ std::vector<std::string> feed_names(const ir::Program& program) {
 /// What rank 0 chooses, where the options leave it open.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
-  group.agree("choice of precision", options.choose_amp ? "measured" : "given");
-  if (!options.choose_amp) return std::nullopt;
-  if (!options.amp) options.amp = AmpOptions();
+  group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
+  if (!options.precision.choose_amp) return std::nullopt;
+  if (!options.precision.amp) options.precision.amp = AmpOptions();
   check_amp(options);
   AmpChoice choice;
-  if (options.chosen_amp) {
-    choice.precision = *options.chosen_amp;
-  } else if (options.world.rank == 0) {
+  if (options.precision.chosen_amp) {
+    choice.precision = *options.precision.chosen_amp;
+  } else if (options.distributed.world.rank == 0) {
     if (options.batch < 1) throw UserError("choose_amp times training steps: it needs a batch");
     choice = choose_amp(program, place, options);
   }
-  group.meet();
+  group.barrier();
   if (!group.alone()) group.communicator()->broadcast(&choice, sizeof choice, 0);
   return choice;
 }
 
 ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
-  if (choice) options.amp = amp_of(*choice, options.amp);
+  if (choice) options.precision.amp = amp_of(*choice, options.precision.amp);
   return options;
 }
 
 ExecutorOptions alone(ExecutorOptions options) {
-  if (options.world.size > 1 || options.force_collectives || options.choose_amp) {
+  if (options.distributed.world.size > 1 || options.distributed.force_collectives ||
+      options.precision.choose_amp) {
     throw UserError("several processes and choose_amp need a place that Fluid knows by name");
   }
   return options;
@@ -129,7 +130,8 @@ class Executor::Impl {
 
   Outputs run(Mode mode, const Batch& batch) {
     const bool together = mode == Mode::train && !group_.alone();
-    if (together && options_.world.size > 1 && (batch.whole < batch.size || batch.whole == 0)) {
+    if (together && options_.distributed.world.size > 1 &&
+        (batch.whole < batch.size || batch.whole == 0)) {
       throw UserError(fmt::format(
           "run() got a batch of {} samples that does not say of how many on all ranks: set "
           "Batch::first and Batch::whole, as a Reader with rank and world does",
@@ -143,13 +145,13 @@ class Executor::Impl {
     check_feeds(batch, step->feeds(), known_feeds_);
     session_.initialise();  // which may have failed when the step was prepared
     if (together && !group_.started()) start();
-    if (together) session_.in_flight().settle_inference();
-    if (options_.check_finite && step->options().mode == Mode::train) search_.before_step();
+    if (together) session_.in_flight().wait_for_inference();
+    if (options_.debug.check_finite && step->options().mode == Mode::train) search_.before_step();
     return session_.run(*step, batch);
   }
 
   std::string first_nonfinite(const Batch& batch) {
-    if (!options_.check_finite) {
+    if (!options_.debug.check_finite) {
       throw UserError("first_nonfinite() needs what check_finite keeps of a step: set it");
     }
     PreparedStep* step = find(Mode::train, batch);
@@ -161,12 +163,12 @@ class Executor::Impl {
                       batch.size));
     }
     check_feeds(batch, step->feeds(), known_feeds_);
-    return group_.first_said(search_.find(*step, batch));
+    return group_.broadcast_first_message(search_.find(*step, batch));
   }
 
   std::vector<std::string> left_out(const std::vector<std::string>& feeds) {
-    return outputs_left_out(session_.recorded(),
-                            pass_options(Mode::predict, 1, checked_feeds(feeds)));
+    return omitted_outputs(session_.recorded(),
+                           pass_options(Mode::predict, 1, checked_feeds(feeds)));
   }
 
   /// What changes the bits of a result, as text.
@@ -176,7 +178,7 @@ class Executor::Impl {
   }
 
   Place place() const { return place_; }
-  const std::optional<AmpOptions>& amp() const { return options_.amp; }
+  const std::optional<AmpOptions>& amp() const { return options_.precision.amp; }
   const std::optional<AmpChoice>& amp_choice() const { return amp_choice_; }
   bool trains() const { return trains_; }
 
@@ -185,7 +187,7 @@ class Executor::Impl {
   void broadcast(VariableSet variables) {
     if (group_.alone()) return;
     if (variables == VariableSet::buffers) {
-      group_.meet_before_start();
+      group_.barrier_before_start();
       send(session_, buffers());
     } else if (group_.started()) {
       send_initialised();
@@ -201,10 +203,10 @@ class Executor::Impl {
     if (group_.alone()) return take(from, where);
     const Snapshot whole = from;  // its tensors are shared, not copied
     std::string changed;
-    group_.lead([&] { changed = take(from, where); });
+    group_.run_on_rank_0([&] { changed = take(from, where); });
     broadcast(VariableSet::all);
     std::function<Tensor(const std::string&)> value;
-    if (options_.world.rank == 0) {
+    if (options_.distributed.world.rank == 0) {
       value = [&](const std::string& name) { return whole.find(name)->value; };
     }
     scatter(session(), group_, value);
@@ -217,8 +219,10 @@ class Executor::Impl {
                          [&](const Variable& v) { return whole(session_, group_, v); });
   }
 
-  bool checks_finite() const { return options_.check_finite; }
-  bool scales_loss() const { return trains_ && options_.amp && options_.amp->scales_loss(); }
+  bool checks_finite() const { return options_.debug.check_finite; }
+  bool scales_loss() const {
+    return trains_ && options_.precision.amp && options_.precision.amp->scales_loss();
+  }
   std::vector<Variable> recorded_variables() const { return session_.steps().recorded_variables(); }
   const ir::Program& recorded() const { return session_.recorded(); }
   void give(const std::string& name, const Tensor& value) { session_.values().give(name, value); }
@@ -245,7 +249,7 @@ class Executor::Impl {
   /// A scale that other options have led to may not be one of these options.
   void bound_loss_scale() {
     if (!scales_loss()) return;
-    const LossScale& s = options_.amp->loss_scale;
+    const LossScale& s = options_.precision.amp->loss_scale;
     const Variables& variables = session_.variables();
     Tensor scale = session_.values().value(variables.named(kLossScale)).copy();
     Tensor good = session_.values().value(variables.named(kGoodSteps)).copy();
@@ -266,12 +270,12 @@ class Executor::Impl {
   }
 
   void start() {
-    if (options_.zero > 0 && !session_.steps().has_step_for(Mode::train)) {
+    if (options_.distributed.zero > 0 && !session_.steps().has_step_for(Mode::train)) {
       throw UserError("prepare() a training step before broadcast(): its state is shared");
     }
     group_.start();
-    group_.agree("program", ir::print(session_.recorded()));
-    group_.agree("set of options", options_alike());
+    group_.check_equal("program", ir::print(session_.recorded()));
+    group_.check_equal("set of options", options_alike());
     decisions_.begin(group_, session_);
     send_initialised();
   }
@@ -285,10 +289,10 @@ class Executor::Impl {
   std::map<std::string, std::string> options_alike() const {
     std::map<std::string, std::string> alike = result_options();
     for (const char* rank_0s_counts : {"seed", "threads", "tuning"}) alike.erase(rank_0s_counts);
-    alike["first bucket"] = std::to_string(options_.buckets.first_bytes);
-    alike["bucket"] = std::to_string(options_.buckets.bytes);
-    alike["check-finite"] = options_.check_finite ? "on" : "off";
-    alike["zero"] = std::to_string(options_.zero);
+    alike["first bucket"] = std::to_string(options_.distributed.buckets.first_bytes);
+    alike["bucket"] = std::to_string(options_.distributed.buckets.bytes);
+    alike["check-finite"] = options_.debug.check_finite ? "on" : "off";
+    alike["zero"] = std::to_string(options_.distributed.zero);
     return alike;
   }
 
@@ -363,7 +367,7 @@ class Executor::Impl {
   bool scheduled_;  ///< the learning rate
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
-  SharedDecisions decisions_;
+  TuningSync decisions_;
   Session session_;
   NonfiniteSearch search_{session_};
 };

@@ -44,9 +44,10 @@ struct AdamW {
 /// Gradient clipping before the optimizer's update; 0 disables a rule. Several rules apply in this
 /// order.
 struct Clip {
-  double value = 0;  ///< clips each element to [-value, value]
-  double norm = 0;   ///< clips the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
-  double global_norm = 0;  ///< clips the norm of all gradients taken together
+  double value = 0;  ///< Clips each element to [-value, value]
+  double norm =
+      0;  ///< Clips the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
+  double global_norm = 0;  ///< Clips the norm of all gradients taken together
 };
 
 /// Multiplies lr by `factor` every `every` updates.

@@ -64,14 +64,14 @@ class Reader {
 
   /// Counts bytes copied out of the file. A valid file refers to nothing twice, so its copies are
   /// no larger than the file. A hostile file could refer to one large vector a million times.
-  void spend(size_t bytes) {
+  void charge_budget(size_t bytes) {
     if (bytes > budget_) damaged("its parts overlap");
     budget_ -= bytes;
   }
 
   std::string text(const flatbuffers::String* s) {
     if (s == nullptr) return "";
-    spend(s->size());
+    charge_budget(s->size());
     return s->str();
   }
   std::string name(const flatbuffers::String* s, size_t limit, const std::string& of_what) {
@@ -83,7 +83,7 @@ class Reader {
   std::vector<To> scalars(const flatbuffers::Vector<From>* from) {
     if (from == nullptr) return {};
     std::vector<To> to(from->size());
-    spend(to.size() * sizeof(To));
+    charge_budget(to.size() * sizeof(To));
     if (!to.empty()) std::memcpy(to.data(), from->Data(), to.size() * sizeof(To));
     return to;
   }

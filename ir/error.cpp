@@ -58,9 +58,10 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
       found = candidate;
     }
   }
-  constexpr size_t kTelling = 3;  // shortest prefix that gives a suggestion
+  constexpr size_t kMinPrefix = 3;  // shortest prefix that gives a suggestion
   for (const std::string& candidate : candidates) {
-    if (found.empty() && name.size() >= kTelling && candidate.starts_with(name)) found = candidate;
+    if (found.empty() && name.size() >= kMinPrefix && candidate.starts_with(name))
+      found = candidate;
   }
   return found.empty() ? "" : " (did you mean '" + std::string(found) + "'?)";
 }

@@ -19,7 +19,7 @@ std::errc read_number(std::string_view text, T& value) {
 
 /// Parses all of `text` as a T. Returns nullopt when it is not a number or T cannot hold it.
 template <class T>
-std::optional<T> number_in(std::string_view text) {
+std::optional<T> parse_number(std::string_view text) {
   T value = {};
   if (read_number(text, value) != std::errc()) return std::nullopt;
   return value;

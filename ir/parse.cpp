@@ -17,7 +17,7 @@ using Kind = Token::Kind;
 Loc loc_from(const std::string& text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return {text, 0};
-  const int line = number_in<int>(std::string_view(text).substr(colon + 1)).value_or(0);
+  const int line = parse_number<int>(std::string_view(text).substr(colon + 1)).value_or(0);
   const bool canonical = line > 0 && text[colon + 1] != '0';
   return canonical ? Loc{text.substr(0, colon), line} : Loc{text, 0};
 }

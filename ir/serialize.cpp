@@ -131,9 +131,9 @@ std::string hash_of(std::string_view bytes) {
 
 }  // namespace
 
-std::string sealed(std::string bytes) { return bytes + hash_of(bytes); }
+std::string with_checksum(std::string bytes) { return bytes + hash_of(bytes); }
 
-std::string_view unsealed(std::string_view file, const std::string& file_name) {
+std::string_view without_checksum(std::string_view file, const std::string& file_name) {
   const size_t size = file.size() - std::min(file.size(), sizeof(uint64_t));
   const std::string_view bytes = file.substr(0, size);
   if (file.substr(size) != hash_of(bytes)) {

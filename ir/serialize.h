@@ -23,10 +23,10 @@ std::string serialize(const Program& program, const OpVersion& version);
 
 /// Appends the XXH3 hash of `bytes` (8 bytes, little-endian). FlatBuffers does not detect a changed
 /// number, which would give another valid program.
-std::string sealed(std::string bytes);
+std::string with_checksum(std::string bytes);
 /// Returns the bytes without their hash. Throws UserError, starting with `file_name`, when the hash
 /// does not match.
-std::string_view unsealed(std::string_view file, const std::string& file_name);
+std::string_view without_checksum(std::string_view file, const std::string& file_name);
 
 /// Whether `bytes` has the identifier of a .fluid file.
 bool is_fluid_file(std::string_view bytes);

@@ -124,7 +124,7 @@ struct Batch {
   /// global batch, `whole` the size of the global batch. 0: this is the global batch.
   int64_t first = 0;
   int64_t whole = 0;
-  int64_t whole_size() const { return whole == 0 ? size : whole; }
+  int64_t global_size() const { return whole == 0 ? size : whole; }
   const Tensor* find(const std::string& name) const;
 };
 

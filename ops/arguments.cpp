@@ -61,7 +61,7 @@ const AttrDef* find_attr(const OpDef& def, std::string_view name) {
 
 }  // namespace
 
-bool is_stage_attribute(std::string_view name) {
+bool is_pass_attribute(std::string_view name) {
   static constexpr std::string_view kNames[] = {"arena", "workspace", "kernel", "part_of",
                                                 "error_sync"};
   return std::ranges::find(kNames, name) != std::end(kNames);
@@ -73,7 +73,7 @@ void check_known(const OpDef& def, const Attrs::Entry& given, const Loc& loc) {
   static const AttrDef kCommon = {std::string(kNoAmp), false, "stays f32 in mixed precision"};
   const AttrDef* attr = given.first == kNoAmp ? &kCommon : find_attr(def, given.first);
   if (attr == nullptr) {
-    if (def.open_attrs || is_stage_attribute(given.first)) return;
+    if (def.open_attrs || is_pass_attribute(given.first)) return;
     std::vector<std::string> names;
     for (const AttrDef& a : *def.attrs) names.push_back(a.name);
     throw UserError(

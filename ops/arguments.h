@@ -17,7 +17,7 @@ std::string text_of(const std::vector<Type>& types);
 
 /// Whether `name` is an attribute that passes may set on any op: arena, workspace, kernel, part_of,
 /// error_sync.
-bool is_stage_attribute(std::string_view name);
+bool is_pass_attribute(std::string_view name);
 
 /// Throws UserError when the number of operands does not match `def`.
 void check_arity(const OpDef& def, const std::vector<Value>& operands, const Loc& loc);

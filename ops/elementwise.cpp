@@ -92,7 +92,7 @@ std::vector<Type> infer_float_broadcast(const InferCtx& c) {
   return infer_number_broadcast(c);
 }
 
-std::vector<Type> infer_float_test(const InferCtx& c) {
+std::vector<Type> infer_float_predicate(const InferCtx& c) {
   require_float(c, 0);
   return {{DType::boolean, c.in(0).shape}};
 }

@@ -29,7 +29,7 @@ std::vector<Type> infer_number_unary(const InferCtx& c);
 std::vector<Type> infer_number_broadcast(const InferCtx& c);
 std::vector<Type> infer_float_broadcast(const InferCtx& c);
 /// Infers a bool result of the shape of the float operand.
-std::vector<Type> infer_float_test(const InferCtx& c);
+std::vector<Type> infer_float_predicate(const InferCtx& c);
 /// Infers a bool result of the broadcast shape of the bool operands.
 std::vector<Type> infer_logical(const InferCtx& c);
 

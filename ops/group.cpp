@@ -84,7 +84,7 @@ class Ties {
 
   /// Unifies variables that index the same dimension of the same value, unless the result is
   /// inconsistent.
-  void tie_reads(const std::vector<SinkBuilder::Anchor>& anchors) {
+  void unify_reads(const std::vector<SinkBuilder::Anchor>& anchors) {
     for (const SinkBuilder::Anchor& anchor : anchors) {
       for (const std::vector<Expr>& read : anchor.reads) tie_read(anchor.reads.front(), read);
     }
@@ -302,7 +302,7 @@ std::optional<Group> analyze_group(std::span<const ir::Op* const> ops,
   Group group = std::move(builder.group);
   Ties ties(group);
   if (!ties.tie_reductions()) return std::nullopt;
-  ties.tie_reads(builder.anchors);
+  ties.unify_reads(builder.anchors);
   ties.apply();
   make_parts(group);
   for (GroupPart& part : group.parts) {

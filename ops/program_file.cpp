@@ -32,10 +32,10 @@ std::unique_ptr<ir::Program> structure_of(std::string_view contents, const std::
 /// RAII. While it is alive, ops of a text file that have no location get the file name and line, so
 /// that error messages name them. The destructor removes these locations, so that printing gives
 /// the original text.
-class LinesAsLocations {
+class ScopedLineLocations {
  public:
-  LinesAsLocations(ir::Program& program, std::string_view text, const std::string& file_name,
-                   const ir::OpOffsets& offsets) {
+  ScopedLineLocations(ir::Program& program, std::string_view text, const std::string& file_name,
+                      const ir::OpOffsets& offsets) {
     for (const auto& graph : program.graphs) {
       for (const auto& op : graph->ops) {
         if (!op->loc.known() && offsets.contains(op.get())) placed_.push_back(op.get());
@@ -51,10 +51,10 @@ class LinesAsLocations {
       op->loc = {file_name, line};
     }
   }
-  ~LinesAsLocations() {
+  ~ScopedLineLocations() {
     for (ir::Op* op : placed_) op->loc = {};
   }
-  LinesAsLocations(const LinesAsLocations&) = delete;
+  ScopedLineLocations(const ScopedLineLocations&) = delete;
 
  private:
   std::vector<ir::Op*> placed_;
@@ -76,7 +76,7 @@ std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::
   ir::OpOffsets offsets;
   auto program = structure_of(contents, file_name, offsets);
   try {
-    const LinesAsLocations lines(*program, contents, file_name, offsets);
+    const ScopedLineLocations lines(*program, contents, file_name, offsets);
     ir::verify(*program);
     for (const auto& graph : program->graphs) {
       for (const auto& op : graph->ops) complete_op(*op);
@@ -90,14 +90,14 @@ std::unique_ptr<ir::Program> read_program(std::string_view contents, const std::
 
 std::unique_ptr<ir::Program> load_program(const std::string& path) {
   const std::string file = read_file(path);
-  return read_program(ir::is_fluid_file(file) ? ir::unsealed(file, path) : file, path);
+  return read_program(ir::is_fluid_file(file) ? ir::without_checksum(file, path) : file, path);
 }
 
 void save_program(const ir::Program& program, const std::string& path) {
   verify_program(program);
   write_file_atomically(path, path.ends_with(".fir")
                                   ? ir::print(program)
-                                  : ir::sealed(ir::serialize(program, version_of)));
+                                  : ir::with_checksum(ir::serialize(program, version_of)));
 }
 
 }  // namespace fluid

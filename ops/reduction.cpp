@@ -7,14 +7,14 @@
 
 namespace fluid {
 
-int64_t normal_axis(const InferCtx& c, int64_t axis, size_t rank) {
+int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank) {
   const auto n = static_cast<int64_t>(rank);
   c.require(axis >= -n && axis < n, "axis " + std::to_string(axis) + " is out of range for " +
                                         c.in(0).str() + " of rank " + std::to_string(n));
   return axis < 0 ? axis + n : axis;
 }
 
-Ints normal_axes(const Ints& axes, size_t rank) {
+Ints normalized_axes(const Ints& axes, size_t rank) {
   Ints normal;
   for (const int64_t a : axes) normal.push_back(a < 0 ? a + static_cast<int64_t>(rank) : a);
   for (size_t d = 0; axes.empty() && d < rank; ++d) normal.push_back(static_cast<int64_t>(d));
@@ -22,9 +22,9 @@ Ints normal_axes(const Ints& axes, size_t rank) {
   return normal;
 }
 
-Ints normal_axes(const InferCtx& c, const Ints& axes, size_t rank) {
-  for (const int64_t a : axes) normal_axis(c, a, rank);
-  Ints normal = normal_axes(axes, rank);
+Ints normalized_axes(const InferCtx& c, const Ints& axes, size_t rank) {
+  for (const int64_t a : axes) normalized_axis(c, a, rank);
+  Ints normal = normalized_axes(axes, rank);
   c.require(std::adjacent_find(normal.begin(), normal.end()) == normal.end(),
             "an axis is given twice");
   return normal;
@@ -49,13 +49,14 @@ Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims) {
 std::vector<Type> infer_reduction(const InferCtx& c) {
   require_number(c, 0);
   const Shape& shape = c.in(0).shape;
-  const Ints axes = normal_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size());
+  const Ints axes = normalized_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size());
   return {{c.in(0).dtype, reduced_shape(shape, axes, c.attr<bool>("keep_dims"))}};
 }
 
 std::vector<Type> infer_extremum(const InferCtx& c) {
   const Shape& shape = c.in(0).shape;
-  for (const int64_t axis : normal_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size())) {
+  for (const int64_t axis :
+       normalized_axes(c, c.attr<std::vector<int64_t>>("axes"), shape.size())) {
     c.require(shape[static_cast<size_t>(axis)].size != 0,
               "no elements along axis " + std::to_string(axis) + " of " + c.in(0).str());
   }
@@ -67,17 +68,18 @@ std::vector<Type> infer_extremum(const InferCtx& c) {
 Values extremum_grad(const GradCtx& c) {
   const Value x = c.in(0), zero = scalar_like(x, 0);
   const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
-  const Value y = restore_axes(c.out(0), x.shape(), c.attrs());
+  const Value y = unsqueeze_axes(c.out(0), x.shape(), c.attrs());
   const Value hit = equal(x, y);
   const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
   const Value missed = where(equal(y, y), zero, y);  // NaN in the row: all gradients are NaN
-  return {where(hit, restore_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
+  return {where(hit, unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
 }
 
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
   return Reduce{combine, [body = std::move(body)](const LowerCtx& c) {
                   const Shape& shape = c.in_type(0).shape;
-                  const Ints axes = normal_axes(c.attr<std::vector<int64_t>>("axes"), shape.size());
+                  const Ints axes =
+                      normalized_axes(c.attr<std::vector<int64_t>>("axes"), shape.size());
                   ReduceBody result;
                   std::vector<Expr> index;
                   size_t kept = 0;
@@ -95,8 +97,8 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
                 }};
 }
 
-Value restore_axes(Value y, const Shape& from, const Attrs& attrs) {
-  const Ints axes = normal_axes(attrs.get<std::vector<int64_t>>("axes"), from.size());
+Value unsqueeze_axes(Value y, const Shape& from, const Attrs& attrs) {
+  const Ints axes = normalized_axes(attrs.get<std::vector<int64_t>>("axes"), from.size());
   return reshape(y, reduced_shape(from, axes, true));
 }
 

@@ -9,11 +9,11 @@ namespace fluid {
 
 /// `axes`, non-negative and sorted; all axes when empty. Throws UserError (through `c`) for an axis
 /// that is out of range or repeated.
-Ints normal_axes(const InferCtx& c, const Ints& axes, size_t rank);
+Ints normalized_axes(const InferCtx& c, const Ints& axes, size_t rank);
 /// `axes`, non-negative and sorted; all axes when empty. The axes must be valid.
-Ints normal_axes(const Ints& axes, size_t rank);
+Ints normalized_axes(const Ints& axes, size_t rank);
 /// `axis`, non-negative. Throws UserError (through `c`) when it is out of range.
-int64_t normal_axis(const InferCtx& c, int64_t axis, size_t rank);
+int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank);
 
 /// Definitions of the attributes "axes" and "keep_dims".
 std::vector<AttrDef> reduction_attrs();
@@ -35,6 +35,6 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);
 
 /// Reshapes `y`, a reduction of a tensor of shape `from`, so that reduced axes have extent 1. `y`
 /// then broadcasts to `from`.
-Value restore_axes(Value y, const Shape& from, const Attrs& attrs);
+Value unsqueeze_axes(Value y, const Shape& from, const Attrs& attrs);
 
 }  // namespace fluid

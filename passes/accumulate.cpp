@@ -28,22 +28,22 @@ class Accumulation {
 
   void run() {
     if (slice_ == Slice::empty) {
-      add_nothing();
+      contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
       Value& loss = recipe_.directive().operands.at(0);
       loss = zeros_like(loss);
-      std::erase_if(graph_.outputs, [](const ir::Output& o) { return !adds_up(o); });
+      std::erase_if(graph_.outputs, [](const ir::Output& o) { return !is_additive(o); });
       return;
     }
     lay_out();
-    divert_recorded_states();
+    carry_recorded_states();
     add_gradients();
     if (adds_loss_) add_loss();
     replace_summands(graph_,
                      [&](const std::string& name, Value v) { return added(name + ".part", v); });
     if (slice_ == Slice::last) return;
-    std::erase_if(graph_.outputs, adds_up);
+    std::erase_if(graph_.outputs, is_additive);
     for (const auto& [name, value] : kept_) carry(name, value);
   }
 
@@ -73,9 +73,9 @@ class Accumulation {
 
   /// For a rank without samples: contributes zeros to the collectives, and drops the stores that
   /// depend on a feed. The remaining stores depend only on other ranks' samples.
-  void add_nothing() {
+  void contribute_zeros() {
     rewrite_ops(graph_, [](ir::Op& op) {
-      if (!is_exchange(op)) return Values();
+      if (!is_collective(op)) return Values();
       for (Value& v : op.operands) v = zeros_like(v);
       return Values();
     });
@@ -86,7 +86,7 @@ class Accumulation {
     });
   }
 
-  void divert_recorded_states() {
+  void carry_recorded_states() {
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) diverted_[op->symbol] = Value();
     }

@@ -31,8 +31,9 @@ class Reduction {
     std::vector<size_t> bucket;
     int64_t bytes = 0;
     for (size_t i = recipe_.parameters().size(); i-- > 0;) {
-      const Value g = travelling(i);
-      if (!bucket.empty() && travelling(bucket.front()).dtype() != g.dtype()) flush(bucket, bytes);
+      const Value g = collective_operand(i);
+      if (!bucket.empty() && collective_operand(bucket.front()).dtype() != g.dtype())
+        flush(bucket, bytes);
       bucket.push_back(i);
       bytes += g.type().bytes_at(1);
       if (bytes >= (flushed_ ? buckets_.bytes : buckets_.first_bytes)) flush(bucket, bytes);
@@ -41,7 +42,7 @@ class Reduction {
   }
 
   /// The gradient cast to the dtype of the collective.
-  Value travelling(size_t i) {
+  Value collective_operand(size_t i) {
     Value& g = cast_[i];
     if (g) return g;
     ir::RecordAs as(graph_, recipe_.recording(recipe_.parameters()[i]));
@@ -53,10 +54,10 @@ class Reduction {
   void flush(std::vector<size_t>& bucket, int64_t& bytes) {
     if (bucket.empty()) return;
     Values gradients;
-    for (const size_t i : bucket) gradients.push_back(travelling(i));
+    for (const size_t i : bucket) gradients.push_back(collective_operand(i));
     if (options_.shard_optimizer) cut(bucket);
     for (const size_t i : bucket) waits_for_ = std::max(waits_for_, recipe_.waits_for(i));
-    const Values sums = insert_exchange(
+    const Values sums = insert_collective(
         graph_, waits_for_ + 1 + flushed_,  // + flushed_: earlier buckets have lower numbers
         options_.shard_optimizer ? "reduce_scatter" : "all_reduce", gradients,
         recipe_.directive().loc);
@@ -80,7 +81,7 @@ class Reduction {
       const int64_t elements = recipe_.gradient(bucket[k]).shape().numel().size;
       std::vector<int64_t>& cuts = cuts_[bucket[k]];
       for (int64_t rank = 0; rank < options_.world; ++rank) {
-        const int64_t begin = bucket_share(starts.back(), options_.world, rank).begin;
+        const int64_t begin = bucket_shard(starts.back(), options_.world, rank).begin;
         cuts.push_back(std::clamp<int64_t>(begin - starts[k], 0, elements));
       }
       cuts.push_back(elements);
@@ -100,7 +101,7 @@ class Reduction {
       ir::RecordAs as(graph_, {ir::Role::metric, recipe_.directive().loc, "", ""});
       part = cast(part, f64);
     }
-    const Values sums = record_exchange(graph_, "all_reduce", parts, recipe_.directive().loc);
+    const Values sums = record_collective(graph_, "all_reduce", parts, recipe_.directive().loc);
     size_t i = 0;
     replace_summands(graph_,
                      [&](const std::string&, Value part) { return cast(sums[i++], part.dtype()); });
@@ -124,7 +125,7 @@ bool run_all_reduce(ir::Program& program, const Options& options, const Target&)
   if (directive == nullptr || !options.exchanges()) return false;
   Reduction(graph, Recipe(*directive), options).run();
   move_last(graph, directive);
-  sort_by_exchanges(graph);
+  sort_by_collectives(graph);
   return true;
 }
 

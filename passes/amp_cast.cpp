@@ -39,7 +39,7 @@ class Caster {
       for (Value& v : op.operands) v = as_recorded(v);  // of a store or a directive
       return;
     }
-    const std::optional<AmpWish> chosen = precision(op);
+    const std::optional<AmpOverride> chosen = precision(op);
     if (!chosen) return;
     report_.ops.push_back({&op, chosen->dtype, chosen->reason});
     if (adapts_.contains(&op)) return;
@@ -63,7 +63,7 @@ class Caster {
 
   /// Returns the precision of the op and the reason; nullopt when the op reads neither f32 nor
   /// half.
-  std::optional<AmpWish> precision(const ir::Op& op) {
+  std::optional<AmpOverride> precision(const ir::Op& op) {
     bool reads_floats = false, decided = false, all_half = true;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const Value v = op.operands[i];
@@ -74,16 +74,16 @@ class Caster {
       all_half &= v.dtype() == half_;
     }
     if (!reads_floats) return {};
-    if (std::optional<AmpWish> wish = amp_wish(op, options_)) return wish;
+    if (std::optional<AmpOverride> wish = amp_override(op, options_)) return wish;
     switch (def_of(op).amp.klass) {
       case Amp::kHalf:
-        return AmpWish{half_, "class: gains from half"};
+        return AmpOverride{half_, "class: gains from half"};
       case Amp::kF32:
-        return AmpWish{DType::f32, "class: sensitive to range"};
+        return AmpOverride{DType::f32, "class: sensitive to range"};
       case Amp::kFollow:
-        if (decided) return AmpWish{all_half ? half_ : DType::f32, "follows its operands"};
+        if (decided) return AmpOverride{all_half ? half_ : DType::f32, "follows its operands"};
         adapts_.insert(&op);
-        return AmpWish{DType::f32, "as its readers want it"};
+        return AmpOverride{DType::f32, "as its readers want it"};
     }
     return {};
   }

@@ -37,18 +37,18 @@ std::set<std::string> layers_of(const ir::Graph& graph) {
 
 }  // namespace
 
-std::optional<AmpWish> amp_wish(const ir::Op& op, const AmpOptions& options) {
-  if (op.attrs.get_or(kNoAmp, false)) return AmpWish{DType::f32, "scope: NoAmp"};
+std::optional<AmpOverride> amp_override(const ir::Op& op, const AmpOptions& options) {
+  if (op.attrs.get_or(kNoAmp, false)) return AmpOverride{DType::f32, "scope: NoAmp"};
   // Ops that update variables keep their precision: they are not compute-bound.
   if (std::holds_alternative<Updates>(*def_of(op).effects)) return std::nullopt;
-  std::optional<AmpWish> wish;
+  std::optional<AmpOverride> wish;
   size_t best = 0;
   const auto look_in = [&](const std::vector<std::string>& names, DType dtype) {
     for (const std::string& name : names) {
       const std::optional<size_t> found = fit(name, op);
       if (!found || (wish && *found <= best)) continue;
       best = *found;
-      wish = AmpWish{dtype, "list: " + name};
+      wish = AmpOverride{dtype, "list: " + name};
     }
   };
   look_in(options.in_f32, DType::f32);

@@ -9,10 +9,10 @@
 namespace fluid {
 
 /// The precision that NoAmp or the user's lists demand for an op. It overrides the op's class.
-struct AmpWish {
+struct AmpOverride {
   DType dtype = DType::f32;
   std::string reason;
 };
-std::optional<AmpWish> amp_wish(const ir::Op& op, const AmpOptions& options);
+std::optional<AmpOverride> amp_override(const ir::Op& op, const AmpOptions& options);
 
 }  // namespace fluid

@@ -124,7 +124,7 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   }
   train->attrs.set("parameters", names);
   move_last(graph, train);
-  if (const auto waits = last_exchanges(graph, values)) Recipe(*train).set_waits(*waits);
+  if (const auto waits = last_collectives(graph, values)) Recipe(*train).set_waits(*waits);
   return true;
 }
 

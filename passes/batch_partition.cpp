@@ -52,7 +52,7 @@ BatchPartition product_of(const BatchPartition& a, const BatchPartition& b) {
 }
 
 /// Whether a cast is linear, up to rounding.
-bool keeps_numbers(DType from, DType to) {
+bool is_linear_cast(DType from, DType to) {
   return is_float(to) || (is_integer(to) && !is_float(from));
 }
 
@@ -156,7 +156,7 @@ class Body {
       case Scalar::neg:
         return arg(0);
       case Scalar::cast:
-        return keeps_numbers(e.args()[0].dtype(), e.dtype()) ? arg(0) : function(e);
+        return is_linear_cast(e.args()[0].dtype(), e.dtype()) ? arg(0) : function(e);
       case Scalar::select:
         return selection(arg(0), sum_of(arg(1), arg(2)));
       default:

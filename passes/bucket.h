@@ -20,7 +20,7 @@ inline int64_t bucket_bytes(const Type& type) {
 }
 
 /// The range of elements [begin, end).
-struct BucketShare {
+struct BucketShard {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t size() const { return end - begin; }
@@ -28,7 +28,7 @@ struct BucketShare {
 
 /// The shard of process `rank` of `world` in a bucket of `elements`. Shards are multiples of
 /// kBucketLine; the last shards may be smaller or empty.
-inline BucketShare bucket_share(int64_t elements, int64_t world, int64_t rank) {
+inline BucketShard bucket_shard(int64_t elements, int64_t world, int64_t rank) {
   const int64_t lines = (elements + kBucketLine - 1) / kBucketLine;
   const int64_t each = (lines + world - 1) / world * kBucketLine;
   return {std::min(rank * each, elements), std::min((rank + 1) * each, elements)};

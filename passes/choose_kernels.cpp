@@ -21,7 +21,7 @@ bool is_elementwise(const ir::Op& op) {
 
 /// The single reader of `op`'s single result. Null unless the reader is an elementwise op of the
 /// same type and role and the result is no output.
-ir::Op* only_reader(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
+ir::Op* single_user(const ir::Op& op, const Uses& uses, const std::set<Value>& outputs) {
   const Value v(const_cast<ir::Op*>(&op), 0);
   const auto readers = uses.find(v);
   if (op.results.size() != 1 || outputs.contains(v)) return nullptr;
@@ -77,7 +77,7 @@ class Chooser {
     std::vector<ir::Op*> chain;
     for (ir::Op* op = head;
          op != nullptr && !taken_.contains(op) && chain.size() <= kLongestEpilogue;
-         op = only_reader(*op, uses_, outputs_)) {
+         op = single_user(*op, uses_, outputs_)) {
       chain.push_back(op);
       const std::optional<Claim>& claim = fastest(chain);
       if (!claim) continue;

@@ -29,7 +29,7 @@ Value all_squares(const Recipe& recipe) {
     const Value squares = sum_squares(recipe.gradient(i));
     sum = sum ? sum + cast(squares, sum.dtype()) : squares;
   }
-  return recipe.over_processes({sum})[0];
+  return recipe.all_reduced({sum})[0];
 }
 
 bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
@@ -45,7 +45,7 @@ bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
   if (norm > 0) {
     Values squares;
     recipe.replace_gradients([&](Value g) { return squares.emplace_back(sum_squares(g)), g; });
-    squares = recipe.over_processes(squares);
+    squares = recipe.all_reduced(squares);
     size_t i = 0;
     recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(squares[i++], norm)); });
   }

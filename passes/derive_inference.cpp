@@ -44,7 +44,7 @@ bool run_derive_inference(ir::Program& program, const Options& options, const Ta
 
 }  // namespace
 
-std::vector<std::string> outputs_left_out(const ir::Program& program, const Options& options) {
+std::vector<std::string> omitted_outputs(const ir::Program& program, const Options& options) {
   std::vector<std::string> names;
   for (const ir::Output& o : program.main().outputs) {
     if (is_left_out(o, options)) names.push_back(o.name);

@@ -19,15 +19,15 @@ int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(k
 
 }  // namespace
 
-Values record_exchange(ir::Graph& graph, std::string_view op, const Values& bucket,
-                       const Loc& loc) {
+Values record_collective(ir::Graph& graph, std::string_view op, const Values& bucket,
+                         const Loc& loc) {
   const std::vector<ir::Op*> before = exchanges(graph);
   const int64_t number = before.empty() ? 0 : number_of(*before.back()) + 1;
-  return insert_exchange(graph, number, op, bucket, loc);
+  return insert_collective(graph, number, op, bucket, loc);
 }
 
-Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, const Values& bucket,
-                       const Loc& loc) {
+Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
+                         const Values& bucket, const Loc& loc) {
   for (ir::Op* later : exchanges(graph)) {
     const int64_t own = number_of(*later);
     if (own >= number) later->attrs.set(kNumber, own + 1);
@@ -38,7 +38,7 @@ Values insert_exchange(ir::Graph& graph, int64_t number, std::string_view op, co
 
 void set_error_sync(ir::Op& exchange) { exchange.attrs.set(kErrorSync, true); }
 
-std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph) {
+std::optional<size_t> collectives_before_error_sync(const ir::Graph& graph) {
   const std::vector<ir::Op*> in_order = exchanges(graph);
   const auto marked =
       std::ranges::find_if(in_order, [](const ir::Op* op) { return op->attrs.has(kErrorSync); });
@@ -46,11 +46,11 @@ std::optional<size_t> exchanges_before_refusals(const ir::Graph& graph) {
   return static_cast<size_t>(marked - in_order.begin());
 }
 
-std::vector<AwaitedOp> awaited_pairs(const ir::Graph& graph) {
-  std::vector<AwaitedOp> pairs;
+std::vector<OrderEdge> order_edges(const ir::Graph& graph) {
+  std::vector<OrderEdge> pairs;
   const std::vector<ir::Op*> in_order = exchanges(graph);
   for (size_t i = 1; i < in_order.size(); ++i) pairs.emplace_back(in_order[i - 1], in_order[i]);
-  if (const auto count = exchanges_before_refusals(graph)) {
+  if (const auto count = collectives_before_error_sync(graph)) {
     for (const auto& op : graph.ops) {
       if (!checked_operands(*op).empty()) pairs.emplace_back(op.get(), in_order[*count]);
     }
@@ -58,9 +58,9 @@ std::vector<AwaitedOp> awaited_pairs(const ir::Graph& graph) {
   return pairs;
 }
 
-void sort_by_exchanges(ir::Graph& graph) {
+void sort_by_collectives(ir::Graph& graph) {
   std::map<const ir::Op*, std::vector<const ir::Op*>> before;
-  for (const auto& [first, next] : awaited_pairs(graph)) before[next].push_back(first);
+  for (const auto& [first, next] : order_edges(graph)) before[next].push_back(first);
   std::map<const ir::Op*, std::unique_ptr<ir::Op>> left;
   std::vector<const ir::Op*> given;
   for (auto& op : graph.ops) {
@@ -80,11 +80,11 @@ void sort_by_exchanges(ir::Graph& graph) {
   for (const ir::Op* op : given) visit(op);
 }
 
-std::optional<std::vector<int64_t>> last_exchanges(const ir::Graph& graph, const Values& values) {
+std::optional<std::vector<int64_t>> last_collectives(const ir::Graph& graph, const Values& values) {
   if (exchanges(graph).empty()) return std::nullopt;
   std::map<const ir::Op*, int64_t> last;
   for (const auto& op : graph.ops) {
-    int64_t& number = last[op.get()] = is_exchange(*op) ? number_of(*op) : -1;
+    int64_t& number = last[op.get()] = is_collective(*op) ? number_of(*op) : -1;
     for (const Value& v : op->operands) number = std::max(number, last.at(v.op()));
   }
   std::vector<int64_t> found;
@@ -92,7 +92,7 @@ std::optional<std::vector<int64_t>> last_exchanges(const ir::Graph& graph, const
   return found;
 }
 
-int64_t exchanged_bytes(const ir::Op& exchange) {
+int64_t collective_bytes(const ir::Op& exchange) {
   int64_t bytes = 0;
   for (const Value& v : exchange.operands) bytes += v.type().bytes_at(1);  // 1: no batch dimension
   return bytes;
@@ -101,7 +101,7 @@ int64_t exchanged_bytes(const ir::Op& exchange) {
 std::vector<ir::Op*> exchanges(const ir::Graph& graph) {
   std::vector<ir::Op*> found;
   for (const auto& op : graph.ops) {
-    if (is_exchange(*op)) found.push_back(op.get());
+    if (is_collective(*op)) found.push_back(op.get());
   }
   std::ranges::sort(found, {}, [](const ir::Op* op) { return number_of(*op); });
   return found;

@@ -107,14 +107,14 @@ class Expansion {
   /// This process's shard of `whole`, flat, if the optimizer is sharded. Else `whole`.
   Value own(size_t index, Value whole) const {
     if (!recipe_.is_sharded()) return whole;
-    const BucketShare part = recipe_.part(index);
+    const BucketShard part = recipe_.part(index);
     const Value flat = reshape(whole, Shape{whole.shape().numel().size}, train_.loc);
     return slice(flat, {.starts = {part.begin}, .stops = {part.end}}, train_.loc);
   }
 
   /// Pads shard `part` with zeros to the shape of `whole`.
   Value in_place_of(Value whole, size_t index, Value part) const {
-    const BucketShare range = recipe_.part(index);
+    const BucketShard range = recipe_.part(index);
     const int64_t elements = whole.shape().numel().size;
     const Value flat =
         pad(part, {.low = {range.begin}, .high = {elements - range.end}}, train_.loc);
@@ -139,7 +139,7 @@ class Expansion {
       std::ranges::reverse(parts);  // as reduce_scatter orders them
       Values updated;
       for (const auto& [name, value] : parts) updated.push_back(value);
-      const Values whole = record_exchange(graph_, "all_gather", updated, train_.loc);
+      const Values whole = record_collective(graph_, "all_gather", updated, train_.loc);
       for (size_t i = 0; i < whole.size(); ++i) stores_.emplace_back(parts[i].first, whole[i]);
     }
   }

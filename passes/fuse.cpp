@@ -44,7 +44,7 @@ bool is_alias(const FusionGroup& group) {
 
 bool run_fuse(ir::Program& program, const Options& options, const Target& target) {
   ir::Graph& main = program.main();
-  if (exchanges_before_refusals(main)) sort_by_exchanges(main);
+  if (collectives_before_error_sync(main)) sort_by_collectives(main);
   if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();

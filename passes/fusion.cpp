@@ -11,15 +11,15 @@
 namespace fluid {
 namespace {
 
-constexpr double kOperationsAByte = 1.5;  // cost of moving a byte to or from cache or memory
-constexpr double kLaunch = 20e3;          // cost of launching and joining a kernel
-constexpr double kSerial = 32;            // slowdown of the finish: one thread, few lanes
-constexpr double kFunction = 12;          // cost of exp and similar functions
-constexpr int64_t kTiny = 8;              // no contraction below this many terms or elements
-constexpr double kSmall = 1 << 20;        // bytes; only smaller results share a launch
-constexpr size_t kMostOps = 256;          // limit per kernel
-constexpr size_t kMostInLoops = 64;       // limit if loops are shared: inlining repeats ops
-constexpr size_t kMostSideBySide =
+constexpr double kOpsPerByte = 1.5;         // cost of moving a byte to or from cache or memory
+constexpr double kLaunchCost = 20e3;        // cost of launching and joining a kernel
+constexpr double kSerial = 32;              // slowdown of the finish: one thread, few lanes
+constexpr double kTranscendentalCost = 12;  // cost of exp and similar functions
+constexpr int64_t kTiny = 8;                // no contraction below this many terms or elements
+constexpr double kSmall = 1 << 20;          // bytes; only smaller results share a launch
+constexpr size_t kMaxOps = 256;             // limit per kernel
+constexpr size_t kMaxOpsInLoops = 64;       // limit if loops are shared: inlining repeats ops
+constexpr size_t kMaxSideBySide =
     64;  // limit of results side by side in one kernel; more only cost compile time
 
 double points(const Group& group, const std::vector<int64_t>& vars, int64_t batch) {
@@ -45,7 +45,7 @@ double operations(const Expr& body, Nodes& computed) {
     varying.insert(e.get());
     if (!computed.insert(e.get()).second) return;
     const bool function = e.op() >= Scalar::sqrt && e.op() <= Scalar::cos;
-    if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kFunction;
+    if (e.op() == Scalar::pow || e.op() == Scalar::philox || function) n += kTranscendentalCost;
     if (e.op() > Scalar::read && e.op() != Scalar::let) n += is_float(e.dtype()) ? 1 : 0.25;
   });
   return n;
@@ -65,15 +65,15 @@ double kernel_cost(const Group& group, int64_t batch) {
       std::ranges::all_of(group.sinks, [](const GroupSink& s) { return is_update(*s.op); });
   using Loop = std::tuple<std::vector<int64_t>, std::vector<int64_t>, bool>;
   std::map<Loop, Nodes> computed;
-  double cost = kLaunch;
+  double cost = kLaunchCost;
   for (const GroupSink& sink : group.sinks) {
     const double n = points(group, sink.out, batch) * points(group, sink.reduce, batch);
     Nodes own;
     Nodes& known = shared ? computed[{sink.out, sink.reduce, sink.finish}] : own;
     cost += n * operations(sink.body, known) * (sink.finish ? kSerial : 1);
   }
-  for (const Value& v : group.inputs) cost += bytes(v, batch) * kOperationsAByte;
-  for (const Value& v : group.outputs) cost += bytes(v, batch) * kOperationsAByte;
+  for (const Value& v : group.inputs) cost += bytes(v, batch) * kOpsPerByte;
+  for (const Value& v : group.outputs) cost += bytes(v, batch) * kOpsPerByte;
   return cost;
 }
 
@@ -84,7 +84,7 @@ bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(o
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
-  for (const auto& [first, next] : awaited_pairs(graph)) {
+  for (const auto& [first, next] : order_edges(graph)) {
     awaited_[next].push_back(first);
     waiting_[first].push_back(next);
   }
@@ -185,8 +185,8 @@ bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) cons
 /// Whether the merged kernel stays within the size limits and does not mix contractions with other
 /// work.
 bool Fusion::fits(const FusionGroup& a, const FusionGroup& b, bool side_by_side) const {
-  return a.ops.size() + b.ops.size() <= (side_by_side ? kMostOps : kMostInLoops) &&
-         (!side_by_side || a.outputs.size() + b.outputs.size() <= kMostSideBySide) &&
+  return a.ops.size() + b.ops.size() <= (side_by_side ? kMaxOps : kMaxOpsInLoops) &&
+         (!side_by_side || a.outputs.size() + b.outputs.size() <= kMaxSideBySide) &&
          !mixes_contractions(a, b);
 }
 
@@ -233,7 +233,7 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
       [&](const ir::Op* op) { return positions_.at(op); });
   std::optional<double> cost;
   if (apart) {
-    cost = a->cost + b->cost - kLaunch;
+    cost = a->cost + b->cost - kLaunchCost;
   } else {
     for (const ir::Op* op : both.ops) groups_of_[op] = &both;
     both.outputs = outputs(both);
@@ -261,7 +261,7 @@ bool Fusion::merge(FusionGroup* a, FusionGroup* b, bool side_by_side) {
 void Fusion::run() {
   merge_with_producers();
   merge_siblings();
-  gather([&](const ir::Op& op) { return is_derived(op); });
+  gather([&](const ir::Op& op) { return is_parameter_map(op); });
   gather(is_update);
 }
 
@@ -300,7 +300,7 @@ Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
 
 /// Whether the op is in a group of maps of parameters. In mixed precision these are the casts that
 /// library kernels read.
-bool Fusion::is_derived(const ir::Op& op) const {
+bool Fusion::is_parameter_map(const ir::Op& op) const {
   const FusionGroup& group = *group_of(&op);
   const auto good = [&](const Value& v) {
     return group_of(v.op()) == &group || source_kind(*v.op()) == SourceKind::parameter;

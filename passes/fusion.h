@@ -44,7 +44,7 @@ class Fusion {
   std::vector<FusionGroup*> readers(const FusionGroup& group) const;
   std::vector<FusionGroup*> sources(const FusionGroup& group) const;
   bool makes_cycle(const FusionGroup* a, const FusionGroup* b) const;
-  bool through_others(const FusionGroup* first, const FusionGroup* last) const;
+  bool has_indirect_path(const FusionGroup* first, const FusionGroup* last) const;
   void take_place_of(FusionGroup* merged, const FusionGroup& other) const;
   void lift_readers(FusionGroup* group) const;
   bool is_contraction(const ir::Op* op) const;
@@ -65,7 +65,7 @@ class Fusion {
     bool for_nothing = true, for_small = true;
   };
   Waiting waiting_of(FusionGroup& group) const;
-  bool is_derived(const ir::Op& op) const;
+  bool is_parameter_map(const ir::Op& op) const;
   void gather(const std::function<bool(const ir::Op&)>& is_kind);
 
   const ir::Graph& graph_;
@@ -75,7 +75,7 @@ class Fusion {
   std::unordered_map<const ir::Op*, size_t> positions_;
   std::vector<const ir::Op*> landmarks_;  ///< at most 64
   Uses uses_;
-  /// Dependencies without data flow, by the later and the earlier op: see awaited_pairs().
+  /// Dependencies without data flow, by the later and the earlier op: see order_edges().
   std::unordered_map<const ir::Op*, std::vector<const ir::Op*>> awaited_, waiting_;
   std::set<Value> graph_outputs_;
   mutable LoweredOps lowered_;  ///< cache, like kernels_

@@ -93,12 +93,12 @@ bool Fusion::makes_cycle(const FusionGroup* a, const FusionGroup* b) const {
     const FusionGroup* group = group_of(landmarks_[i]);
     if (group != first && group != last) return true;
   }
-  return through_others(first, last);
+  return has_indirect_path(first, last);
 }
 
 /// Whether a path leads from `first` to `last` through another group. Searches from both ends in
 /// turns: without a path, one of the searches often ends early.
-bool Fusion::through_others(const FusionGroup* first, const FusionGroup* last) const {
+bool Fusion::has_indirect_path(const FusionGroup* first, const FusionGroup* last) const {
   std::unordered_map<const FusionGroup*, bool> from_last;
   std::vector<const FusionGroup*> fronts[2];
   const auto meets = [&](const std::vector<FusionGroup*>& next, bool end) {

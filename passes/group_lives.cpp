@@ -9,14 +9,14 @@
 namespace fluid {
 namespace {
 
-void add(Lives& lives, Value v, int at) {
+void add(LiveRanges& lives, Value v, int at) {
   if (root_of(v) == v && source_kind(*v.op()) == SourceKind::none) lives[v] = {at, at};
 }
 
 }  // namespace
 
-Lives lives_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups) {
-  Lives lives;
+LiveRanges live_ranges_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups) {
+  LiveRanges lives;
   int at = 0;
   for (const FusionGroup& group : groups) {
     for (const ir::Op* op : group.ops) {
@@ -38,7 +38,7 @@ Lives lives_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups) {
   return lives;
 }
 
-int64_t peak_of(const Lives& lives, int64_t batch) {
+int64_t peak_of(const LiveRanges& lives, int64_t batch) {
   std::map<int, int64_t> changes;
   for (const auto& [v, life] : lives) {
     changes[life.first] += v.type().bytes_at(batch);
@@ -49,11 +49,11 @@ int64_t peak_of(const Lives& lives, int64_t batch) {
   return peak;
 }
 
-bool stays_as_it_is(Value v, const Uses& uses) {
-  if (is_exchange(*root_of(v).op())) return false;
+bool stays_intact(Value v, const Uses& uses) {
+  if (is_collective(*root_of(v).op())) return false;
   const auto readers = uses.find(root_of(v));
   return readers == uses.end() ||
-         std::ranges::none_of(readers->second, [](const ir::Op* op) { return is_exchange(*op); });
+         std::ranges::none_of(readers->second, [](const ir::Op* op) { return is_collective(*op); });
 }
 
 bool is_generated(const FusionGroup& group) {

@@ -8,22 +8,22 @@
 namespace fluid {
 
 /// Positions of the first and the last group that use a value.
-struct Life {
+struct LiveRange {
   int first = 0;
   int last = 0;
 };
-using Lives = std::map<Value, Life>;  // by root value
+using LiveRanges = std::map<Value, LiveRange>;  // by root value
 
 /// Lifetimes of the values in the transient region if `groups` run in their order. Excludes
 /// sources, outputs and stored values.
-Lives lives_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups);
+LiveRanges live_ranges_of(const ir::Graph& graph, const std::vector<FusionGroup>& groups);
 
 /// Peak of the bytes that are live at once.
-int64_t peak_of(const Lives& lives, int64_t batch);
+int64_t peak_of(const LiveRanges& lives, int64_t batch);
 
 /// Whether later groups may still read `v`, even at the end of the step. False for operands and
 /// results of collectives, which are overwritten in place.
-bool stays_as_it_is(Value v, const Uses& uses);
+bool stays_intact(Value v, const Uses& uses);
 
 /// Whether code is generated for the group. False for a lone alias.
 bool is_generated(const FusionGroup& group);

@@ -46,7 +46,7 @@ void write_copies(ir::Graph& graph, const std::map<std::string, Value>& copies) 
 }
 
 bool run_half_weights(ir::Program& program, const Options& options, const Target&) {
-  if (!options.amp || !options.amp->keeps_halves()) return false;
+  if (!options.amp || !options.amp->has_half_weights()) return false;
   const auto copies = read_copies(program.main(), options.amp->dtype);
   write_copies(program.main(), copies);
   return !copies.empty();

@@ -9,9 +9,9 @@ namespace fluid {
 namespace {
 
 /// Whether `v` aliases memory that is not its own: a feed slot, a variable or a bucket.
-bool lies_elsewhere(Value v) {
+bool has_external_storage(Value v) {
   const ir::Op& op = *root_of(v).op();
-  return source_kind(op) != SourceKind::none || is_exchange(op);
+  return source_kind(op) != SourceKind::none || is_collective(op);
 }
 
 /// Root values that more than one op reads, not counting aliases, or that are graph outputs.
@@ -31,13 +31,13 @@ std::set<Value> shared_roots(const ir::Graph& graph) {
 
 /// Copies the operands of collectives that have other readers, because a collective overwrites its
 /// operands.
-bool own_exchanged(ir::Graph& graph) {
+bool copy_shared_operands(ir::Graph& graph) {
   const std::set<Value> shared = shared_roots(graph);
   bool changed = false;
   rewrite_ops(graph, [&](ir::Op& op) {
-    if (!is_exchange(op)) return Values();
+    if (!is_collective(op)) return Values();
     for (Value& v : op.operands) {
-      if (!lies_elsewhere(v) && !shared.contains(root_of(v))) continue;
+      if (!has_external_storage(v) && !shared.contains(root_of(v))) continue;
       v = copy(v);
       changed = true;
     }
@@ -50,7 +50,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   ir::Graph& graph = program.main();
   bool changed = false;
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
-    if (!lies_elsewhere(v)) return;
+    if (!has_external_storage(v)) return;
     ir::RecordAs as(graph, as_part);
     v = copy(v);
     changed = true;
@@ -65,7 +65,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
     own(op.operands[0], {ir::Role::optimize, op.loc, op.scope, ""});
   }
   if (changed) move_stores_last(graph);
-  changed |= own_exchanged(graph);
+  changed |= copy_shared_operands(graph);
   return changed;
 }
 

@@ -12,8 +12,8 @@ namespace {
 /// Position, from 1, of the last collective on which an op that may reject data depends; 0 if there
 /// is none. Returns nullopt if no op may reject data. Depends only on the recorded program, so a
 /// rank without samples gets the same position.
-std::optional<size_t> needed_exchanges(const ir::Program& program, const Options& options,
-                                       const Target& target) {
+std::optional<size_t> needed_collectives(const ir::Program& program, const Options& options,
+                                         const Target& target) {
   const std::unique_ptr<ir::Program> expanded = program.clone();
   expand_pass().run(*expanded, options, target);
   Values checked;
@@ -32,7 +32,7 @@ std::optional<size_t> needed_exchanges(const ir::Program& program, const Options
 
 bool run_mark_error_sync(ir::Program& program, const Options& options, const Target& target) {
   if (find_directive(program.main()) == nullptr || !options.exchanges()) return false;
-  const std::optional<size_t> needed = needed_exchanges(program, options, target);
+  const std::optional<size_t> needed = needed_collectives(program, options, target);
   if (!needed) return false;
   const std::vector<ir::Op*> in_order = exchanges(program.main());
   check(*needed < in_order.size(), "gradients are not exchanged after all that may refuse data");

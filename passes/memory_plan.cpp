@@ -42,7 +42,7 @@ class Lifetimes {
       for (size_t r = 0; r < op.results.size(); ++r) {
         const Value root = root_of(op.result(static_cast<int>(r)));
         first_.try_emplace(root, source_kind(op) == SourceKind::carried ? -1 : i);
-        last_[root] = is_exchange(op) ? end_ : i;
+        last_[root] = is_collective(op) ? end_ : i;
       }
     }
   }
@@ -225,7 +225,7 @@ bool reads_checked(const Expr& body) {
 }  // namespace
 
 const std::vector<InPlace>& InPlacePairs::of(const ir::Op& op) {
-  if (!std::holds_alternative<Composite>(*def_of(op).lower) && !is_exchange(op)) {
+  if (!std::holds_alternative<Composite>(*def_of(op).lower) && !is_collective(op)) {
     return *def_of(op).in_place;
   }
   const auto [known, added] = of_op_.try_emplace(&op);
@@ -235,7 +235,7 @@ const std::vector<InPlace>& InPlacePairs::of(const ir::Op& op) {
   std::vector<InPlace>& own = own_[&op];
   if (op.attrs.has("in_place")) {
     own = {{.out = 0, .in = static_cast<int>(op.attrs.get<int64_t>("in_place"))}};
-  } else if (is_exchange(op)) {
+  } else if (is_collective(op)) {
     for (int i = 0; i < static_cast<int>(op.results.size()); ++i) own.push_back({i, i});
   }
   return *(known->second = &own);
@@ -251,7 +251,7 @@ const std::vector<InPlace>* InPlacePairs::of_body(const ir::Graph& body) {
   return &it->second;
 }
 
-bool may_refuse(const ir::Op& op) {
+bool checks_data(const ir::Op& op) {
   const ir::Graph* body = generated_body(op);
   return body != nullptr && std::ranges::any_of(body->ops, [](const auto& inner) {
            return !checked_operands(*inner).empty();
@@ -261,10 +261,10 @@ bool may_refuse(const ir::Op& op) {
 std::set<Value> unchecked_results(const ir::Graph& final_graph) {
   std::set<Value> results;
   const auto& ops = final_graph.ops;
-  const std::optional<size_t> told = exchanges_before_refusals(final_graph);
+  const std::optional<size_t> told = collectives_before_error_sync(final_graph);
   const ir::Op* before = told && *told > 0 ? exchanges(final_graph)[*told - 1] : nullptr;
   const auto last = std::find_if(ops.rbegin(), ops.rend(), [&](const auto& op) {
-    return may_refuse(*op) || op.get() == before;
+    return checks_data(*op) || op.get() == before;
   });
   if (last == ops.rend()) return results;
   const auto end = last.base() - (told ? 0 : 1);

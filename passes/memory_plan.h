@@ -85,7 +85,7 @@ void verify_plan(const MemoryPlan& plan, const ir::Program& final_program, const
 Value root_of(Value v);
 
 /// Whether the kernel of `op` reads at data-dependent indices and so may reject data.
-bool may_refuse(const ir::Op& op);
+bool checks_data(const ir::Op& op);
 
 /// Results that are written before all data is checked; with several processes, before the error
 /// words are exchanged. They must not alias a variable, because a rejected step leaves variables

@@ -56,7 +56,7 @@ struct AmpOptions {
   /// precedence over an op's name, an inner layer over an outer layer, NoAmp over both lists.
   std::vector<std::string> in_f32 = {};
   std::vector<std::string> in_half = {};
-  bool keeps_halves() const { return level == AmpLevel::o2; }
+  bool has_half_weights() const { return level == AmpLevel::o2; }
   bool scales_loss() const { return dtype == DType::f16; }
 };
 

@@ -5,7 +5,7 @@
 
 namespace fluid {
 
-bool adds_up(const ir::Output& output) {
+bool is_additive(const ir::Output& output) {
   const auto is_batched = [](const Dim& d) { return d.batch; };
   return is_metric(output.value) ||
          (is_float(output.value.dtype()) && std::ranges::none_of(output.value.shape(), is_batched));
@@ -14,7 +14,7 @@ bool adds_up(const ir::Output& output) {
 std::vector<Summand> summands(const ir::Graph& graph) {
   std::vector<Summand> all;
   for (const ir::Output& o : graph.outputs) {
-    if (!adds_up(o)) continue;
+    if (!is_additive(o)) continue;
     const bool metric = is_metric(o.value);
     all.push_back({metric ? o.name + std::string(kMetricSum) : o.name, o.value});
     if (metric) all.push_back({o.name + std::string(kMetricWeight), o.value.op()->result(1)});
@@ -25,7 +25,7 @@ std::vector<Summand> summands(const ir::Graph& graph) {
 void replace_summands(ir::Graph& graph,
                       const std::function<Value(const std::string&, Value)>& total) {
   for (ir::Output& o : graph.outputs) {
-    if (!adds_up(o)) continue;
+    if (!is_additive(o)) continue;
     ir::Op& op = *o.value.op();
     ir::RecordAs as(graph, {ir::Role::metric, op.loc, op.scope, ""});
     if (is_metric(o.value)) {

@@ -10,9 +10,9 @@ namespace fluid {
 
 /// Whether an output of a batch is the sum of its values for parts of the batch, weighted by their
 /// samples. True for metrics and for floats without a batch dimension, such as a loss.
-bool adds_up(const ir::Output& output);
+bool is_additive(const ir::Output& output);
 
-/// A summand of an output for which adds_up() holds: "loss", or "accuracy.sum" and
+/// A summand of an output for which is_additive() holds: "loss", or "accuracy.sum" and
 /// "accuracy.weight" of a metric.
 struct Summand {
   std::string name;

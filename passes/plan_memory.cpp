@@ -20,7 +20,7 @@ class Planner {
       for (Value v : graph.ops[i]->operands) readers_[root_of(v)].push_back(graph.ops[i].get());
     }
     for (const auto& op : graph.ops) {
-      if (is_exchange(*op)) add_bucket(*op);
+      if (is_collective(*op)) add_bucket(*op);
     }
   }
 
@@ -47,7 +47,7 @@ class Planner {
   }
 
   /// A collective whose sum has no reader may run until the end of the step.
-  int end_of_exchange(Value sum) const {
+  int end_of_collective(Value sum) const {
     return readers_.contains(sum) ? death_of(sum) : static_cast<int>(graph_.ops.size());
   }
 
@@ -184,7 +184,7 @@ class Planner {
     for (size_t i = 0; i < exchange.operands.size(); ++i) {
       const Value root = root_of(exchange.operands[i]), sum = exchange.result(static_cast<int>(i));
       bucket.first = std::min(bucket.first, position_.at(root.op()));
-      bucket.last = std::max(bucket.last, end_of_exchange(sum));
+      bucket.last = std::max(bucket.last, end_of_collective(sum));
       for (const Value v : {root, sum}) {
         buffer_[v] = buffers_.size();
         const bool once = in_bucket_.emplace(v, bucket.bytes).second;

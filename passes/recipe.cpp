@@ -72,7 +72,7 @@ std::vector<int64_t> Recipe::cuts(size_t i) const {
   return {first, first + static_cast<ptrdiff_t>(each)};
 }
 
-BucketShare Recipe::part(size_t i) const {
+BucketShard Recipe::part(size_t i) const {
   const std::vector<int64_t> cuts = this->cuts(i);
   const auto rank = static_cast<size_t>(directive_.attrs.get<int64_t>(kRank));
   return {cuts[rank], cuts[rank + 1]};
@@ -82,12 +82,12 @@ int64_t Recipe::bucket(size_t i) const {
   return directive_.attrs.get<std::vector<int64_t>>(kBucket)[i];
 }
 
-Values Recipe::over_processes(const Values& sums) const {
+Values Recipe::all_reduced(const Values& sums) const {
   if (!is_sharded() || sums.empty()) return sums;
   ir::Graph& graph = *directive_.graph();
   Values parts, totals;
   for (const Value v : sums) parts.push_back(cast(v, f64));
-  const Values added = record_exchange(graph, "all_reduce", parts, directive_.loc);
+  const Values added = record_collective(graph, "all_reduce", parts, directive_.loc);
   for (size_t i = 0; i < sums.size(); ++i) totals.push_back(cast(added[i], sums[i].dtype()));
   return totals;
 }

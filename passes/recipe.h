@@ -51,11 +51,11 @@ class Recipe {
   /// First element of each process's shard of parameter `i`, then the number of elements.
   std::vector<int64_t> cuts(size_t i) const;
   /// This process's shard of parameter `i`.
-  BucketShare part(size_t i) const;
+  BucketShard part(size_t i) const;
   int64_t bucket(size_t i) const;
   /// All-reduces `sums`, which are computed from this process's shards of the gradients. Without
   /// shards, returns `sums`.
-  Values over_processes(const Values& sums) const;
+  Values all_reduced(const Values& sums) const;
 
   /// A bool scalar: whether the step is applied. Null: always.
   Value applies() const;

@@ -61,7 +61,7 @@ class Recompute {
     for (int i = 0; i < size(); ++i) {
       for (const ir::Op* op : group(i).ops) position_[op] = i;
     }
-    lives_ = lives_of(graph, groups);
+    lives_ = live_ranges_of(graph, groups);
   }
 
   void run() {
@@ -122,7 +122,7 @@ class Recompute {
   bool may_be_source(Value v, const ir::Op& reader, const std::set<const ir::Op*>& inside) const {
     if (is_variable(*root_of(v).op())) return false;
     if (inside.contains(v.op())) return !is_half(v.dtype()) || compares_with_constant(reader);
-    return stays_as_it_is(v, uses_);
+    return stays_intact(v, uses_);
   }
 
   std::optional<Chain> chain_of(Value wanted, const FusionGroup& group) const {
@@ -200,9 +200,9 @@ class Recompute {
 
   /// Lifetimes without `v`; nullopt if memory use would grow. Sources of the chain may live longer
   /// if they are not larger than `v`, or if the peak does not rise.
-  std::optional<Lives> lives_without(Value v, const Chain& chain, int from, int last) const {
+  std::optional<LiveRanges> lives_without(Value v, const Chain& chain, int from, int last) const {
     if (!lives_.contains(v)) return std::nullopt;
-    Lives after = lives_;
+    LiveRanges after = lives_;
     after.erase(v);
     int64_t longer = 0;
     for (const Value& source : chain.sources) {
@@ -221,7 +221,7 @@ class Recompute {
     if (by.empty()) return;
     const std::optional<Chain> chain = chain_of(v, group(from));
     if (!chain || traffic(v, *chain, from, by) > 0) return;
-    std::optional<Lives> after = lives_without(v, *chain, from, *by.rbegin());
+    std::optional<LiveRanges> after = lives_without(v, *chain, from, *by.rbegin());
     if (!after) return;
     std::vector<Repeated> repeated;
     for (const int reader : by) repeated.push_back(repeat(v, *chain, reader));
@@ -323,7 +323,7 @@ class Recompute {
   Uses uses_;
   std::set<Value> leaving_;
   std::map<const ir::Op*, int> position_;
-  Lives lives_;
+  LiveRanges lives_;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ class RepeatKernels {
       for (const ir::Op* op : groups_[i].ops) position_[op] = static_cast<int>(i);
     }
     uses_ = graph_.uses();
-    lives_ = lives_of(graph_, groups_);
+    lives_ = live_ranges_of(graph_, groups_);
     peak_ = peak_of(lives_, batch_);
   }
 
@@ -97,7 +97,7 @@ class RepeatKernels {
   /// Whether `v` still has its value when group `at` runs.
   bool is_readable(Value v, int at) const {
     const ir::Op& root = *root_of(v).op();
-    if (!is_variable(root)) return stays_as_it_is(v, uses_);
+    if (!is_variable(root)) return stays_intact(v, uses_);
     return std::ranges::none_of(graph_.ops, [&](const auto& op) {
       return is_store(*op) && op->symbol == root.symbol &&
              position_.at(root_of(op->operands[0]).op()) < at;
@@ -106,7 +106,7 @@ class RepeatKernels {
 
   /// The peak if the kernel runs again before group `late`.
   int64_t peak_with(Value v, const Values& inputs, int last_early, int late) const {
-    Lives lives = lives_;
+    LiveRanges lives = lives_;
     lives.at(v).last = last_early;
     for (const Value& input : inputs) {
       const auto life = lives.find(root_of(input));
@@ -116,7 +116,7 @@ class RepeatKernels {
     return std::max(otherwise, in_use(lives, lives_.at(v).last, late) + bytes(v));
   }
   /// Peak of the bytes that are live in the groups from `first` to `last`.
-  int64_t in_use(Lives lives, int last, int first) const {
+  int64_t in_use(LiveRanges lives, int last, int first) const {
     std::erase_if(lives, [&](const auto& entry) {
       return entry.second.first > last || entry.second.last < first;
     });
@@ -158,7 +158,7 @@ class RepeatKernels {
   int64_t batch_;
   std::map<const ir::Op*, int> position_;
   Uses uses_;
-  Lives lives_;
+  LiveRanges lives_;
   int64_t peak_ = 0;
 };
 

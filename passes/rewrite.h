@@ -55,7 +55,7 @@ std::map<std::string_view, ir::Op*> variables_by_name(const ir::Graph& graph);
 /// Whether `op` writes a variable.
 bool is_store(const ir::Op& op);
 /// Whether `op` is a collective. Collectives run in place.
-bool is_exchange(const ir::Op& op);
+bool is_collective(const ir::Op& op);
 
 /// Moves the stores behind all other ops. Returns the position of the first store.
 size_t move_stores_last(ir::Graph& graph);

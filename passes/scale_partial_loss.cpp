@@ -12,9 +12,9 @@ namespace fluid {
 namespace {
 
 /// Records weighted values that add up over the parts of a batch to the value of the whole batch.
-class Weighing {
+class PartialLossScaler {
  public:
-  explicit Weighing(ir::Graph& graph) : graph_(graph) {}
+  explicit PartialLossScaler(ir::Graph& graph) : graph_(graph) {}
 
   /// Returns `v` scaled so that it adds up over the parts. Means, and values that are equal in
   /// every part, are weighted by the part's share of the samples. `what` names `v` in messages.
@@ -34,7 +34,7 @@ class Weighing {
   void weigh(ir::Output& o) {
     if (is_metric(o.value) || o.value.shape().has_batch()) return;
     const std::string what = "output '" + o.name + "'";
-    if (adds_up(o)) {
+    if (is_additive(o)) {
       o.value = adding_up(o.value, what);
     } else if (analysis_.of(o.value) != BatchPartition{}) {
       throw UserError(o.value.op()->loc,
@@ -82,7 +82,7 @@ bool run_scale_partial_loss(ir::Program& program, const Options& options, const 
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
   if (directive == nullptr || !options.weighted) return false;
-  Weighing weighing(graph);
+  PartialLossScaler weighing(graph);
   Value& loss = directive->operands.at(0);
   loss = weighing.adding_up(loss, "the loss");
   for (ir::Output& o : graph.outputs) weighing.weigh(o);

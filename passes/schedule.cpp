@@ -24,9 +24,9 @@ class Problem {
     }
     number_roots();
     order_updates();
-    order_exchanges();
+    order_collectives();
     order_checks();
-    order_checks_among_exchanges();
+    order_error_sync();
   }
 
   int size() const { return static_cast<int>(graph_.ops.size()); }
@@ -139,7 +139,7 @@ class Problem {
   /// changes nothing.
   void order_checks() {
     for (int check = 0; check < size(); ++check) {
-      if (may_refuse(op(check))) add_edges_to_writers(check);
+      if (checks_data(op(check))) add_edges_to_writers(check);
     }
   }
   /// Adds edges to the writers that need not run before `from` for other reasons.
@@ -168,7 +168,7 @@ class Problem {
   }
 
   /// All processes run their collectives in one order, however their programs differ.
-  void order_exchanges() {
+  void order_collectives() {
     for (const ir::Op* op : fluid::exchanges(graph_)) exchanges_.push_back(position_.at(op));
     for (size_t i = 1; i < exchanges_.size(); ++i) add_edge(exchanges_[i - 1], exchanges_[i]);
   }
@@ -176,11 +176,11 @@ class Problem {
   /// Ranks exchange their error words when all ops that may reject data have run (executor/gpu).
   /// This happens at an equal position among the collectives on all ranks, though other ops may be
   /// ordered differently. Variables are written later.
-  void order_checks_among_exchanges() {
-    const std::optional<size_t> before = exchanges_before_refusals(graph_);
+  void order_error_sync() {
+    const std::optional<size_t> before = collectives_before_error_sync(graph_);
     if (!before) return;
     for (int check = 0; check < size(); ++check) {
-      if (may_refuse(op(check))) add_edge(check, exchanges_[*before]);
+      if (checks_data(op(check))) add_edge(check, exchanges_[*before]);
     }
     if (*before > 0) add_edges_to_writers(exchanges_[*before - 1]);
   }
@@ -274,7 +274,7 @@ Order overlapped(const Problem& p, const Order& order) {
     waits[static_cast<size_t>(i)] = true;
     // The order among collectives is no data dependency.
     std::ranges::copy_if(p.after(i), std::back_inserter(todo), [&](int next) {
-      return !is_exchange(p.op(i)) || !is_exchange(p.op(next));
+      return !is_collective(p.op(i)) || !is_collective(p.op(next));
     });
   }
   Order result;
@@ -291,7 +291,8 @@ Order overlapped(const Problem& p, const Order& order) {
   };
   for (const bool waiting : {false, true}) {
     for (const int i : order) {
-      if (!is_exchange(p.op(i)) && !is_store(p.op(i)) && waits[static_cast<size_t>(i)] == waiting) {
+      if (!is_collective(p.op(i)) && !is_store(p.op(i)) &&
+          waits[static_cast<size_t>(i)] == waiting) {
         add(i);
       }
     }
@@ -308,7 +309,7 @@ Order overlapped(const Problem& p, const Order& order) {
 Order choice(const Problem& p, const std::vector<Order>& orders) {
   constexpr double kMargin = 1.5;  // times the bytes of all collectives
   int64_t exchanged = 0;
-  for (const int exchange : p.exchanges()) exchanged += exchanged_bytes(p.op(exchange));
+  for (const int exchange : p.exchanges()) exchanged += collective_bytes(p.op(exchange));
   std::vector<Order> all;
   std::vector<int64_t> peaks, starts;
   for (const Order& order : orders) {
@@ -316,7 +317,7 @@ Order choice(const Problem& p, const std::vector<Order>& orders) {
     peaks.push_back(p.peak(last));
     starts.push_back(0);
     for (size_t at = 0; at < last.size(); ++at) {
-      if (is_exchange(p.op(last[at]))) starts.back() += static_cast<int64_t>(at);
+      if (is_collective(p.op(last[at]))) starts.back() += static_cast<int64_t>(at);
     }
   }
   const int64_t lowest = std::ranges::min(peaks);

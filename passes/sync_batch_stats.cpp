@@ -12,9 +12,9 @@ namespace {
 
 /// Expands the ops that use batch statistics into maps and reductions, and all-reduces their sums
 /// over samples. append_backward then derives the gradients.
-class Sharing {
+class StatisticsSync {
  public:
-  explicit Sharing(ir::Graph& graph) : graph_(graph) {}
+  explicit StatisticsSync(ir::Graph& graph) : graph_(graph) {}
 
   bool run() {
     find();
@@ -74,7 +74,7 @@ class Sharing {
     return found == counts_.end() ? nullptr : &*found;
   }
 
-  void share_counts(const Loc& loc) {
+  void all_reduce_counts(const Loc& loc) {
     Values own;
     for (const auto& [count, total] : counts_) {
       own.push_back(cast(record(graph_, count->name, {}, count->attrs, count->loc)[0], f64));
@@ -92,7 +92,7 @@ class Sharing {
       }
     }
     if (!parts_.contains(&op)) return {};
-    if (!counts_.empty() && !counts_.front().second) share_counts(op.loc);
+    if (!counts_.empty() && !counts_.front().second) all_reduce_counts(op.loc);
     if (const Count* count = count_like(op)) return {count->second};
     const BatchPartition p = analysis_.of(op.result());
     if (p == BatchPartition{} || p.kind == BatchPartition::rows) return {};
@@ -106,7 +106,7 @@ class Sharing {
   void number() {
     std::vector<ir::Op*> exchanges;
     for (const auto& op : graph_.ops) {
-      if (is_exchange(*op)) exchanges.push_back(op.get());
+      if (is_collective(*op)) exchanges.push_back(op.get());
     }
     auto next = -static_cast<int64_t>(exchanges.size());
     for (ir::Op* op : exchanges) op->attrs.set("bucket", next++);
@@ -122,7 +122,7 @@ class Sharing {
 bool run_sync_batch_stats(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   if (find_directive(graph) == nullptr || !options.sync_bn || !options.exchanges()) return false;
-  return Sharing(graph).run();
+  return StatisticsSync(graph).run();
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Value all_finite(const Recipe& recipe) {
     const Value faults = count_nonfinite(recipe.gradient(i));
     bad = bad ? bad + faults : faults;
   }
-  bad = recipe.over_processes({bad})[0];
+  bad = recipe.all_reduced({bad})[0];
   return equal(bad, scalar_like(bad, 0));
 }
 

@@ -21,7 +21,7 @@ class Checker {
 
   void run() {
     collect();
-    check_refusals();
+    check_rejections();
     for (size_t a = 0; a < live_.size(); ++a) {
       check_bounds(live_[a]);
       for (size_t b = a + 1; b < live_.size(); ++b) check_pair(live_[a], live_[b]);
@@ -41,7 +41,7 @@ class Checker {
         const int first = source ? -1 : i;
         const bool feed = source_kind(op) == SourceKind::feed;
         place[v] = live_.size();
-        const bool lasts = feed || is_exchange(op);  // a collective may run until the end
+        const bool lasts = feed || is_collective(op);  // a collective may run until the end
         live_.push_back({v, plan_.values.at(v), first, lasts ? end_ : first});
       }
       if (auto it = plan_.workspaces.find(&op); it != plan_.workspaces.end()) {
@@ -65,7 +65,7 @@ class Checker {
            std::to_string(l.first) + "-" + std::to_string(l.last) + ")";
   }
 
-  void check_refusals() const {
+  void check_rejections() const {
     for (const Value v : unchecked_results(graph_)) {
       check(plan_.values.at(v).region != Region::state,
             "plan: '" + v.op()->name + "' changes a variable before the data may be refused");

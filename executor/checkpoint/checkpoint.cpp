@@ -39,8 +39,8 @@ std::optional<Name> name_in(std::string_view text) {
   text.remove_prefix(kPrefix.size());
   const size_t dot = text.find('.');
   const bool again = dot != std::string_view::npos;
-  const std::optional<int64_t> steps = number_in<int64_t>(text.substr(0, dot));
-  const std::optional<int64_t> later = again ? number_in<int64_t>(text.substr(dot + 1)) : 0;
+  const std::optional<int64_t> steps = parse_number<int64_t>(text.substr(0, dot));
+  const std::optional<int64_t> later = again ? parse_number<int64_t>(text.substr(dot + 1)) : 0;
   if (!steps || !later) return std::nullopt;
   return Name{*steps, *later};
 }

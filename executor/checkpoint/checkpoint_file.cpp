@@ -24,7 +24,7 @@ constexpr int64_t kVersion = 1;
 std::string hash_of(const ByteSource& bytes) { return fmt::format("{:016x}", bytes.hash()); }
 
 /// The manifest with a hash of its own text.
-std::string sealed(Json manifest) {
+std::string with_checksum(Json manifest) {
   manifest["hash"] = hash_of(MemoryBytes(manifest.dump(1)));
   return manifest.dump(1) + "\n";
 }
@@ -49,7 +49,7 @@ Json json_of(const TrainingState& state) {
 }
 
 double float_in(const Json& json) {
-  const std::optional<double> value = number_in<double>(json.get<std::string>());
+  const std::optional<double> value = parse_number<double>(json.get<std::string>());
   if (!value) throw UserError("its manifest holds no number where one should be");
   return *value;
 }
@@ -148,7 +148,7 @@ void write_checkpoint(const std::string& path, const Snapshot& snapshot, const T
       {"variables", kinds},
       {"files",
        {{kParameters, described(path, kParameters)}, {kTraining, described(path, kTraining)}}}};
-  write_file_atomically(path + "/" + kManifest, sealed(manifest));
+  write_file_atomically(path + "/" + kManifest, with_checksum(manifest));
 }
 
 Checkpoint read_checkpoint(const std::string& path) {

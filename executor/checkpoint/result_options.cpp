@@ -19,9 +19,9 @@ void add_of_place(const ExecutorOptions& options, Place place, int threads, Text
     all["threads"] = std::to_string(threads);
     return;
   }
-  const GpuLibraries libraries{options.workspace, options.tf32};
+  const GpuLibraries libraries{options.gpu.workspace, options.gpu.tf32};
   all["place"] = "cuda";
-  all["tuning"] = on_or_off(options.tune && !options.cache_dir.empty());
+  all["tuning"] = on_or_off(options.gpu.tune && !options.cache_dir.empty());
   all["workspace"] = std::to_string(libraries.most()) + " bytes";
 }
 
@@ -29,15 +29,15 @@ void add_of_place(const ExecutorOptions& options, Place place, int threads, Text
 
 Texts result_options(const ir::Program& recorded, const ExecutorOptions& options, Place place,
                      int threads) {
-  const std::optional<DType> reduced = options.buckets.dtype;
+  const std::optional<DType> reduced = options.distributed.buckets.dtype;
   Texts all = {{"seed", std::to_string(options.seed)},
-               {"dtype", std::string(name_of(options.dtype.value_or(DType::f32)))},
-               {"amp", amp_text(options.amp)},
+               {"dtype", std::string(name_of(options.precision.dtype.value_or(DType::f32)))},
+               {"amp", amp_text(options.precision.amp)},
                {"micro-batches", std::to_string(options.micro_batches)},
-               {"libraries", on_or_off(options.libraries)},
+               {"libraries", on_or_off(options.debug.libraries)},
                {"reduce-dtype", reduced ? std::string(name_of(*reduced)) : "recorded"}};
-  if (options.sync_bn) all["sync-bn"] = "on";
-  if (options.tf32) all["tf32"] = "on";
+  if (options.distributed.sync_bn) all["sync-bn"] = "on";
+  if (options.gpu.tf32) all["tf32"] = "on";
   add_of_place(options, place, threads, all);
   const ir::Op* train = find_directive(recorded.main());
   if (train == nullptr) return all;

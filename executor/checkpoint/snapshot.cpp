@@ -73,7 +73,7 @@ const Kept* Snapshot::find(std::string_view name) const {
   return kept == variables.end() ? nullptr : &*kept;
 }
 
-std::unique_ptr<ir::Program> without_lines(const ir::Program& recorded) {
+std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded) {
   std::unique_ptr<ir::Program> copy = recorded.clone();
   for (const auto& graph : copy->graphs) {
     for (const auto& op : graph->ops) op->loc = {};
@@ -82,7 +82,7 @@ std::unique_ptr<ir::Program> without_lines(const ir::Program& recorded) {
 }
 
 uint64_t program_hash(const ir::Program& recorded) {
-  const std::unique_ptr<ir::Program> copy = without_lines(recorded);
+  const std::unique_ptr<ir::Program> copy = strip_locations(recorded);
   const ir::Op* train = find_directive(copy->main());
   copy->main().erase_if([&](const ir::Op& op) { return &op == train; });
   const std::string text = ir::print(*copy);
@@ -117,7 +117,7 @@ void restore_snapshot(Session& session, Snapshot& from, const std::string& where
       ours.as<int64_t>()[kRuns] = value.as<int64_t>()[kRuns];
       session.values().assign(*v, ours);
     } else {
-      session.values().assign(*v, v->part ? v->part->own_of(value) : value);
+      session.values().assign(*v, v->part ? v->part->local_shard(value) : value);
     }
   }
 }

@@ -38,7 +38,7 @@ struct Snapshot {
 };
 
 /// A copy of `recorded` without source locations.
-std::unique_ptr<ir::Program> without_lines(const ir::Program& recorded);
+std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 
 /// The XXH3 hash of the recorded program's text, without `train` and source lines.
 uint64_t program_hash(const ir::Program& recorded);

@@ -25,7 +25,7 @@ void CollectiveQueue::reserve(size_t count) {
   started_.reserve(count);
 }
 
-void CollectiveQueue::start(ExchangeKind kind, void* data, int64_t count, DType dtype,
+void CollectiveQueue::start(CollectiveKind kind, void* data, int64_t count, DType dtype,
                             TimeSpan* times) {
   {
     const std::lock_guard lock(mutex_);
@@ -64,11 +64,11 @@ void CollectiveQueue::abandon() {
 void CollectiveQueue::run(const Exchanged& exchanged) {
   const auto& [kind, data, count, dtype, times] = exchanged;
   switch (kind) {
-    case ExchangeKind::sum:
+    case CollectiveKind::sum:
       return communicator_.all_reduce(data, count, dtype);
-    case ExchangeKind::scatter:
+    case CollectiveKind::scatter:
       return communicator_.reduce_scatter(data, count, dtype);
-    case ExchangeKind::gather:
+    case CollectiveKind::gather:
       return communicator_.all_gather(data, count, dtype);
   }
 }

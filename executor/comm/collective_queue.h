@@ -28,7 +28,8 @@ class CollectiveQueue {
   void reserve(size_t count);
   /// Enqueues an in-place collective on `count` elements and returns at once. If `times` is not
   /// null, it holds the collective's begin and end once wait() returns.
-  void start(ExchangeKind kind, void* data, int64_t count, DType dtype, TimeSpan* times = nullptr);
+  void start(CollectiveKind kind, void* data, int64_t count, DType dtype,
+             TimeSpan* times = nullptr);
   /// Waits for the first `count` collectives started since the last wait_for_all(). Throws an error
   /// of the communicator.
   void wait(size_t count);
@@ -40,7 +41,7 @@ class CollectiveQueue {
 
  private:
   struct Exchanged {
-    ExchangeKind kind;
+    CollectiveKind kind;
     void* data;
     int64_t count;
     DType dtype;

@@ -14,7 +14,7 @@ class Alone final : public Communicator {
   void reduce_scatter(void*, int64_t, DType) override {}
   void all_gather(void*, int64_t, DType) override {}
   void broadcast(void*, int64_t, int) override {}
-  void meet(std::chrono::milliseconds) override {}
+  void barrier(std::chrono::milliseconds) override {}
   void set_timeout(std::chrono::milliseconds) override {}
 };
 

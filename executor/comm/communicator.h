@@ -23,7 +23,7 @@ class Communicator {
   /// order of additions depends only on the world size and the element's index. Half-precision
   /// values are added in f32 and rounded after each addition. `dtype` is a float.
   virtual void all_reduce(void* data, int64_t count, DType dtype) = 0;
-  /// As all_reduce(), but each rank gets only its own shard (bucket_share in passes/bucket.h). The
+  /// As all_reduce(), but each rank gets only its own shard (bucket_shard in passes/bucket.h). The
   /// other shards are set to 0.
   virtual void reduce_scatter(void* data, int64_t count, DType dtype) = 0;
   /// Gathers every rank's shard of `count` elements, in place.
@@ -32,7 +32,7 @@ class Communicator {
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
   /// Barrier. Waits up to `patience` for ranks that send heartbeats, such as one that compiles or
   /// saves. Waits only up to the time-out for a rank without heartbeats.
-  virtual void meet(std::chrono::milliseconds patience) = 0;
+  virtual void barrier(std::chrono::milliseconds patience) = 0;
 
   /// Counts the start of a collective that runs by other means, such as NCCL, and returns its
   /// number. The counts reveal ranks that are late.

@@ -90,13 +90,13 @@ class InProgress {
 
 /// Sends heartbeats to the store from its own thread. Interrupts the collective in progress once
 /// the store reports a failed rank.
-class Heart {
+class Heartbeat {
  public:
-  Heart(Store& store, InProgress& in_progress) : store_(store), in_progress_(in_progress) {
+  Heartbeat(Store& store, InProgress& in_progress) : store_(store), in_progress_(in_progress) {
     SignalsBlocked guard(SignalsBlocked::Which::all);
     thread_ = start_thread([this] { run(); });
   }
-  ~Heart() {
+  ~Heartbeat() {
     {
       std::lock_guard lock(mutex_);
       ended_ = true;
@@ -104,11 +104,11 @@ class Heart {
     wake_.notify_all();
     thread_.join();
   }
-  Heart(const Heart&) = delete;
-  Heart& operator=(const Heart&) = delete;
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
 
   /// Sends a heartbeat now, and adopts the store's current time-out for the interval.
-  void beat_now() {
+  void send_heartbeat() {
     {
       std::lock_guard lock(mutex_);
       hurried_ = true;
@@ -127,7 +127,8 @@ class Heart {
       store_.beat(entered);
       if (store_.failed()) in_progress_.interrupt();
       lock.lock();
-      wake_.wait_for(lock, beat_interval(store_.timeout()), [this] { return ended_ || hurried_; });
+      wake_.wait_for(lock, heartbeat_interval(store_.timeout()),
+                     [this] { return ended_ || hurried_; });
     }
   }
 
@@ -179,7 +180,7 @@ void set_output(Options& options, std::unique_ptr<InProgress::Buffer> buffer, DT
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const World& world, Duration timeout)
-      : world_(world), timeout_(timeout), store_(world, timeout), heart_(store_, in_progress_) {
+      : world_(world), timeout_(timeout), store_(world, timeout), heartbeat_(store_, in_progress_) {
     run("rendezvous", [&] {
       auto device = make_device();
       context_ = std::make_shared<::gloo::rendezvous::Context>(world.rank, world.size);
@@ -214,7 +215,7 @@ class GlooCommunicator final : public Communicator {
       return static_cast<std::byte*>(data) + element * size_of(dtype);
     };
     for (int rank = 0; rank < world_.size; ++rank) {
-      const BucketShare share = bucket_share(count, world_.size, rank);
+      const BucketShard share = bucket_shard(count, world_.size, rank);
       if (share.size() == 0) continue;
       run("reduce-scatter", [&] {
         auto buffer = buffer_of(at(share.begin), share.size(), dtype);
@@ -235,7 +236,7 @@ class GlooCommunicator final : public Communicator {
     std::vector<size_t> bytes;
     for (int rank = 0; rank < world_.size; ++rank) {
       bytes.push_back(
-          static_cast<size_t>(bucket_share(count, world_.size, rank).size() * size_of(dtype)));
+          static_cast<size_t>(bucket_shard(count, world_.size, rank).size() * size_of(dtype)));
     }
     run("all-gather", [&] {
       auto buffer = buffer_of(data, count, dtype);
@@ -260,16 +261,16 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  void meet(Duration patience) override {
+  void barrier(Duration patience) override {
     run("meeting", [&] {
-      store_.beat(heart_.entered);
-      store_.meet(patience);
+      store_.beat(heartbeat_.entered);
+      store_.barrier(patience);
     });
   }
 
   int64_t enter() override {
     if (!failure_.empty()) throw DeviceError(failure_);
-    return heart_.entered++;
+    return heartbeat_.entered++;
   }
 
   [[noreturn]] void fail(const std::string& what, int64_t number,
@@ -289,7 +290,7 @@ class GlooCommunicator final : public Communicator {
   void set_timeout(Duration timeout) override {
     timeout_ = timeout;
     store_.set_timeout(timeout);
-    heart_.beat_now();
+    heartbeat_.send_heartbeat();
   }
 
  private:
@@ -325,7 +326,7 @@ class GlooCommunicator final : public Communicator {
   /// Sets the failure that this and all later calls throw, by the store's verdict. Waits up to
   /// `wait` for a certain verdict.
   void blame(const std::string& what, int64_t number, Duration wait) {
-    store_.beat(heart_.entered);
+    store_.beat(heartbeat_.entered);
     set_failure(what, number, store_.verdict(wait, number));
   }
 
@@ -344,7 +345,7 @@ class GlooCommunicator final : public Communicator {
   Duration timeout_;
   Store store_;
   InProgress in_progress_;
-  Heart heart_;
+  Heartbeat heartbeat_;
   std::shared_ptr<::gloo::rendezvous::Context> context_;
   std::string failure_;
 };

@@ -31,25 +31,25 @@ class ProcessGroup {
   bool started() const { return started_; }
 
   /// Barrier that waits up to first_timeout, for example while one rank works for all.
-  void meet();
-  /// Barrier as meet(), skipped once the first step has begun.
-  void meet_before_start();
+  void barrier();
+  /// Barrier as barrier(), skipped once the first step has begun.
+  void barrier_before_start();
   /// Broadcasts rank 0's `text`.
-  std::string share(const std::string& text);
+  std::string broadcast_from_rank_0(const std::string& text);
   /// Runs `work` on rank 0 while the other ranks wait. An exception on rank 0 is thrown there, and
   /// as a UserError on all other ranks.
-  void lead(const std::function<void()>& work);
+  void run_on_rank_0(const std::function<void()>& work);
   /// Throws the same UserError on all ranks when `value` differs from rank 0's on some rank.
   /// `what`: noun for the value.
-  void agree(const std::string& what, const std::string& value);
+  void check_equal(const std::string& what, const std::string& value);
   /// Throws the same UserError on all ranks when named values differ from rank 0's on some rank.
   /// The message lists the differences.
-  void agree(const std::string& what, const std::map<std::string, std::string>& values);
+  void check_equal(const std::string& what, const std::map<std::string, std::string>& values);
   /// Sums `figures` over all ranks, in place.
-  void add_up(std::span<double> figures);
-  /// Broadcasts the non-empty text of the lowest rank, as first_said() in agree.h; "" when all are
-  /// empty.
-  std::string first_said(const std::string& here);
+  void all_reduce(std::span<double> figures);
+  /// Broadcasts the non-empty text of the lowest rank, as broadcast_first_message() in
+  /// check_equal.h; "" when all are empty.
+  std::string broadcast_first_message(const std::string& here);
 
  private:
   World world_;

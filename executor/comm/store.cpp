@@ -71,10 +71,10 @@ std::optional<std::pair<std::string, std::string>> Store::proposal(int64_t numbe
   return std::pair(std::move(found.text), std::move(found.value));
 }
 
-void Store::meet(Duration patience) {
+void Store::barrier(Duration patience) {
   const Clock::time_point deadline = Clock::now() + patience;
-  const int64_t number = ++meetings_;
-  while (ask({Kind::meet, number, "", ""}, stall(timeout_)).kind == Kind::expired) {
+  const int64_t number = ++barriers_;
+  while (ask({Kind::barrier, number, "", ""}, stall(timeout_)).kind == Kind::expired) {
     if (Clock::now() >= deadline || failed()) throw DeviceError(verdict(Duration(0)));
   }
 }

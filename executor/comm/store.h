@@ -41,7 +41,7 @@ class Store {
 
   /// Barrier. Throws DeviceError when a rank has not arrived after `patience`, is gone, or has sent
   /// no heartbeat for the time-out.
-  void meet(Duration patience);
+  void barrier(Duration patience);
 
   /// Sends a heartbeat with the number of collectives that this rank has started.
   void beat(int64_t entered);
@@ -75,7 +75,7 @@ class Store {
   std::unique_ptr<StoreServer> server_;
   Socket socket_;
   std::string buffer_;
-  int64_t meetings_ = 0;
+  int64_t barriers_ = 0;
   std::string verdict_;
   bool lost_ = false;
 };

@@ -21,7 +21,7 @@ using Kind = Message::Kind;
 
 Duration silence(Duration timeout) { return timeout / 2; }
 
-Duration beat_interval(Duration timeout) {
+Duration heartbeat_interval(Duration timeout) {
   return std::clamp(timeout / 20, Duration(20), Duration(1000));
 }
 
@@ -40,7 +40,7 @@ StoreServer::~StoreServer() {
 }
 
 void StoreServer::serve() {
-  while (!ending_ || (anybody_needs_us() && Clock::now() < *ending_)) {
+  while (!ending_ || (has_present_ranks() && Clock::now() < *ending_)) {
     std::vector<pollfd> wanted = {{ending_ ? -1 : wake_[0], POLLIN, 0},
                                   {listener_.fd(), POLLIN, 0}};
     for (const Connection& c : connections_) {
@@ -65,9 +65,9 @@ void StoreServer::serve() {
   }
 }
 
-bool StoreServer::anybody_needs_us() const {
+bool StoreServer::has_present_ranks() const {
   // Every rank has been told.
-  if (!verdict_.empty() || !mistake_.empty() || !missed_.empty()) return false;
+  if (!verdict_.empty() || !user_error_.empty() || !absent_at_timeout_.empty()) return false;
   return std::any_of(ranks_.begin(), ranks_.end(),
                      [](const Rank& rank) { return rank.state == Rank::State::present; });
 }
@@ -126,8 +126,8 @@ void StoreServer::handle(Connection& connection, Message request) {
     return;
   }
   if (connection.rank >= 0) ranks_[static_cast<size_t>(connection.rank)].heard = Clock::now();
-  connection.deadline = Clock::now() + (request.kind == Kind::meet ? beat_interval(timeout_)
-                                                                   : Duration(request.number));
+  connection.deadline = Clock::now() + (request.kind == Kind::barrier ? heartbeat_interval(timeout_)
+                                                                      : Duration(request.number));
   if (request.kind == Kind::hello) {
     if (auto refusal = hello(connection, request)) return answer(connection, *refusal);
   }
@@ -147,14 +147,14 @@ std::optional<Message> StoreServer::hello(Connection& connection, const Message&
   int rank = -1, size = 0;
   std::istringstream(request.value) >> rank >> size;
   if (size != world_.size) {
-    mistake_ = fmt::format(
+    user_error_ = fmt::format(
         "rank {} was started for a world of {} processes, but rank 0 for one of {}: give all the "
         "same size",
         rank, size, world_.size);
   } else if (rank < 0 || rank >= world_.size) {
-    mistake_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
+    user_error_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
   } else if (ranks_[static_cast<size_t>(rank)].state != Rank::State::absent) {
-    mistake_ = fmt::format("two processes say that they are rank {}", rank);
+    user_error_ = fmt::format("two processes say that they are rank {}", rank);
   } else {
     connection.rank = rank;
     ranks_[static_cast<size_t>(rank)] = {Rank::State::present, Clock::now(), 0};
@@ -173,14 +173,14 @@ void StoreServer::answer(Connection& connection, const Message& message) {
 }
 
 std::optional<Message> StoreServer::attempt(const Connection& connection, const Message& request) {
-  if (!mistake_.empty()) return Message{Kind::refused, 0, "", mistake_};
+  if (!user_error_.empty()) return Message{Kind::refused, 0, "", user_error_};
   bool late = Clock::now() >= connection.deadline;
   switch (request.kind) {
     case Kind::hello: {
-      if (missed_.empty() && absent_ranks().empty()) return Message{};
-      if (missed_.empty() && late) missed_ = absent_ranks();
-      if (missed_.empty()) return std::nullopt;
-      return Message{Kind::expired, 0, "", missed_};
+      if (absent_at_timeout_.empty() && absent_ranks().empty()) return Message{};
+      if (absent_at_timeout_.empty() && late) absent_at_timeout_ = absent_ranks();
+      if (absent_at_timeout_.empty()) return std::nullopt;
+      return Message{Kind::expired, 0, "", absent_at_timeout_};
     }
     case Kind::set:
       values_[request.text] = request.value;
@@ -208,10 +208,10 @@ std::optional<Message> StoreServer::attempt(const Connection& connection, const 
     case Kind::beat:
       ranks_[static_cast<size_t>(connection.rank)].entered = request.number;
       return Message{};
-    case Kind::meet: {
-      int64_t& meeting = ranks_[static_cast<size_t>(connection.rank)].meeting;
-      meeting = std::max(meeting, request.number);
-      if (std::ranges::min(ranks_, {}, &Rank::meeting).meeting >= request.number) return Message{};
+    case Kind::barrier: {
+      int64_t& barrier = ranks_[static_cast<size_t>(connection.rank)].barrier;
+      barrier = std::max(barrier, request.number);
+      if (std::ranges::min(ranks_, {}, &Rank::barrier).barrier >= request.number) return Message{};
       judge(missing(timeout_));
       if (late || !verdict_.empty()) return Message{Kind::expired, 0, "", ""};
       return std::nullopt;
@@ -270,7 +270,7 @@ std::string StoreServer::missing(Duration silence) {
 }
 
 std::string StoreServer::likeliest(const std::string& failed) {
-  if (std::string gone = missing(4 * beat_interval(timeout_)); !gone.empty()) return gone;
+  if (std::string gone = missing(4 * heartbeat_interval(timeout_)); !gone.empty()) return gone;
   const auto [behind, ahead] = std::ranges::minmax_element(ranks_, {}, &Rank::entered);
   int64_t number = ahead->entered - 1;
   if (!failed.empty()) std::istringstream(failed) >> number;

@@ -16,7 +16,7 @@ namespace fluid::comm {
 Duration silence(Duration timeout);
 
 /// Interval between heartbeats.
-Duration beat_interval(Duration timeout);
+Duration heartbeat_interval(Duration timeout);
 
 /// The server of the store, on rank 0: keys, values, and the state of each rank. Runs on its own
 /// thread until destroyed.
@@ -43,7 +43,7 @@ class StoreServer {
     enum class State : uint8_t { absent, present, gone, left } state = State::absent;
     Clock::time_point heard;
     int64_t entered = 0;  ///< number of collectives that the rank has started
-    int64_t meeting = 0;  ///< number of the last barrier that the rank has reached
+    int64_t barrier = 0;  ///< number of the last barrier that the rank has reached
   };
 
   void serve();
@@ -63,7 +63,7 @@ class StoreServer {
   std::string likeliest(const std::string& failed);
   /// Makes `verdict` the final one, and sends it to all ranks.
   void judge(const std::string& verdict);
-  bool anybody_needs_us() const;
+  bool has_present_ranks() const;
   Clock::time_point next_deadline() const;
   void lose(Connection& connection);
 
@@ -78,9 +78,10 @@ class StoreServer {
   std::vector<std::string> proposed_keys_;  ///< in order of arrival
   std::vector<Rank> ranks_;
   std::vector<int> lost_;  ///< ranks that are gone or have left, earliest first
-  std::string missed_;     ///< ranks that were absent when the first wait for all ranks timed out
-  std::string mistake_;    ///< a user's mistake; the answer to every request
-  std::string verdict_;    ///< the first verdict, final for all ranks
+  std::string
+      absent_at_timeout_;   ///< ranks that were absent when the first wait for all ranks timed out
+  std::string user_error_;  ///< a user's mistake; the answer to every request
+  std::string verdict_;     ///< the first verdict, final for all ranks
   std::optional<Clock::time_point> ending_;
   std::thread thread_;
 };

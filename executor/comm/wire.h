@@ -21,8 +21,8 @@ struct Message {
     /// `number`: index of a key in order of arrival; the answer's text is the key, its value the
     /// first proposal.
     proposal,
-    beat,  ///< heartbeat; number: collectives that the rank has started
-    meet,  ///< number: which barrier; waits briefly until every rank has reached it
+    beat,     ///< heartbeat; number: collectives that the rank has started
+    barrier,  ///< number: which barrier; waits briefly until every rank has reached it
     /// Asks which rank to blame. Waits up to `number` ms for certainty. text: kCertain accepts no
     /// guess. value: number of the failed collective, or "" for another call.
     verdict,

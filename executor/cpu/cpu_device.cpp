@@ -16,10 +16,10 @@ class CpuDevice : public Device {
       : threads_(thread_count(options.threads)),
         trial_(options.trial),
         communicator_(options.communicator),
-        target_(options.lesser ? options.lesser->description : describe_host(threads_)),
+        target_(options.baseline_cpu ? options.baseline_cpu->description : describe_host(threads_)),
         compiler_({.cache_dir = options.cache_dir,
                    .threads = threads_,
-                   .cpu = options.lesser ? options.lesser->name : ""}) {
+                   .cpu = options.baseline_cpu ? options.baseline_cpu->name : ""}) {
     check_spare_memory();
     if (options.communicator != nullptr) exchanges_.emplace(*options.communicator);
   }
@@ -38,7 +38,7 @@ class CpuDevice : public Device {
     auto built =
         std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(), compiler_,
                                         threads_, exchanges_ ? &*exchanges_ : nullptr);
-    if (trial_) built->show_sums();
+    if (trial_) built->watch_collectives();
     return built;
   }
 

@@ -16,11 +16,11 @@ struct CpuDeviceOptions {
   Communicator* communicator = nullptr;  ///< connects the ranks; null: a single process
   bool trial = false;  ///< no other rank takes part in collectives; watched runs include them
   /// A less capable CPU to generate code for: its description for the passes, and its LLVM name.
-  struct Lesser {
+  struct BaselineCpu {
     TargetDescription description;
     std::string name;
   };
-  std::optional<Lesser> lesser = {};
+  std::optional<BaselineCpu> baseline_cpu = {};
 };
 
 std::unique_ptr<Device> cpu_device(const CpuDeviceOptions& options);

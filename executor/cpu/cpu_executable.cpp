@@ -55,7 +55,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
   for (size_t i = 0; i < main.ops.size(); ++i) {
     if (lowers_to<Store>(*main.ops[i])) add_store(*main.ops[i], static_cast<int>(i));
   }
-  await_exchanges();
+  await_collectives();
   if (options.guard_plan) guard_.emplace(plan, static_cast<int>(main.ops.size()));
 }
 
@@ -102,20 +102,20 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
 
 void CpuExecutable::add_exchange(Step step) {
   check(exchanges_ != nullptr, "a program for several processes runs in one");
-  step.exchange = exchange_of(plan_, *step.op);
+  step.exchange = collective_role(plan_, *step.op);
   steps_.push_back(std::move(step));
 }
 
 /// Makes each call wait for the collectives whose results it reads.
-void CpuExecutable::await_exchanges() {
-  std::vector<RelatedCall> calls;
+void CpuExecutable::await_collectives() {
+  std::vector<LinkedCall> calls;
   for (Step& step : steps_) calls.push_back({step.op, &step.exchange});
-  const size_t count = relate_exchanges(calls);
+  const size_t count = link_collectives(calls);
   if (count > 0) exchanges_->reserve(count);
 }
 
-void CpuExecutable::show_sums() {
-  for (Step& step : steps_) step.exchange.of_sums = false;
+void CpuExecutable::watch_collectives() {
+  for (Step& step : steps_) step.exchange.depends_on_collective = false;
 }
 
 void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler) {
@@ -260,13 +260,13 @@ Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
   bool updated = false;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
-    if (watch_ && step.exchange.of_sums) {
+    if (watch_ && step.exchange.depends_on_collective) {
       if (guard_) guard_->after(step.position, *step.op);
       continue;
     }
-    if (step.exchange.awaits > 0) {
+    if (step.exchange.awaited_collectives > 0) {
       clock.wait_begins(i);
-      exchanges_->wait(step.exchange.awaits);
+      exchanges_->wait(step.exchange.awaited_collectives);
       clock.wait_ends(i);
     }
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};

@@ -23,7 +23,7 @@ struct Step {
   CompiledKernel kernel;
   LibraryBinder library;  ///< absent: a generated kernel or a copy
   int64_t copy_bytes = 0;
-  ExchangeRole exchange;
+  CollectiveRole exchange;
   std::vector<BufferRef> refs;
   std::vector<int64_t> constants;             ///< constants of a generated kernel
   std::array<std::vector<void*>, 4> buffers;  ///< bound addresses, by index_of(slots)
@@ -45,7 +45,7 @@ class CpuExecutable : public Executable {
   void watch(Watch watch) override { watch_ = std::move(watch); }
   /// Includes collectives, and the calls that depend on their results, in watched runs. Only valid
   /// if no other rank takes part.
-  void show_sums();
+  void watch_collectives();
 
  private:
   void add_kernels(const ir::Graph& main, KernelMemo& memo, Compiler& compiler);
@@ -54,7 +54,7 @@ class CpuExecutable : public Executable {
   void add_library(Step step);
   void add_generated(Step step, const kir::Kernel& kernel);
   void add_exchange(Step step);
-  void await_exchanges();
+  void await_collectives();
   template <class Clock>
   Status run_steps(size_t slots, const Clock& clock);
   Status run_timed(size_t slots, RunTimes* times);

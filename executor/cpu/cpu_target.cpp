@@ -33,13 +33,13 @@ double byte_rate(const TargetDescription& cpu, double touched) {
 
 }  // namespace
 
-bool CpuTarget::has_this_instruction_set() const {
+bool CpuTarget::matches_host_isa() const {
   const TargetDescription here = describe_host(cpu_.threads);
   return cpu_.vector_bits == here.vector_bits && cpu_.bf16 == here.bf16;
 }
 
 std::vector<Claim> CpuTarget::claims(const ir::Op& op, const Chain& epilogue) const {
-  if (!has_this_instruction_set()) return {};
+  if (!matches_host_isa()) return {};
   const LibraryThreads guard(cpu_.threads);
   double touched = 0;
   for (const bool results : {false, true}) {

@@ -37,7 +37,7 @@ class CpuTarget : public Target {
   int threads() const override { return cpu_.threads; }
   /// Whether this process's libraries can make claims for the CPU. They know only the instruction
   /// set of this machine. If false, there are no claims.
-  bool has_this_instruction_set() const;
+  bool matches_host_isa() const;
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
   double generated_seconds(const ir::Op& op) const override;
   int64_t scratch(const ir::Op& fused, int64_t batch) const override;

@@ -14,8 +14,8 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMostSums = int64_t{128} << 20;  // bytes of all slices' gradients
-constexpr int64_t kSumChunk = 1024;                // elements; a chunk fits the L1 cache
+constexpr int64_t kMaxGradientBytes = int64_t{128} << 20;  // bytes of all slices' gradients
+constexpr int64_t kSumChunk = 1024;                        // elements; a chunk fits the L1 cache
 
 bool is_reference(const OnednnSlices::PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).find("ref") != std::string_view::npos;
@@ -43,7 +43,7 @@ class SlicedCall {
   void run() {
     // The whole pool, even with fewer slices, as parallel_for() needs.
     const int threads = thread_count(0);
-    run_slices(threads);
+    run_micro_batches(threads);
     for (const Slice& s : slices_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
                  [](void* call, int64_t begin, int64_t end) {
@@ -65,7 +65,7 @@ class SlicedCall {
     }
   };
 
-  void run_slices(int threads) {
+  void run_micro_batches(int threads) {
     const LibraryThreads alone(1);  // a single slice runs in the caller, on one thread too
     parallel_for(
         std::ssize(slices_), threads,
@@ -106,7 +106,8 @@ std::shared_ptr<const OnednnSlices> OnednnSlices::of(const PrimitiveDesc& whole,
   const int64_t images = x.dims()[0], threads = thread_count(0);
   const bool bf16 = whole.diff_weights_desc().data_type() == dnnl::memory::data_type::bf16;
   if (!bf16 || threads < 2) return nullptr;
-  const int64_t that_fit = kMostSums / std::max<int64_t>(1, static_cast<int64_t>(sum.get_size()));
+  const int64_t that_fit =
+      kMaxGradientBytes / std::max<int64_t>(1, static_cast<int64_t>(sum.get_size()));
   const int64_t count = std::max<int64_t>(1, std::min({threads, images, that_fit}));
   const LibraryThreads alone(1);
   auto all = std::make_shared<OnednnSlices>();

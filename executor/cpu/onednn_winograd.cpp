@@ -61,16 +61,16 @@ bool fits(const WindowAxis& window) {
 
 std::optional<WinogradProblem> problem_of(const WinogradKind& kind, const ir::Op& op,
                                           const Chain& chain, int64_t batch) {
-  const bool gives_filter = kind.gives == Gives::filter_gradient;
-  const auto task = library_task(op, chain, batch, gives_filter ? 4 : 3);
-  if (!task || !winograd_runs_here()) return std::nullopt;
+  const bool computes_filter_gradient = kind.gives == Gives::filter_gradient;
+  const auto task = library_task(op, chain, batch, computes_filter_gradient ? 4 : 3);
+  if (!task || !winograd_supported()) return std::nullopt;
   if (kind.gives != Gives::result && !chain.empty()) return std::nullopt;
   const DType dtype = task->result.dtype;
   if (dtype != DType::f32 && dtype != DType::bf16 && dtype != DType::f16) return std::nullopt;
   const Type& in = kind.gives == Gives::input_gradient ? task->result : task->operands[0];
-  const Type& w = gives_filter ? task->result : task->operands[1];
+  const Type& w = computes_filter_gradient ? task->result : task->operands[1];
   const Type& out =
-      kind.gives == Gives::result ? task->result : task->operands[gives_filter ? 1 : 0];
+      kind.gives == Gives::result ? task->result : task->operands[computes_filter_gradient ? 1 : 0];
   if (!is_image(in) || !is_image(out) || w.layout) return std::nullopt;
   const Window2d window = window_of(op.attrs, w.shape[2].size, w.shape[3].size);
   if (!fits(window.y) || !fits(window.x) || window.y.kernel != window.x.kernel) return std::nullopt;
@@ -149,15 +149,16 @@ struct Prepared {
         to{p.form.planes(), chunks.size, p.filter.to()},
         filters{p.form.planes(), p.filter.from(), p.filter.to()} {
     for (int64_t begin = 0; begin < chunks.tiles; begin += chunks.size) {
-      add({std::min(chunks.size, chunks.tiles - begin), gives_filter() && begin > 0});
+      add({std::min(chunks.size, chunks.tiles - begin), computes_filter_gradient() && begin > 0});
     }
   }
 
-  bool gives_filter() const { return problem.gives == Gives::filter_gradient; }
+  bool computes_filter_gradient() const { return problem.gives == Gives::filter_gradient; }
 
   /// Returns the descriptors of a product: left matrix, right matrix, result.
   std::array<Desc, 3> matrices(const Product& p) const {
-    if (gives_filter()) return {from.first_transposed(p.tiles), to.first(p.tiles), filters.all()};
+    if (computes_filter_gradient())
+      return {from.first_transposed(p.tiles), to.first(p.tiles), filters.all()};
     return {from.first(p.tiles), filters.all(), to.first(p.tiles)};
   }
 
@@ -184,7 +185,7 @@ struct Prepared {
 };
 
 /// Makes oneDNN generate its f32 GEMM code, several MiB, now instead of at the first large product.
-void make_gemm_code() {
+void warm_up_gemm() {
   constexpr dnnl_dim_t kSide = 32;
   std::array<float, kSide * kSide> factor{}, product{};
   dnnl::sgemm('N', 'N', kSide, kSide, kSide, 1, factor.data(), kSide, factor.data(), kSide, 0,
@@ -197,7 +198,7 @@ struct Compiled : Prepared {
   std::map<Product, dnnl::matmul> primitives;
 
   Compiled(const WinogradProblem& p, bool across) : Prepared(p, across) {
-    make_gemm_code();
+    warm_up_gemm();
     for (const auto& [product, pd] : products) primitives.try_emplace(product, pd);
   }
 };
@@ -213,8 +214,8 @@ class WinogradCall {
                             channels * size_of(problem.form.dtype)};
     };
     from_ = image(0, problem.filter.from());
-    to_ = image(p_.gives_filter() ? 1 : last, problem.filter.to());
-    filter_ = buffers[p_.gives_filter() ? last : 1];
+    to_ = image(p_.computes_filter_gradient() ? 1 : last, problem.filter.to());
+    filter_ = buffers[p_.computes_filter_gradient() ? last : 1];
     bias_ = problem.bias ? buffers[2] : nullptr;
     auto* next = static_cast<std::byte*>(workspace);
     const auto take = [&](int64_t bytes) { return std::exchange(next, next + bytes); };
@@ -230,16 +231,16 @@ class WinogradCall {
 
   void run() {
     std::fill_n(zeros_, p_.zeros_bytes(), std::byte{});
-    if (!p_.gives_filter()) {
+    if (!p_.computes_filter_gradient()) {
       over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
         winograd_filter(c.p_.problem.filter, c.filter_, begin * kWinogradLanes,
                         end * kWinogradLanes, c.filter_planes_);
       });
     }
     for (first_ = 0; first_ < p_.chunks.tiles; first_ += p_.chunks.size) {
-      p_.gives_filter() ? add_chunk() : run_chunk();
+      p_.computes_filter_gradient() ? add_chunk() : run_chunk();
     }
-    if (p_.gives_filter()) {
+    if (p_.computes_filter_gradient()) {
       over_filters([](WinogradCall& c, int64_t begin, int64_t end) {
         winograd_filter_gradient(c.p_.problem.filter, c.filter_planes_, begin * kWinogradLanes,
                                  end * kWinogradLanes, c.filter_);
@@ -261,8 +262,8 @@ class WinogradCall {
       return dnnl_exec_arg_t{id, memory_.back().get()};
     };
     float* const left = from_planes_.data;
-    float* const right = p_.gives_filter() ? to_planes_.data : filter_planes_.data;
-    float* const result = p_.gives_filter() ? filter_planes_.data : to_planes_.data;
+    float* const right = p_.computes_filter_gradient() ? to_planes_.data : filter_planes_.data;
+    float* const result = p_.computes_filter_gradient() ? filter_planes_.data : to_planes_.data;
     for (const auto& [product, primitive] : p_.primitives) {
       const std::array<Desc, 3> matrices = p_.matrices(product);
       products_[product] = {

@@ -23,7 +23,7 @@ struct BlockRange {
 int thread_count(int wanted) { return wanted > 0 ? wanted : omp_get_max_threads(); }
 
 void before_threads(int threads) {
-  forbid_forks();
+  mark_fork_unsafe();
   limit_spinning(threads);
 }
 
@@ -34,7 +34,7 @@ void start_pool(int threads) {
   // these are gone.
   check_threads(2 * (static_cast<size_t>(threads) - 1),
                 "a pool of " + std::to_string(threads) + " threads");
-  forbid_forks();
+  mark_fork_unsafe();
 #pragma omp parallel num_threads(threads)
   {}
   limit_spinning(threads);

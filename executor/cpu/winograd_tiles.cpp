@@ -15,21 +15,21 @@ int64_t period_of(const WinogradAxis& axis) {
 }
 
 /// Whether tiles span images. Tiles of a single image end where it ends.
-bool lies_across(int64_t images, bool across) { return across && images > 1; }
+bool spans_images(int64_t images, bool across) { return across && images > 1; }
 
 int64_t tiles_along(const WinogradAxis& axis, int64_t images, bool across) {
-  return lies_across(images, across) ? divided(images * period_of(axis), kWinogradTile)
-                                     : images * divided(axis.out, kWinogradTile);
+  return spans_images(images, across) ? divided(images * period_of(axis), kWinogradTile)
+                                      : images * divided(axis.out, kWinogradTile);
 }
 
 }  // namespace
 
 WinogradTiles::WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x,
-                             int reach, bool may_lie_across)
+                             int reach, bool may_span_images)
     : images_(images), y_(y), x_(x), reach_(static_cast<size_t>(reach)) {
   int64_t fewest = tiles_along(y, images, false) * tiles_along(x, 1, false);
   bool across = false;
-  for (int64_t n = 1; may_lie_across && n <= images; ++n) {
+  for (int64_t n = 1; may_span_images && n <= images; ++n) {
     const int64_t tiles = tiles_along(y, divided(images, n), true) * tiles_along(x, n, true);
     if (tiles >= fewest) continue;
     fewest = tiles;
@@ -43,7 +43,7 @@ WinogradTiles::WinogradTiles(int64_t images, const WinogradAxis& y, const Winogr
 std::vector<WinogradTiles::Line> WinogradTiles::lines(const WinogradAxis& axis, int64_t images,
                                                       bool across) {
   const int64_t tiles = tiles_along(axis, images, across);
-  across = lies_across(images, across);
+  across = spans_images(images, across);
   const int64_t period = across ? period_of(axis) : tiles / images * kWinogradTile;
   std::vector<Line> lines(static_cast<size_t>(tiles));
   for (int64_t t = 0; t < tiles; ++t) {
@@ -79,14 +79,16 @@ void WinogradTiles::pixels(int64_t tile, std::array<Place, kMost> Line::*places,
   }
 }
 
-WinogradReach WinogradTiles::reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const {
-  WinogradReach addresses{};
+WinogradInputPixels WinogradTiles::reach(int64_t tile, const WinogradImages& in,
+                                         std::byte* zeros) const {
+  WinogradInputPixels addresses{};
   pixels(tile, &Line::in, reach_, {in, y_.in, x_.in, zeros}, addresses.data());
   return addresses;
 }
 
-WinogradGiven WinogradTiles::given(int64_t tile, const WinogradImages& out, std::byte* none) const {
-  WinogradGiven addresses;
+WinogradOutputPixels WinogradTiles::given(int64_t tile, const WinogradImages& out,
+                                          std::byte* none) const {
+  WinogradOutputPixels addresses;
   pixels(tile, &Line::out, kWinogradTile, {out, y_.out, x_.out, none}, addresses.data());
   return addresses;
 }

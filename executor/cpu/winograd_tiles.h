@@ -27,14 +27,14 @@ struct WinogradImages {
 class WinogradTiles {
  public:
   WinogradTiles(int64_t images, const WinogradAxis& y, const WinogradAxis& x, int reach,
-                bool may_lie_across);
+                bool may_span_images);
 
   int64_t count() const { return static_cast<int64_t>(rows_.size() * columns_.size()); }
 
   /// Returns the pixels of `in` that a tile reads; `zeros` stands for padding.
-  WinogradReach reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
+  WinogradInputPixels reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
   /// Returns the pixels of `out` that a tile writes; `none` stands for places outside the images.
-  WinogradGiven given(int64_t tile, const WinogradImages& out, std::byte* none) const;
+  WinogradOutputPixels given(int64_t tile, const WinogradImages& out, std::byte* none) const;
 
  private:
   struct Place {

@@ -198,18 +198,18 @@ struct Transforms {
     }
   }
 
-  FLUID_AVX512_ENTRY static void image(const WinogradReach& pixels, int64_t channels,
+  FLUID_AVX512_ENTRY static void image(const WinogradInputPixels& pixels, int64_t channels,
                                        WinogradPlanes to) {
     square<kReach, L::by_b>(pixels.data(), channels, to);
   }
 
-  FLUID_AVX512_ENTRY static void gradient(const WinogradGiven& pixels, int64_t channels,
+  FLUID_AVX512_ENTRY static void gradient(const WinogradOutputPixels& pixels, int64_t channels,
                                           WinogradPlanes to) {
     square<kWinogradTile, L::by_a_transposed>(pixels.data(), channels, to);
   }
 
   FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
-                                         bool relu, const WinogradGiven& pixels) {
+                                         bool relu, const WinogradOutputPixels& pixels) {
     for (int64_t i = 0; i < channels; i += kWinogradLanes) {
       Vec x[kPlanes], y[kWinogradTile * kWinogradTile];
       from_planes<kPlanes>(from, i, x);
@@ -284,7 +284,7 @@ struct Transforms {
 
 }  // namespace
 
-bool winograd_runs_here() {
+bool winograd_supported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("f16c");
@@ -309,24 +309,24 @@ bool winograd_runs_here() {
 
 namespace fluid {
 
-bool winograd_runs_here() { return false; }
+bool winograd_supported() { return false; }
 
 #define FLUID_BY_FORM(form, call) throw InternalError("Winograd's transforms on another processor")
 
 #endif
 
-void winograd_image(const WinogradForm& form, const WinogradReach& pixels, int64_t channels,
+void winograd_image(const WinogradForm& form, const WinogradInputPixels& pixels, int64_t channels,
                     WinogradPlanes to) {
   FLUID_BY_FORM(form, image(pixels, channels, to))
 }
 
-void winograd_gradient(const WinogradForm& form, const WinogradGiven& pixels, int64_t channels,
-                       WinogradPlanes to) {
+void winograd_gradient(const WinogradForm& form, const WinogradOutputPixels& pixels,
+                       int64_t channels, WinogradPlanes to) {
   FLUID_BY_FORM(form, gradient(pixels, channels, to))
 }
 
 void winograd_results(const WinogradForm& form, WinogradPlanes from, int64_t channels,
-                      const void* bias, bool relu, const WinogradGiven& pixels) {
+                      const void* bias, bool relu, const WinogradOutputPixels& pixels) {
   FLUID_BY_FORM(form, results(from, channels, bias, relu, pixels))
 }
 

@@ -32,7 +32,7 @@ struct WinogradForm {
 };
 
 /// Whether this CPU has the vector instructions that the functions below use (AVX-512).
-bool winograd_runs_here();
+bool winograd_supported();
 
 /// Planes of floats, `stride` floats apart.
 struct WinogradPlanes {
@@ -43,19 +43,19 @@ struct WinogradPlanes {
 };
 
 /// Addresses of a tile's pixels, row by row. A form with a shorter reach uses only the first ones.
-using WinogradReach = std::array<std::byte*, kWinogradMostReach * kWinogradMostReach>;
-using WinogradGiven = std::array<std::byte*, kWinogradTile * kWinogradTile>;
+using WinogradInputPixels = std::array<std::byte*, kWinogradMostReach * kWinogradMostReach>;
+using WinogradOutputPixels = std::array<std::byte*, kWinogradTile * kWinogradTile>;
 
 /// Computes B' x B of a tile's pixels, for `channels` channels.
-void winograd_image(const WinogradForm& form, const WinogradReach& pixels, int64_t channels,
+void winograd_image(const WinogradForm& form, const WinogradInputPixels& pixels, int64_t channels,
                     WinogradPlanes to);
 /// Computes A y A' of a tile of the output's gradient.
-void winograd_gradient(const WinogradForm& form, const WinogradGiven& pixels, int64_t channels,
-                       WinogradPlanes to);
+void winograd_gradient(const WinogradForm& form, const WinogradOutputPixels& pixels,
+                       int64_t channels, WinogradPlanes to);
 /// Computes A' m A and stores it to the pixels that are not null. Adds one bias per channel if
 /// `bias` is not null, then applies the relu if set.
 void winograd_results(const WinogradForm& form, WinogradPlanes from, int64_t channels,
-                      const void* bias, bool relu, const WinogradGiven& pixels);
+                      const void* bias, bool relu, const WinogradOutputPixels& pixels);
 
 /// A plain filter [outs, ins, taps, taps]. If `turned`, it is rotated by half a turn and read as
 /// [ins, outs]: the convolution with it gives the input's gradient.

@@ -6,12 +6,12 @@
 
 namespace fluid::cuda {
 
-void Belongings::add(void* what, GiveBack give_back) {
+void GpuResources::add(void* what, GiveBack give_back) {
   const std::lock_guard lock(mutex_);
   taken_.push_back({what, give_back});
 }
 
-cudaError_t Belongings::give_back(void* what) {
+cudaError_t GpuResources::give_back(void* what) {
   GiveBack give_back = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -23,7 +23,7 @@ cudaError_t Belongings::give_back(void* what) {
   return give_back(what);
 }
 
-cudaError_t Belongings::give_all_back() {
+cudaError_t GpuResources::release_all() {
   const std::lock_guard lock(mutex_);
   cudaError_t first = cudaSuccess;
   const std::vector<Taken> taken = std::exchange(taken_, {});

@@ -8,7 +8,7 @@
 namespace fluid::cuda {
 
 /// The resources allocated on a GPU, each with the function that releases it. Thread-safe.
-class Belongings {
+class GpuResources {
  public:
   using GiveBack = cudaError_t (*)(void* what);
 
@@ -17,7 +17,7 @@ class Belongings {
   cudaError_t give_back(void* what);
   /// Releases all resources, latest first, because graphs hold what they were built from. Returns
   /// the first error.
-  cudaError_t give_all_back();
+  cudaError_t release_all();
 
  private:
   struct Taken {

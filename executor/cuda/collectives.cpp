@@ -111,7 +111,7 @@ struct Element {
   int64_t bytes;
 };
 
-Element nccl_element(FluidGpuNumber element) {
+Element nccl_element(FluidGpuDtype element) {
   switch (element) {
     case fluid_gpu_f64:
       return {ncclFloat64, 8};
@@ -153,7 +153,7 @@ FluidGpuResult identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
   });
 }
 
-FluidGpuResult meeting(FluidGpuMeeting* meeting) {
+FluidGpuResult meeting(FluidGpuUniqueId* meeting) {
   configure_nccl();
   ncclUniqueId id;
   static_assert(sizeof id == sizeof *meeting);
@@ -162,7 +162,7 @@ FluidGpuResult meeting(FluidGpuMeeting* meeting) {
   return nccl_answer(result, "arranging a meeting", nullptr);
 }
 
-FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
+FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting, int32_t rank,
                                    int32_t ranks, FluidGpuCommunicator** communicator) {
   configure_nccl();
   auto made = std::make_unique<FluidGpuCommunicator>(
@@ -199,7 +199,7 @@ FluidGpuResult communicator_destroy(FluidGpuCommunicator* communicator) {
 }
 
 FluidGpuResult all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                          int64_t count, FluidGpuNumber element) {
+                          int64_t count, FluidGpuDtype element) {
   return with(c, "all-reduce", [&] {
     return ncclAllReduce(data, data, static_cast<size_t>(count), nccl_element(element).type,
                          ncclSum, c->handle, stream->handle);
@@ -207,7 +207,7 @@ FluidGpuResult all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, void*
 }
 
 FluidGpuResult reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                              int64_t count, int64_t share, FluidGpuNumber element) {
+                              int64_t count, int64_t share, FluidGpuDtype element) {
   return with(c, "reduce-scatter", [&] {
     const Element of = nccl_element(element);
     if (count == share * c->ranks) {
@@ -222,7 +222,7 @@ FluidGpuResult reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stream, v
 }
 
 FluidGpuResult all_gather(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                          int64_t count, int64_t share, FluidGpuNumber element) {
+                          int64_t count, int64_t share, FluidGpuDtype element) {
   return with(c, "all-gather", [&] {
     const Element of = nccl_element(element);
     if (count == share * c->ranks) {

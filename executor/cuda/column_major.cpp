@@ -10,21 +10,21 @@ ColumnMajor read_by_columns(int64_t rows, int64_t columns, int64_t row, int64_t 
   return {.rows = columns, .columns = rows, .leading = row, .step = matrix};
 }
 
-ColumnMajor stored_a(const FluidGpuProduct& p) {
+ColumnMajor stored_a(const FluidGpuMatmul& p) {
   return p.transpose_a != 0 ? read_by_columns(p.k, p.m, p.a_row, p.a_matrix)
                             : read_by_columns(p.m, p.k, p.a_row, p.a_matrix);
 }
 
-ColumnMajor stored_b(const FluidGpuProduct& p) {
+ColumnMajor stored_b(const FluidGpuMatmul& p) {
   return p.transpose_b != 0 ? read_by_columns(p.n, p.k, p.b_row, p.b_matrix)
                             : read_by_columns(p.k, p.n, p.b_row, p.b_matrix);
 }
 
-ColumnMajor stored_result(const FluidGpuProduct& p) {
+ColumnMajor stored_result(const FluidGpuMatmul& p) {
   return read_by_columns(p.m, p.n, p.result_row, p.result_matrix);
 }
 
-bool is_half(FluidGpuNumber number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
+bool is_half(FluidGpuDtype number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
 
 /// Whether consecutive columns or matrices overlap in memory.
 bool overlaps(const ColumnMajor& m, int64_t count) {
@@ -33,8 +33,8 @@ bool overlaps(const ColumnMajor& m, int64_t count) {
 
 }  // namespace
 
-std::string fault_of(const FluidGpuProduct& p) {
-  for (const FluidGpuNumber number : {p.operands, p.result}) {
+std::string fault_of(const FluidGpuMatmul& p) {
+  for (const FluidGpuDtype number : {p.operands, p.result}) {
     if (number < fluid_gpu_f64 || number > fluid_gpu_bf16) return "its numbers are of no kind";
   }
   if (p.result != p.operands && !(is_half(p.operands) && p.result == fluid_gpu_f32)) {
@@ -52,7 +52,7 @@ std::string fault_of(const FluidGpuProduct& p) {
   return "";
 }
 
-ColumnMajorProduct column_major(const FluidGpuProduct& p) {
+ColumnMajorProduct column_major(const FluidGpuMatmul& p) {
   return {.first = stored_b(p),
           .second = stored_a(p),
           .result = stored_result(p),

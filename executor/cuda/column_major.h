@@ -23,11 +23,11 @@ struct ColumnMajorProduct {
 };
 
 /// Why the matmul is invalid, or "".
-std::string fault_of(const FluidGpuProduct& product);
+std::string fault_of(const FluidGpuMatmul& product);
 
 /// The matmul with all matrices transposed: a row-major matrix read as column-major is its
 /// transpose. So c = a b becomes c' = b' a'; `first` is b, and a bias per column becomes one per
 /// row.
-ColumnMajorProduct column_major(const FluidGpuProduct& product);
+ColumnMajorProduct column_major(const FluidGpuMatmul& product);
 
 }  // namespace fluid::cuda

@@ -11,7 +11,7 @@ using Numbers = std::array<int64_t, 4>;
 constexpr int64_t kMostExtent = INT32_MAX;
 constexpr int64_t kAlignment = 16;  ///< the largest alignment that kernels use
 
-cudnnDataType_t type_of(FluidGpuNumber number) {
+cudnnDataType_t type_of(FluidGpuDtype number) {
   switch (number) {
     case fluid_gpu_f16:
       return CUDNN_DATA_HALF;

@@ -37,20 +37,20 @@ FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuConvoluti
   return begun == fluid_gpu_ok ? answer_of(gpu, doing, require_dnn(gpu)) : begun;
 }
 
-struct Convolution : FluidGpuMultiplier {
+struct Convolution : FluidGpuPlan {
   Convolution(FluidGpu* gpu, const FluidGpuConvolution& of)
-      : FluidGpuMultiplier(gpu, of.adds != 0, of.bias != 0), description(of, gpu->dnn) {}
+      : FluidGpuPlan(gpu, of.adds != 0, of.bias != 0), description(of, gpu->dnn) {}
 
   const char* doing() const override { return "computing a convolution"; }
-  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuFactors& factors) override;
-  cudnnStatus_t execute(FluidGpuStream* stream, const FluidGpuFactors& factors) const;
+  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& factors) override;
+  cudnnStatus_t execute(FluidGpuStream* stream, const FluidGpuOperands& factors) const;
 
   ConvolutionDescription description;
   std::optional<ConvolutionPlan> planned;
 };
 
 /// cuDNN adds to the result's content (beta = 1), so the addend is copied there first.
-FluidGpuResult Convolution::queue(FluidGpuStream* stream, const FluidGpuFactors& f) {
+FluidGpuResult Convolution::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
   if (adds && f.addend != f.result) {
     const cudaError_t copied =
         cudaMemcpyAsync(f.result, f.addend, static_cast<size_t>(description.result_bytes()),
@@ -60,7 +60,7 @@ FluidGpuResult Convolution::queue(FluidGpuStream* stream, const FluidGpuFactors&
   return answer_of(gpu, doing(), execute(stream, f));
 }
 
-cudnnStatus_t Convolution::execute(FluidGpuStream* stream, const FluidGpuFactors& f) const {
+cudnnStatus_t Convolution::execute(FluidGpuStream* stream, const FluidGpuOperands& f) const {
   std::vector<int64_t> numbers = {description.a(), description.b(), description.result()};
   std::vector<void*> addresses = {const_cast<void*>(f.a), const_cast<void*>(f.b), f.result};
   if (bias) {
@@ -97,7 +97,7 @@ FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* con
 }
 
 FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
+                                const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
   const char* doing = "preparing a convolution";
   if (const FluidGpuResult ready = prepare(gpu, doing, *convolution); ready != fluid_gpu_ok) {
     return ready;
@@ -111,7 +111,7 @@ FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convol
   if (made->planned->workspace > made->workspace) {
     return misused(gpu, doing, "the choice needs more workspace than it says");
   }
-  hand_over(std::move(made), multiplier);
+  register_plan(std::move(made), multiplier);
   return fluid_gpu_ok;
 }
 

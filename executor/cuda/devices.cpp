@@ -110,7 +110,7 @@ FluidGpuResult close(FluidGpu* gpu) {
   const std::unique_ptr<FluidGpu> owned(gpu);
   return on(gpu, "closing a GPU", [&] {
     const cudaError_t waited = wait_for_streams(gpu);
-    const cudaError_t given = gpu->belongings.give_all_back();
+    const cudaError_t given = gpu->belongings.release_all();
     return waited != cudaSuccess ? waited : given;
   });
 }

@@ -39,17 +39,17 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph);
 FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream);
 FluidGpuResult graph_destroy(FluidGpuGraph* graph);
 
-FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                               FluidGpuChoice* choices, int32_t* count);
-FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
-                                 const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
+FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                 const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
 FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                    int64_t workspace, FluidGpuChoice* choices, int32_t* count);
 FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
-FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier);
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
-                        const FluidGpuFactors* factors);
+                                const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
+FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier);
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+                        const FluidGpuOperands* factors);
 
 FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,
                         size_t* image_bytes);
@@ -62,18 +62,18 @@ FluidGpuResult module_unload(FluidGpuModule* module);
 FluidGpuResult module_kernel(FluidGpuModule* module, const char* name, FluidGpuKernel** kernel);
 
 FluidGpuResult identity(FluidGpu* gpu, FluidGpuIdentity* identity);
-FluidGpuResult meeting(FluidGpuMeeting* meeting);
-FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
+FluidGpuResult meeting(FluidGpuUniqueId* meeting);
+FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting, int32_t rank,
                                    int32_t ranks, FluidGpuCommunicator** communicator);
 FluidGpuResult communicator_state(FluidGpuCommunicator* communicator);
 FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator);
 FluidGpuResult communicator_destroy(FluidGpuCommunicator* communicator);
 FluidGpuResult all_reduce(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
-                          int64_t count, FluidGpuNumber element);
+                          int64_t count, FluidGpuDtype element);
 FluidGpuResult reduce_scatter(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                              void* data, int64_t count, int64_t share, FluidGpuNumber element);
+                              void* data, int64_t count, int64_t share, FluidGpuDtype element);
 FluidGpuResult all_gather(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
-                          int64_t count, int64_t share, FluidGpuNumber element);
+                          int64_t count, int64_t share, FluidGpuDtype element);
 FluidGpuResult broadcast(FluidGpuCommunicator* communicator, FluidGpuStream* stream, void* data,
                          int64_t bytes, int32_t root);
 

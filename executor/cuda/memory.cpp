@@ -16,7 +16,7 @@ FluidGpuResult none_left(int64_t bytes) {
 /// Allocates and registers memory. 0 bytes give a null address.
 template <class Take>
 FluidGpuResult take_memory(FluidGpu* gpu, int64_t bytes, void** address, Take&& take,
-                           Belongings::GiveBack give_back) {
+                           GpuResources::GiveBack give_back) {
   *address = nullptr;
   return outside_captures(gpu, "taking memory", [&] {
     if (bytes < 0) return cudaErrorInvalidValue;

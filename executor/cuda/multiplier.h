@@ -3,15 +3,15 @@
 #include "executor/cuda/objects.h"
 
 /// A plan of a matmul or a convolution.
-struct FluidGpuMultiplier {
-  FluidGpuMultiplier(FluidGpu* of, bool has_addend, bool has_bias)
+struct FluidGpuPlan {
+  FluidGpuPlan(FluidGpu* of, bool has_addend, bool has_bias)
       : gpu(of), adds(has_addend), bias(has_bias) {}
-  virtual ~FluidGpuMultiplier() = default;
-  FluidGpuMultiplier(const FluidGpuMultiplier&) = delete;
+  virtual ~FluidGpuPlan() = default;
+  FluidGpuPlan(const FluidGpuPlan&) = delete;
 
   /// The action in messages: "multiplying matrices".
   virtual const char* doing() const = 0;
-  virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuFactors& factors) = 0;
+  virtual FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& factors) = 0;
 
   FluidGpu* gpu;
   bool adds, bias;
@@ -28,9 +28,9 @@ FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why)
 FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault);
 
 /// Hands a plan to the caller and registers it with its GPU.
-void hand_over(std::unique_ptr<FluidGpuMultiplier> made, FluidGpuMultiplier** multiplier);
+void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** multiplier);
 
 /// Why the operands' addresses are invalid, or "".
-std::string fault_of(const FluidGpuMultiplier& multiplier, const FluidGpuFactors& factors);
+std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& factors);
 
 }  // namespace fluid::cuda

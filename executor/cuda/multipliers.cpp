@@ -5,7 +5,7 @@ namespace fluid::cuda {
 namespace {
 
 cudaError_t destroy_multiplier(void* multiplier) {
-  delete static_cast<FluidGpuMultiplier*>(multiplier);
+  delete static_cast<FluidGpuPlan*>(multiplier);
   return cudaSuccess;
 }
 
@@ -22,12 +22,12 @@ FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::stri
   return fault.empty() ? fluid_gpu_ok : misused(gpu, doing, fault);
 }
 
-void hand_over(std::unique_ptr<FluidGpuMultiplier> made, FluidGpuMultiplier** multiplier) {
+void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** multiplier) {
   *multiplier = made.release();
   (*multiplier)->gpu->belongings.add(*multiplier, destroy_multiplier);
 }
 
-std::string fault_of(const FluidGpuMultiplier& multiplier, const FluidGpuFactors& f) {
+std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& f) {
   struct Address {
     const void* at;
     bool needed;
@@ -50,12 +50,12 @@ std::string fault_of(const FluidGpuMultiplier& multiplier, const FluidGpuFactors
   return "";
 }
 
-FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier) {
+FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier) {
   return give_back(multiplier, "destroying a product or a convolution");
 }
 
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
-                        const FluidGpuFactors* factors) {
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+                        const FluidGpuOperands* factors) {
   FluidGpu* gpu = stream->gpu;
   const FluidGpuResult current = on(gpu, "multiplying", [] { return cudaSuccess; });
   if (current != fluid_gpu_ok) return current;

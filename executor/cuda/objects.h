@@ -24,7 +24,7 @@ struct FluidGpu {
   cudnnHandle_t dnn = nullptr;      ///< created when first needed
   std::mutex streams_mutex = {};
   std::set<cudaStream_t> streams = {};  ///< all existing streams
-  fluid::cuda::Belongings belongings = {};
+  fluid::cuda::GpuResources belongings = {};
 };
 
 struct FluidGpuStream {

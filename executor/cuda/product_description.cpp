@@ -3,7 +3,7 @@
 namespace fluid::cuda {
 namespace {
 
-cudaDataType_t type_of(FluidGpuNumber number) {
+cudaDataType_t type_of(FluidGpuDtype number) {
   switch (number) {
     case fluid_gpu_f64:
       return CUDA_R_64F;
@@ -16,24 +16,24 @@ cudaDataType_t type_of(FluidGpuNumber number) {
   }
 }
 
-cudaDataType_t scale_of(const FluidGpuProduct& p) {
+cudaDataType_t scale_of(const FluidGpuMatmul& p) {
   return p.operands == fluid_gpu_f64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-cublasComputeType_t computation_of(const FluidGpuProduct& p) {
+cublasComputeType_t computation_of(const FluidGpuMatmul& p) {
   if (p.operands == fluid_gpu_f64) return CUBLAS_COMPUTE_64F;
   const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
   return rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-cublasLtEpilogue_t epilogue_of(const FluidGpuProduct& p) {
+cublasLtEpilogue_t epilogue_of(const FluidGpuMatmul& p) {
   if (p.bias != 0) return p.relu != 0 ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   return p.relu != 0 ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 }  // namespace
 
-ProductDescription::ProductDescription(const FluidGpuProduct& p) {
+ProductDescription::ProductDescription(const FluidGpuMatmul& p) {
   const ColumnMajorProduct matrices = column_major(p);
   calls_.then([&] { return cublasLtMatmulDescInit(&operation_, computation_of(p), scale_of(p)); });
   set(CUBLASLT_MATMUL_DESC_TRANSA, matrices.transpose_first ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -49,7 +49,7 @@ ProductDescription::ProductDescription(const FluidGpuProduct& p) {
   lay_out(result_, p.result, matrices.result, p.count);
 }
 
-void ProductDescription::lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuNumber number,
+void ProductDescription::lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuDtype number,
                                  const ColumnMajor& m, int64_t count) {
   const auto set_layout = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
     calls_.then(

@@ -22,7 +22,7 @@ class BlasCalls {
 /// The cuBLASLt descriptors of a matmul. Needs no GPU and owns no resources.
 class ProductDescription {
  public:
-  explicit ProductDescription(const FluidGpuProduct& product);
+  explicit ProductDescription(const FluidGpuMatmul& product);
 
   cublasStatus_t status() const { return calls_.status(); }
   void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }
@@ -42,7 +42,7 @@ class ProductDescription {
       return cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value);
     });
   }
-  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuNumber number,
+  void lay_out(cublasLtMatrixLayoutOpaque_t& layout, FluidGpuDtype number,
                const ColumnMajor& matrices, int64_t count);
 
   BlasCalls calls_;

@@ -47,24 +47,24 @@ cublasStatus_t require_blas(FluidGpu* gpu) {
 }
 
 /// Validates a matmul before planning.
-FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuProduct& product) {
+FluidGpuResult prepare(FluidGpu* gpu, const char* doing, const FluidGpuMatmul& product) {
   const FluidGpuResult begun = begin_preparing(gpu, doing, fault_of(product));
   return begun == fluid_gpu_ok ? answer_of(gpu, doing, require_blas(gpu)) : begun;
 }
 
-struct Product : FluidGpuMultiplier {
-  Product(FluidGpu* gpu, const FluidGpuProduct& of)
-      : FluidGpuMultiplier(gpu, of.adds != 0, of.bias != 0), product(of), description(of) {}
+struct Product : FluidGpuPlan {
+  Product(FluidGpu* gpu, const FluidGpuMatmul& of)
+      : FluidGpuPlan(gpu, of.adds != 0, of.bias != 0), product(of), description(of) {}
 
   const char* doing() const override { return "multiplying matrices"; }
-  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuFactors& factors) override;
+  FluidGpuResult queue(FluidGpuStream* stream, const FluidGpuOperands& factors) override;
 
-  FluidGpuProduct product;
+  FluidGpuMatmul product;
   ProductDescription description;
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
-FluidGpuResult Product::queue(FluidGpuStream* stream, const FluidGpuFactors& f) {
+FluidGpuResult Product::queue(FluidGpuStream* stream, const FluidGpuOperands& f) {
   if (bias) description.set_bias(f.bias);
   const double one = 1, addends = adds ? 1 : 0;
   const auto one_f32 = static_cast<float>(one), addends_f32 = static_cast<float>(addends);
@@ -82,7 +82,7 @@ FluidGpuResult Product::queue(FluidGpuStream* stream, const FluidGpuFactors& f) 
 
 }  // namespace
 
-FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                               FluidGpuChoice* choices, int32_t* count) {
   const char* doing = "choosing how to multiply matrices";
   const int room = *count;
@@ -113,8 +113,8 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int
   return fluid_gpu_ok;
 }
 
-FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
-                                 const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
+FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                 const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
   const char* doing = "preparing a product of matrices";
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
     return ready;
@@ -132,7 +132,7 @@ FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
   if (checked.workspaceSize > static_cast<size_t>(made->workspace)) {
     return misused(gpu, doing, "the choice needs more workspace than it says");
   }
-  hand_over(std::move(made), multiplier);
+  register_plan(std::move(made), multiplier);
   return fluid_gpu_ok;
 }
 

@@ -46,19 +46,19 @@ std::vector<Tensor> copies_of(const Values& operands, void* const* buffers, int6
 }  // namespace
 
 void NonfiniteSearch::before_step() {
-  session_.in_flight().settle_inference();
+  session_.in_flight().wait_for_inference();
   session_.values().copy_controls(before_);
 }
 
 std::string NonfiniteSearch::find(const PreparedStep& step, const Batch& batch) {
-  refuse_forks();
+  check_not_forked();
   const std::string source = bad_source(step, batch);
   return source.empty() ? bad_kernel(step, batch) : source;
 }
 
-void NonfiniteSearch::run_again(const PreparedStep& step, size_t last, const Batch& batch,
-                                const StepsInFlight::See& see) {
-  session_.run_again(step, last, batch, before_, see);
+void NonfiniteSearch::rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
+                                    const StepsInFlight::See& see) {
+  session_.rerun_watched(step, last, batch, before_, see);
 }
 
 /// Names a feed or variable that was not finite before the step; "" if all were finite.
@@ -90,17 +90,17 @@ Device& NonfiniteSearch::host() {
 std::string NonfiniteSearch::bad_kernel(const PreparedStep& step, const Batch& batch) {
   std::optional<BadKernel> bad;
   size_t slice = 0;
-  run_again(step, step.runs().size() - 1, batch,
-            [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
-              slice = i;
-              if (done) bad = bad_result(op, buffers, step.runs()[i].slice.samples);
-              return !bad;
-            });
+  rerun_watched(step, step.runs().size() - 1, batch,
+                [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
+                  slice = i;
+                  if (done) bad = bad_result(op, buffers, step.runs()[i].slice.samples);
+                  return !bad;
+                });
   if (!bad) return bad_within(step, batch);
   const int64_t samples = step.runs()[slice].slice.samples;
   if (is_open(*bad->op)) {
     // Rerun to copy the operands: the kernel may overwrite them in place.
-    run_again(step, slice, batch, [&](size_t i, const ir::Op& op, void* const* buffers, bool) {
+    rerun_watched(step, slice, batch, [&](size_t i, const ir::Op& op, void* const* buffers, bool) {
       if (i != slice || &op != bad->op) return true;
       bad->operands = copies_of(op.operands, buffers, samples);
       return false;
@@ -113,14 +113,14 @@ std::string NonfiniteSearch::bad_kernel(const PreparedStep& step, const Batch& b
 /// gradients that are never stored.
 std::string NonfiniteSearch::bad_within(const PreparedStep& step, const Batch& batch) {
   std::string text;
-  run_again(step, step.runs().size() - 1, batch,
-            [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
-              if (done || !is_open(op)) return true;
-              const int64_t samples = step.runs()[i].slice.samples;
-              const BadKernel kernel{&op, 0, {}, copies_of(op.operands, buffers, samples)};
-              text = describe_within(kernel, samples, host());
-              return text.empty();
-            });
+  rerun_watched(step, step.runs().size() - 1, batch,
+                [&](size_t i, const ir::Op& op, void* const* buffers, bool done) {
+                  if (done || !is_open(op)) return true;
+                  const int64_t samples = step.runs()[i].slice.samples;
+                  const BadKernel kernel{&op, 0, {}, copies_of(op.operands, buffers, samples)};
+                  text = describe_within(kernel, samples, host());
+                  return text.empty();
+                });
   return text;
 }
 

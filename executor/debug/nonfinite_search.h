@@ -17,15 +17,15 @@ class NonfiniteSearch {
   void before_step();
 
   /// Describes the first non-finite value of the last training step: op, source line, element. ""
-  /// when there is none. Changes no variable; for failures see Session::run_again().
+  /// when there is none. Changes no variable; for failures see Session::rerun_watched().
   std::string find(const PreparedStep& step, const Batch& batch);
 
  private:
   std::string bad_source(const PreparedStep& step, const Batch& batch);
   std::string bad_kernel(const PreparedStep& step, const Batch& batch);
   std::string bad_within(const PreparedStep& step, const Batch& batch);
-  void run_again(const PreparedStep& step, size_t last, const Batch& batch,
-                 const StepsInFlight::See& see);
+  void rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
+                     const StepsInFlight::See& see);
   Device& host();
 
   Session& session_;

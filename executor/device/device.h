@@ -53,10 +53,10 @@ using Watch = std::function<bool(const ir::Op& op, void* const* buffers, bool do
 
 /// Thrown by bind() when a library cannot run a kernel that it claimed. The target no longer claims
 /// the kernel, so compiling the program again generates code for it.
-class LibraryRefusal : public DeviceError {
+class LibraryRejection : public DeviceError {
  public:
   /// `what`: the op and the reason, in one line.
-  explicit LibraryRefusal(const std::string& what)
+  explicit LibraryRejection(const std::string& what)
       : DeviceError(what + "; start the program again: code is generated for it then"),
         refused_(what) {}
   const std::string& refused() const { return refused_; }
@@ -75,8 +75,8 @@ class Executable {
   /// in flight. bind() must follow before the next step.
   virtual void unbind() {}
   /// Binds the call list to addresses. May overwrite slots and transient memory. Throws
-  /// LibraryRefusal when a library cannot run a kernel that it claimed; the program then has to be
-  /// compiled again.
+  /// LibraryRejection when a library cannot run a kernel that it claimed; the program then has to
+  /// be compiled again.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Starts a step on the given slots, after all steps started before on this memory. Returns the
   /// step's status, or nothing when the step runs asynchronously and finish() will return the

@@ -9,16 +9,16 @@
 namespace fluid {
 namespace {
 
-std::atomic<pid_t> forbidden_by = 0;  // pid of the process that called forbid_forks(); 0: none
+std::atomic<pid_t> forbidden_by = 0;  // pid of the process that called mark_fork_unsafe(); 0: none
 
 }  // namespace
 
-void forbid_forks() {
+void mark_fork_unsafe() {
   pid_t nobody = 0;
   if (forbidden_by == nobody) forbidden_by.compare_exchange_strong(nobody, getpid());
 }
 
-void refuse_forks() {
+void check_not_forked() {
   if (forbidden_by == 0 || forbidden_by == getpid()) return;
   throw UserError(
       "this process was forked from one that has run steps or opened a GPU, which does not come "

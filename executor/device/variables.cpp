@@ -26,12 +26,12 @@ std::string_view name_of(VariableKind kind) {
   return "";
 }
 
-std::byte* PartOfTensor::in(Tensor& tensor, int of) const {
+std::byte* TensorShard::in(Tensor& tensor, int of) const {
   return static_cast<std::byte*>(tensor.data()) +
          cuts[static_cast<size_t>(of)] * size_of(tensor.dtype());
 }
 
-Tensor PartOfTensor::own_of(const Tensor& tensor) const {
+Tensor TensorShard::local_shard(const Tensor& tensor) const {
   Tensor own(tensor.dtype(), {elements(rank)});
   const int64_t begin = cuts[static_cast<size_t>(rank)] * size_of(tensor.dtype());
   std::memcpy(own.data(), static_cast<const std::byte*>(tensor.data()) + begin,
@@ -40,7 +40,7 @@ Tensor PartOfTensor::own_of(const Tensor& tensor) const {
 }
 
 void Variables::add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
-                    std::optional<PartOfTensor> part) {
+                    std::optional<TensorShard> part) {
   if (const auto at = position_.find(name); at != position_.end()) {
     Variable* known = &variables_[at->second];
     check(known->type == type, [&] {
@@ -89,10 +89,10 @@ void add_variables(const ir::Program& final_program, const ir::Program& recorded
     if (source.attrs.get_or(kScratch, false)) return VariableKind::scratch;
     return source.param.empty() ? VariableKind::control : VariableKind::optimizer;
   };
-  const auto part_of = [&](const ir::Op& source) -> std::optional<PartOfTensor> {
+  const auto part_of = [&](const ir::Op& source) -> std::optional<TensorShard> {
     if (!source.attrs.has(kWhole)) return std::nullopt;
-    return PartOfTensor{source.attrs.get<std::vector<int64_t>>(kWhole),
-                        source.attrs.get<std::vector<int64_t>>(kCuts), static_cast<int>(rank)};
+    return TensorShard{source.attrs.get<std::vector<int64_t>>(kWhole),
+                       source.attrs.get<std::vector<int64_t>>(kCuts), static_cast<int>(rank)};
   };
   for (const auto& op : final_program.main().ops) {
     const std::optional<VariableKind> kind = kind_of_recorded(op->symbol);
@@ -122,7 +122,7 @@ Startup startup_of(const std::set<std::string>& wanted, const Variables& table,
     for (NewVariable& v : new_variables(program->main())) {
       const auto name = wanted.find(v.name);
       if (name == wanted.end() || !found.insert(*name).second) continue;
-      if (begins_as_zeros(v.attrs, v.loc)) {
+      if (is_zero_initialized(v.attrs, v.loc)) {
         startup.zeros.insert(v.name);
       } else {
         v.type = table.named(v.name).type;

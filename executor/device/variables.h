@@ -26,7 +26,7 @@ enum class VariableKind : uint8_t {
 std::string_view name_of(VariableKind kind);
 
 /// The shard of a tensor that one rank owns (ZeRO).
-struct PartOfTensor {
+struct TensorShard {
   std::vector<int64_t> whole;  ///< shape of the whole tensor
   std::vector<int64_t> cuts;   ///< first element of each rank's shard, then the number of elements
   int rank = 0;
@@ -35,7 +35,7 @@ struct PartOfTensor {
   /// Address of rank `of`'s shard in the whole tensor.
   std::byte* in(Tensor& tensor, int of) const;
   /// A copy of this rank's shard of the whole tensor.
-  Tensor own_of(const Tensor& tensor) const;
+  Tensor local_shard(const Tensor& tensor) const;
 };
 
 /// A named variable of a session: a parameter, an optimizer state, or a counter.
@@ -45,7 +45,7 @@ struct Variable {
   VariableKind kind = VariableKind::control;
   int64_t offset = 0;  ///< bytes from the start of the state region, a multiple of 64
   /// Set for a shard; `type` is then a vector of the shard's elements.
-  std::optional<PartOfTensor> part = {};
+  std::optional<TensorShard> part = {};
   bool saved() const { return kind == VariableKind::recorded; }
 };
 
@@ -56,7 +56,7 @@ class Variables {
   /// Adds a variable, or checks that an existing one has the same type. A given kind or part
   /// replaces the existing one. The default kind is `control`.
   void add(const std::string& name, const Type& type, std::optional<VariableKind> kind,
-           std::optional<PartOfTensor> part = {});
+           std::optional<TensorShard> part = {});
   const Variable* find(std::string_view name) const;  ///< null when absent
   /// Throws UserError with a near miss when absent.
   const Variable& named(std::string_view name) const;

@@ -21,12 +21,12 @@ std::string must_be_loss_scale(const std::string& text) {
 }
 
 std::string must_be_growth(const std::string& text) {
-  const bool good = must_be_positive(text).empty() && *number_in<double>(text) >= 1;
+  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) >= 1;
   return good ? "" : "must be a number of at least 1, not " + text;
 }
 
 std::string must_be_backoff(const std::string& text) {
-  const bool good = must_be_positive(text).empty() && *number_in<double>(text) <= 1;
+  const bool good = must_be_positive(text).empty() && *parse_number<double>(text) <= 1;
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
@@ -52,7 +52,7 @@ LossScale loss_scale_of(const LossScaleFlags& flags) {
       throw UserError(fmt::format("{}: a loss scale of {} does not move", moving, flags.kind));
     }
     scale.dynamic = false;
-    scale.initial = *number_in<double>(flags.kind);
+    scale.initial = *parse_number<double>(flags.kind);
     return scale;
   }
   scale.initial = flags.initial.value_or(scale.initial);

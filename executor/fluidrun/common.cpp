@@ -65,18 +65,18 @@ Mode mode_among(std::span<const std::pair<std::string_view, Mode>> modes, const 
 }  // namespace
 
 std::string must_be_positive(const std::string& text) {
-  const auto value = number_in<double>(text);
+  const auto value = parse_number<double>(text);
   const bool good = value && *value > 0 && std::isfinite(*value);
   return good ? "" : "must be a positive number, not " + text;
 }
 
 std::string must_be_count(const std::string& text) {
-  const bool good = !octal(text) && number_in<int64_t>(text).value_or(0) > 0;
+  const bool good = !octal(text) && parse_number<int64_t>(text).value_or(0) > 0;
   return good ? "" : "must be a positive integer, not " + text;
 }
 
 std::string must_be_natural(const std::string& text) {
-  const bool good = !octal(text) && number_in<uint64_t>(text);
+  const bool good = !octal(text) && parse_number<uint64_t>(text);
   return good ? "" : "must be an integer of at least 0, not " + text;
 }
 
@@ -126,14 +126,13 @@ std::optional<DType> dtype_of(const PlaceFlags& flags) {
 ExecutorOptions executor_options(const PlaceFlags& flags, uint64_t seed) {
   return {.seed = seed,
           .threads = flags.threads,
-          .dtype = dtype_of(flags),
-          .amp = amp_of(flags.amp),
-          .tf32 = flags.tf32,
-          .prefetch = !flags.no_prefetch,
-          .workspace = workspace_of(flags),
-          .tune = !flags.no_tune,
           .cache_dir = flags.cache_dir,
-          .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory)};
+          .memory_limit = flags.memory.empty() ? 0 : parse_bytes(flags.memory),
+          .precision = {.dtype = dtype_of(flags), .amp = amp_of(flags.amp)},
+          .gpu = {.tf32 = flags.tf32,
+                  .prefetch = !flags.no_prefetch,
+                  .workspace = workspace_of(flags),
+                  .tune = !flags.no_tune}};
 }
 
 ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t batch) {
@@ -141,7 +140,7 @@ ExecutorOptions training_options(const PlaceFlags& flags, uint64_t seed, int64_t
   PlaceFlags tried = flags;
   tried.amp.level = "o1";
   ExecutorOptions options = executor_options(tried, seed);
-  options.choose_amp = true;
+  options.precision.choose_amp = true;
   options.batch = batch;
   return options;
 }
@@ -215,7 +214,7 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
 
 int64_t parse_bytes(const std::string& text) {
   const size_t digits = std::min(text.find_first_of("KMGB"), text.size());
-  const double value = number_in<double>(text.substr(0, digits)).value_or(0);
+  const double value = parse_number<double>(text.substr(0, digits)).value_or(0);
   const std::map<std::string, double> units = {{"", 1},         {"B", 1},       {"KB", 1e3},
                                                {"MB", 1e6},     {"GB", 1e9},    {"KiB", 1024.0},
                                                {"MiB", 0x1p20}, {"GiB", 0x1p30}};

@@ -19,7 +19,7 @@ constexpr std::string_view kMinutes = "min";
 std::optional<double> minutes_in(std::string_view text) {
   if (!text.ends_with(kMinutes)) return std::nullopt;
   text.remove_suffix(kMinutes.size());
-  const auto minutes = number_in<double>(text);
+  const auto minutes = parse_number<double>(text);
   return minutes && *minutes > 0 && std::isfinite(*minutes) ? minutes : std::nullopt;
 }
 
@@ -76,7 +76,7 @@ CheckpointingOptions checkpointing_options(const CheckpointFlags& flags) {
   const double minutes = minutes_in(flags.every).value_or(0);
   const bool by_steps = minutes == 0 && !flags.every.empty();
   return {.directory = flags.directory,
-          .every_steps = by_steps ? *number_in<int64_t>(flags.every) : 0,
+          .every_steps = by_steps ? *parse_number<int64_t>(flags.every) : 0,
           .every_minutes = minutes,
           .keep = flags.keep.value_or(3),
           .resume = flags.resume};

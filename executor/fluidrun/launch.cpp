@@ -38,7 +38,7 @@ struct LaunchFlags {
 constexpr int64_t kMostRanks = 10'000;  ///< of a node
 
 std::string must_be_ranks(const std::string& text) {
-  if (text == "auto" || number_in<int64_t>(text).value_or(0) > kMostRanks) {
+  if (text == "auto" || parse_number<int64_t>(text).value_or(0) > kMostRanks) {
     return text == "auto" ? "" : fmt::format("must be {} at most, not {}", kMostRanks, text);
   }
   return must_be_count(text).empty() ? "" : must_be_count(text) + ", or auto";

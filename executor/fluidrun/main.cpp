@@ -109,7 +109,7 @@ int report_unsaid(int code) {
 }
 
 int main_of(int argc, char** argv) {
-  ObjectCache::on_trouble([](const std::string& what) { print_to(stderr, "{}\n", what); });
+  ObjectCache::set_error_listener([](const std::string& what) { print_to(stderr, "{}\n", what); });
   CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
   app.require_subcommand(1);
   app.footer(

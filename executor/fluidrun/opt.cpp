@@ -70,7 +70,7 @@ Options for_slice(const OptFlags& flags, const Options& step) {
   if (found == slices.end()) {
     throw UserError("no slice '" + flags.slice + "'; there are first, middle and last");
   }
-  for (const SliceOfBatch& slice : slices_of(step.batch, flags.micro_batches)) {
+  for (const MicroBatch& slice : split_into_micro_batches(step.batch, flags.micro_batches)) {
     if (slice.slice == found->second) return slice.options(step);
   }
   throw UserError(fmt::format("a batch of {} in {} slices has no {} one", step.batch,
@@ -80,16 +80,16 @@ Options for_slice(const OptFlags& flags, const Options& step) {
 /// As `train` compiles with such flags.
 Options options_of(const OptFlags& flags) {
   ExecutorOptions how;
-  how.dtype = dtype_of(flags.place);
+  how.precision.dtype = dtype_of(flags.place);
   AmpFlags amp = flags.place.amp;
   if (flags.report && amp.level.empty()) amp.level = "o1";
-  how.amp = amp_of(amp);
+  how.precision.amp = amp_of(amp);
   how.micro_batches = flags.micro_batches;
-  how.world.size = flags.world.value_or(1);
-  how.world.rank = flags.rank;
-  if (flags.rank >= how.world.size) {
-    throw UserError(fmt::format("--rank {}: the last of {} is {}", flags.rank, how.world.size,
-                                how.world.size - 1));
+  how.distributed.world.size = flags.world.value_or(1);
+  how.distributed.world.rank = flags.rank;
+  if (flags.rank >= how.distributed.world.size) {
+    throw UserError(fmt::format("--rank {}: the last of {} is {}", flags.rank,
+                                how.distributed.world.size, how.distributed.world.size - 1));
   }
   set_exchanges(how, flags.exchanges);
   check_options(how);

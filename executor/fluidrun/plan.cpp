@@ -91,7 +91,7 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   ExecutorOptions options = training_options(flags.place, 0, flags.batch);
   options.batch = flags.batch;
   options.micro_batches = flags.micro_batches;
-  options.world.size = static_cast<int>(flags.world.world.value_or(1));
+  options.distributed.world.size = static_cast<int>(flags.world.world.value_or(1));
   set_exchanges(options, flags.world.exchanges);
   check_shared_statistics(options);
   return options;
@@ -101,8 +101,9 @@ ExecutorOptions run_options(const PlanFlags& flags) {
 std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& program, Place place,
                                      const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;
-  if (flags.target.empty() && !options.dtype) choice = kept_amp_choice(program, place, options);
-  if (options.choose_amp && !choice) {
+  if (flags.target.empty() && !options.precision.dtype)
+    choice = kept_amp_choice(program, place, options);
+  if (options.precision.choose_amp && !choice) {
     throw UserError(
         "--amp auto: no measurement is kept of this program and batch on this machine: train or "
         "bench with it first, or say o1, o2 or off");
@@ -147,7 +148,7 @@ Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
   }
   auto target = std::make_unique<CpuTarget>(target_from_json(description, flags.target));
   const std::string name = target->name();
-  const bool known = target->has_this_instruction_set();
+  const bool known = target->matches_host_isa();
   return {place, std::move(target), name, std::nullopt, known};
 }
 
@@ -197,9 +198,9 @@ int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
   const auto [place, target, name, memory, libraries_speak_for_it] =
-      planned(flags, {how.workspace, how.tf32});
+      planned(flags, {how.gpu.workspace, how.gpu.tf32});
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
-  if (how.choose_amp) how.amp = amp_of(*choice, how.amp);
+  if (how.precision.choose_amp) how.precision.amp = amp_of(*choice, how.precision.amp);
   SessionOptions session = session_options(how);
   const Options& options = session.passes;
   session.passes.mode = step_named(flags.mode);

@@ -20,7 +20,7 @@ namespace {
 constexpr double kLatency = 50;  // microseconds: TCP within a rack
 
 std::string must_not_be_negative(const std::string& text) {
-  const bool zero = number_in<double>(text) == 0.0;
+  const bool zero = parse_number<double>(text) == 0.0;
   return zero || must_be_positive(text).empty() ? ""
                                                 : "must be a number of at least 0, not " + text;
 }
@@ -41,7 +41,7 @@ std::vector<Exchanged> exchanges_of(const PlannedStep& step) {
   for (const PlannedPart& part : step.parts) {
     const auto& ops = part.program->main().ops;
     for (size_t i = 0; i < ops.size(); ++i) {
-      if (is_exchange(*ops[i])) all.push_back({ops[i].get(), i, ops.size()});
+      if (is_collective(*ops[i])) all.push_back({ops[i].get(), i, ops.size()});
     }
   }
   return all;
@@ -89,10 +89,10 @@ double samples_per_second(int64_t world, int64_t batch, double ms) {
 /// `one` ms: drawn through that and a step of twice as many, where those surely fit.
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
                           double one, double ms) {
-  const int world = options.world.size;
+  const int world = options.distributed.world.size;
   if (world == 1 || 2 * step.total() > session_options(options).memory.bytes) return;
   const int64_t batch = options.batch;
-  options.world = {};
+  options.distributed.world = {};
   options.batch *= 2;
   const double twice = timeline(measure_steps(program, {options})[0].calls, {}).step;
   const double whole = one + (world - 1) * std::max(0.0, twice - one);
@@ -154,7 +154,7 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
                   .bytes_per_ms = *flags.bandwidth * 1e6,
                   .latency_ms = flags.latency.value_or(kLatency) / 1e3};
   ExecutorOptions alone = options;
-  alone.world = {};
+  alone.distributed.world = {};
   const auto steps = measure_steps(program, {options, alone});
   const Timeline t = timeline(steps[0].calls, link);
   const double one = timeline(steps[1].calls, {}).step;

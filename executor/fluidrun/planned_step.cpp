@@ -23,7 +23,7 @@ PlannedStep StepPlanner::at(int64_t batch) const {
   Regions& regions = step.regions;
   regions.feed_slots = options_.feed_slots(target_);
   std::set<std::pair<Slice, int64_t>> planned;
-  for (const SliceOfBatch& slice : slices_of(batch, slices)) {
+  for (const MicroBatch& slice : split_into_micro_batches(batch, slices)) {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
     const Options options = slice.options(whole);
     step.parts.push_back(plan(program_.ir(), pipeline(options), options));

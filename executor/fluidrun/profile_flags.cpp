@@ -43,7 +43,7 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
 void set_profile(ExecutorOptions& options, const ProfileFlags& flags) {
   if (!flags.asked()) return;
   options.profile = flags.options;
-  if (flags.traced()) check_writable(file_of(flags.file, options.world));
+  if (flags.traced()) check_writable(file_of(flags.file, options.distributed.world));
 }
 
 void report_profile(const Executor& executor, const ProfileFlags& flags, const World& world) {

@@ -17,10 +17,10 @@ namespace {
 void describe_o2(const PreparedTraining& t) {
   const int64_t batch = t.readers.front()->batch_sizes().front();
   ExecutorOptions how;
-  how.amp = t.executor.amp();
-  how.prefetch = !t.flags.place.no_prefetch;
+  how.precision.amp = t.executor.amp();
+  how.gpu.prefetch = !t.flags.place.no_prefetch;
   how.micro_batches = t.flags.micro_batches;
-  how.check_finite = t.flags.check_finite;
+  how.debug.check_finite = t.flags.check_finite;
   set_world(how, t.flags.world, t.world);
   const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
   const StepPlanner planner(t.program, *target, session_options(how));
@@ -53,7 +53,7 @@ void describe(const PreparedTraining& t) {
     print_to(stderr, "--amp auto takes {}\n", choice->text());
   }
   const auto& amp = t.executor.amp();
-  if (amp && amp->keeps_halves()) describe_o2(t);
+  if (amp && amp->has_half_weights()) describe_o2(t);
 }
 
 }  // namespace fluid

@@ -82,14 +82,14 @@ class Training {
   ExecutorOptions options() {
     ExecutorOptions options =
         training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
-    if (options.choose_amp) {  // which takes long: bad options and data are found before
+    if (options.precision.choose_amp) {  // which takes long: bad options and data are found before
       take_validation();
       check_fit_options(program_, fit_options());
     }
     set_world(options, flags_.world, world_);
     set_profile(options, flags_.profile);
-    options.verify_plan = flags_.verify_plan;
-    options.check_finite = flags_.check_finite;
+    options.debug.verify_plan = flags_.verify_plan;
+    options.debug.check_finite = flags_.check_finite;
     options.micro_batches = flags_.micro_batches;
     return options;
   }
@@ -142,7 +142,7 @@ class Training {
         {"data", flags_.data},
         {"drop-last", flags_.drop_last ? "on" : "off"},
         {"checkpoint-every", flags_.checkpoint.every}};
-    trainer_.executor().process_group().agree("command line", values);
+    trainer_.executor().process_group().check_equal("command line", values);
   }
 
   void describe() {

@@ -39,9 +39,9 @@ void add_exchange_flags(CLI::App& command, ExchangeFlags& flags) {
 }
 
 void set_exchanges(ExecutorOptions& options, const ExchangeFlags& flags) {
-  options.buckets = buckets_of(flags);
-  options.zero = flags.zero;
-  options.sync_bn = flags.sync_bn;
+  options.distributed.buckets = buckets_of(flags);
+  options.distributed.zero = flags.zero;
+  options.distributed.sync_bn = flags.sync_bn;
 }
 
 void add_world_flags(CLI::App& command, WorldFlags& flags) {
@@ -61,14 +61,14 @@ void add_world_flags(CLI::App& command, WorldFlags& flags) {
 }
 
 void set_world(ExecutorOptions& options, const WorldFlags& flags, const World& world) {
-  options.world = world;
-  options.force_collectives = flags.force_collectives;
+  options.distributed.world = world;
+  options.distributed.force_collectives = flags.force_collectives;
   set_exchanges(options, flags.exchanges);
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
   };
-  options.comm_timeout = milliseconds(flags.timeout);
-  options.first_timeout = milliseconds(flags.first_timeout);
+  options.distributed.comm_timeout = milliseconds(flags.timeout);
+  options.distributed.first_timeout = milliseconds(flags.first_timeout);
 }
 
 }  // namespace fluid

@@ -69,19 +69,19 @@ typedef struct FluidGpuLaunch {
   int32_t argument_count;  ///< every argument has 8 bytes
 } FluidGpuLaunch;
 
-typedef enum FluidGpuNumber {
+typedef enum FluidGpuDtype {
   fluid_gpu_f64 = 0,
   fluid_gpu_f32 = 1,
   fluid_gpu_f16 = 2,
   fluid_gpu_bf16 = 3
-} FluidGpuNumber;
+} FluidGpuDtype;
 
 /// `count` matmuls, result = relu(op(a) op(b) + addend + bias). Matrices are row-major; op is the
 /// identity or a transposition. Accumulates in f32, or in f64 for f64 operands.
-typedef struct FluidGpuProduct {
-  FluidGpuNumber operands;  ///< dtype of a and b
+typedef struct FluidGpuMatmul {
+  FluidGpuDtype operands;  ///< dtype of a and b
   /// Dtype of all other tensors: `operands`, or f32 for half-precision operands.
-  FluidGpuNumber result;
+  FluidGpuDtype result;
   int32_t tf32;         ///< f32 operands may be rounded to TF32 (10 mantissa bits)
   int32_t transpose_a;  ///< a is stored as [k, m] instead of [m, k]
   int32_t transpose_b;  ///< b is stored as [n, k] instead of [k, n]
@@ -93,7 +93,7 @@ typedef struct FluidGpuProduct {
   int64_t a_row, b_row, result_row;           ///< elements between the starts of stored rows
   int64_t count;                              ///< 1 to FLUID_GPU_MOST_PRODUCTS
   int64_t a_matrix, b_matrix, result_matrix;  ///< elements between the starts of matrices
-} FluidGpuProduct;
+} FluidGpuMatmul;
 
 /// Which convolution is computed, and from which operands.
 typedef enum FluidGpuDirection {
@@ -109,7 +109,7 @@ typedef enum FluidGpuDirection {
 /// value for the height first. Accumulates in f32.
 typedef struct FluidGpuConvolution {
   FluidGpuDirection direction;
-  FluidGpuNumber number;  ///< dtype of all tensors; not f64
+  FluidGpuDtype number;   ///< dtype of all tensors; not f64
   int32_t tf32;           ///< f32 operands may be rounded to TF32 (10 mantissa bits)
   int32_t channels_last;  ///< images and feature maps are stored as NHWC; filters never are
   /// Has an addend with the result's layout, which may alias the result; excludes bias and relu.
@@ -132,18 +132,18 @@ typedef struct FluidGpuChoice {
 } FluidGpuChoice;
 
 /// A plan: a matmul or convolution together with its algorithm.
-typedef struct FluidGpuMultiplier FluidGpuMultiplier;
+typedef struct FluidGpuPlan FluidGpuPlan;
 
 /// Device addresses of the operands; null where there is none. Each is a multiple of
 /// FLUID_GPU_PRODUCT_ALIGNMENT, the workspace of FLUID_GPU_WORKSPACE_ALIGNMENT.
-typedef struct FluidGpuFactors {
+typedef struct FluidGpuOperands {
   const void* a;
   const void* b;
   const void* addend;
   const void* bias;
   void* result;
   void* workspace;  ///< not shared with concurrent work
-} FluidGpuFactors;
+} FluidGpuOperands;
 
 #define FLUID_GPU_PRODUCT_ALIGNMENT 64
 #define FLUID_GPU_WORKSPACE_ALIGNMENT 256  ///< cuBLAS Library: cublasLtMatmul, `workspace`
@@ -154,9 +154,9 @@ typedef struct FluidGpuIdentity {
 } FluidGpuIdentity;
 
 /// The unique id by which ranks form a communicator. One rank creates and distributes it.
-typedef struct FluidGpuMeeting {
+typedef struct FluidGpuUniqueId {
   char bytes[128];
-} FluidGpuMeeting;
+} FluidGpuUniqueId;
 
 typedef struct FluidGpuTable {
   uint32_t version;
@@ -230,24 +230,23 @@ typedef struct FluidGpuTable {
   /// The deterministic algorithms for a matmul that need at most `workspace` bytes, in the
   /// library's order of expected speed. `count`: capacity of `choices` on entry, number of
   /// algorithms on return. Misused for an invalid matmul.
-  FluidGpuResult (*matmul_choices)(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+  FluidGpuResult (*matmul_choices)(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                                    FluidGpuChoice* choices, int32_t* count);
   /// Creates a matmul plan. Misused when `choice` does not fit, for example when it stems from
   /// another library version.
-  FluidGpuResult (*multiplier_create)(FluidGpu* gpu, const FluidGpuProduct* product,
-                                      const FluidGpuChoice* choice,
-                                      FluidGpuMultiplier** multiplier);
+  FluidGpuResult (*multiplier_create)(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                      const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
   /// The deterministic algorithms for a convolution; parameters as for matmul_choices.
   FluidGpuResult (*convolution_choices)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                         int64_t workspace, FluidGpuChoice* choices, int32_t* count);
   /// Creates a convolution plan. Misused when `choice` does not fit.
   FluidGpuResult (*convolver_create)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                     const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier);
-  FluidGpuResult (*multiplier_destroy)(FluidGpuMultiplier* multiplier);
+                                     const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
+  FluidGpuResult (*multiplier_destroy)(FluidGpuPlan* multiplier);
   /// Queues a plan. Not thread-safe per plan. The first call loads code, which is misused during a
   /// capture.
-  FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
-                             const FluidGpuFactors* factors);
+  FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+                             const FluidGpuOperands* factors);
 
   // Collectives. Each process is one rank with one GPU, and all ranks make the same calls in the
   // same order. Calls return at once and take effect once `communicator_state` returns ok. Until
@@ -255,10 +254,11 @@ typedef struct FluidGpuTable {
   // on all ranks in every run.
 
   FluidGpuResult (*identity)(FluidGpu* gpu, FluidGpuIdentity* identity);
-  FluidGpuResult (*meeting)(FluidGpuMeeting* meeting);
+  FluidGpuResult (*meeting)(FluidGpuUniqueId* meeting);
   /// Takes effect once all ranks have called it. Misused when two ranks have one GPU.
-  FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
-                                        int32_t ranks, FluidGpuCommunicator** communicator);
+  FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuUniqueId* meeting,
+                                        int32_t rank, int32_t ranks,
+                                        FluidGpuCommunicator** communicator);
   /// Not ready: the last call has not taken effect yet. Any other result but ok is a permanent
   /// failure, also of work queued earlier; abort then.
   FluidGpuResult (*communicator_state)(FluidGpuCommunicator* communicator);
@@ -271,15 +271,14 @@ typedef struct FluidGpuTable {
   /// Sums `count` elements in place. The stream belongs to the communicator's GPU and may be
   /// captured.
   FluidGpuResult (*all_reduce)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                               void* data, int64_t count, FluidGpuNumber element);
+                               void* data, int64_t count, FluidGpuDtype element);
   /// In place. Rank r gets the sums of its shard only: up to `share` elements from r * share on.
   /// The other elements are undefined. Requires ranks * share >= count.
   FluidGpuResult (*reduce_scatter)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                                   void* data, int64_t count, int64_t share,
-                                   FluidGpuNumber element);
+                                   void* data, int64_t count, int64_t share, FluidGpuDtype element);
   /// In place. Gathers all ranks' shards, as defined for reduce_scatter.
   FluidGpuResult (*all_gather)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                               void* data, int64_t count, int64_t share, FluidGpuNumber element);
+                               void* data, int64_t count, int64_t share, FluidGpuDtype element);
   /// In place. Copies the bytes of rank `root` to all ranks.
   FluidGpuResult (*broadcast)(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
                               void* data, int64_t bytes, int32_t root);

@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kHere = "here ";  ///< prefix of decisions that are not kept on disk
 constexpr std::string_view kRefused = "refused";
 
-Lasts how_long(std::string_view text) {
-  return text.starts_with(kHere) ? Lasts::here : Lasts::later;
+DecisionScope how_long(std::string_view text) {
+  return text.starts_with(kHere) ? DecisionScope::here : DecisionScope::later;
 }
 
 std::string refused_because(const std::string& why) {
@@ -60,12 +60,12 @@ std::optional<std::string> ChoiceRecord::text_at(const std::string& key) const {
   const auto decided = decided_.find(key);
   if (decided == decided_.end()) return cache_.find(key);
   const std::string& text = decided->second;
-  return how_long(text) == Lasts::here ? text.substr(kHere.size()) : text;
+  return how_long(text) == DecisionScope::here ? text.substr(kHere.size()) : text;
 }
 
-void ChoiceRecord::set(const std::string& key, const std::string& text, Lasts lasts) {
-  decided_[key] = lasts == Lasts::here ? std::string(kHere) + text : text;
-  if (lasts == Lasts::later) cache_.put(key, text);
+void ChoiceRecord::set(const std::string& key, const std::string& text, DecisionScope lasts) {
+  decided_[key] = lasts == DecisionScope::here ? std::string(kHere) + text : text;
+  if (lasts == DecisionScope::later) cache_.put(key, text);
 }
 
 std::optional<KeptChoice> ChoiceRecord::find(const GpuTask& task) const {
@@ -77,11 +77,11 @@ void ChoiceRecord::decide(const GpuTask& task, const KeptChoice& found) {
   decided_.try_emplace(key_of(task), record_of(found));
 }
 
-void ChoiceRecord::keep(const GpuTask& task, const KeptChoice& kept, Lasts lasts) {
+void ChoiceRecord::keep(const GpuTask& task, const KeptChoice& kept, DecisionScope lasts) {
   set(key_of(task), record_of(kept), lasts);
 }
 
-void ChoiceRecord::refuse(const GpuTask& task, const std::string& why, Lasts lasts) {
+void ChoiceRecord::refuse(const GpuTask& task, const std::string& why, DecisionScope lasts) {
   set(refusal_key_of(task), refused_because(why), lasts);
 }
 
@@ -101,7 +101,7 @@ bool ChoiceRecord::take(const Decisions& decisions) {
     const auto [known, is_new] = decided_.insert({key, text});
     if (!is_new && known->second == text) continue;
     known->second = text;
-    if (how_long(text) == Lasts::later) cache_.put(key, text);
+    if (how_long(text) == DecisionScope::later) cache_.put(key, text);
     changed |= !is_new;
   }
   return changed;
@@ -117,10 +117,10 @@ std::string choice_text(Place place, const ir::Op& fused, int64_t batch,
                         const ExecutorOptions& options) {
   const ChoiceRecord record(
       {.machine = machine_of(describe_gpu(gpu_backend(), place.index), gpu_backend().versions),
-       .workspace = GpuLibraries{options.workspace}.most(),
-       .tune = options.tune && !options.cache_dir.empty()},
+       .workspace = GpuLibraries{options.gpu.workspace}.most(),
+       .tune = options.gpu.tune && !options.cache_dir.empty()},
       {options.cache_dir, CompilerOptions().cache_limit});
-  const auto kept = record.find(GpuLibraryCall(fused, batch, options.tf32).task);
+  const auto kept = record.find(GpuLibraryCall(fused, batch, options.gpu.tf32).task);
   if (!kept) return "chosen when it is prepared";
   const std::string size = bytes_text(static_cast<double>(kept->choice.workspace));
   return kept->ms > 0 ? fmt::format("chosen at {:.4f} ms, with {}", kept->ms, size)

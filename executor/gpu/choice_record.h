@@ -22,7 +22,7 @@ struct KeptChoice {
 
 /// How long a decision holds. here: in this process and in runs resumed from its checkpoints.
 /// later: also in later runs, which find it on disk.
-enum class Lasts : uint8_t { here, later };
+enum class DecisionScope : uint8_t { here, later };
 
 /// The algorithm choices by task, in this process and on disk.
 class ChoiceRecord {
@@ -43,16 +43,18 @@ class ChoiceRecord {
   std::optional<KeptChoice> find(const GpuTask& task) const;
   /// Makes `found`, a result of find(), the decision of this process.
   void decide(const GpuTask& task, const KeptChoice& found);
-  void keep(const GpuTask& task, const KeptChoice& kept, Lasts lasts = Lasts::later);
+  void keep(const GpuTask& task, const KeptChoice& kept,
+            DecisionScope lasts = DecisionScope::later);
   /// Records that the library has no algorithm for the task. `why`: reason in one line, or "" if
   /// the library gave none.
-  void refuse(const GpuTask& task, const std::string& why, Lasts lasts = Lasts::later);
+  void refuse(const GpuTask& task, const std::string& why,
+              DecisionScope lasts = DecisionScope::later);
   /// Why the library has no algorithm for the task; nothing when it is not known to have none.
   std::optional<std::string> refusal(const GpuTask& task) const;
   /// Makes `found`, a result of refusal(), the decision of this process.
   void decide_refusal(const GpuTask& task, const std::string& found);
-  /// Replaces decisions by `decisions`, and stores those with Lasts::later on disk. Returns whether
-  /// a decision of this process changed.
+  /// Replaces decisions by `decisions`, and stores those with DecisionScope::later on disk. Returns
+  /// whether a decision of this process changed.
   bool take(const Decisions& decisions);
   /// The decisions of this process.
   const Decisions& decided() const { return decided_; }
@@ -61,7 +63,7 @@ class ChoiceRecord {
   std::string key_of(const GpuTask& task) const;
   std::string refusal_key_of(const GpuTask& task) const;
   std::optional<std::string> text_at(const std::string& key) const;
-  void set(const std::string& key, const std::string& text, Lasts lasts);
+  void set(const std::string& key, const std::string& text, DecisionScope lasts);
 
   Terms terms_;
   ObjectCache cache_;

@@ -193,7 +193,7 @@ std::vector<FluidGpuChoice> Gpu::choices(const GpuTask& task, int64_t workspace,
   const auto ask = [&](const auto& choices, const auto& of) {
     check(choices(gpu_.get(), &of, workspace, found.data(), &count));
   };
-  if (const auto* product = std::get_if<FluidGpuProduct>(&task)) {
+  if (const auto* product = std::get_if<FluidGpuMatmul>(&task)) {
     ask(table_.matmul_choices, *product);
   } else {
     ask(table_.convolution_choices, std::get<FluidGpuConvolution>(task));
@@ -202,12 +202,12 @@ std::vector<FluidGpuChoice> Gpu::choices(const GpuTask& task, int64_t workspace,
   return found;
 }
 
-GpuMultiplier Gpu::multiplier(const GpuTask& task, const FluidGpuChoice& choice) const {
-  FluidGpuMultiplier* multiplier = nullptr;
+GpuPlan Gpu::multiplier(const GpuTask& task, const FluidGpuChoice& choice) const {
+  FluidGpuPlan* multiplier = nullptr;
   const auto made = [&](const auto& create, const auto& of) {
     return create(gpu_.get(), &of, &choice, &multiplier);
   };
-  const auto* product = std::get_if<FluidGpuProduct>(&task);
+  const auto* product = std::get_if<FluidGpuMatmul>(&task);
   const FluidGpuResult result =
       product != nullptr ? made(table_.multiplier_create, *product)
                          : made(table_.convolver_create, std::get<FluidGpuConvolution>(task));
@@ -216,8 +216,8 @@ GpuMultiplier Gpu::multiplier(const GpuTask& task, const FluidGpuChoice& choice)
   return {table_, multiplier};
 }
 
-void Gpu::multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
-                   const FluidGpuFactors& factors) const {
+void Gpu::multiply(const GpuStream& stream, const GpuPlan& multiplier,
+                   const FluidGpuOperands& factors) const {
   check(table_.multiply(stream.get(), multiplier.get(), &factors));
 }
 

@@ -64,7 +64,7 @@ using GpuStream = GpuOwned<FluidGpuStream, &FluidGpuTable::stream_destroy>;
 using GpuEvent = GpuOwned<FluidGpuEvent, &FluidGpuTable::event_destroy>;
 using GpuGraph = GpuOwned<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
 using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
-using GpuMultiplier = GpuOwned<FluidGpuMultiplier, &FluidGpuTable::multiplier_destroy>;
+using GpuPlan = GpuOwned<FluidGpuPlan, &FluidGpuTable::multiplier_destroy>;
 using GpuCommunicator = GpuOwned<FluidGpuCommunicator, &FluidGpuTable::communicator_destroy>;
 
 /// Owns GPU memory or pinned host memory.
@@ -144,9 +144,9 @@ class Gpu {
   /// At most `most` algorithms for a task, in the library's order of expected speed.
   std::vector<FluidGpuChoice> choices(const GpuTask& task, int64_t workspace, int most) const;
   /// A plan for the task; empty when `choice` does not fit the task.
-  GpuMultiplier multiplier(const GpuTask& task, const FluidGpuChoice& choice) const;
-  void multiply(const GpuStream& stream, const GpuMultiplier& multiplier,
-                const FluidGpuFactors& factors) const;
+  GpuPlan multiplier(const GpuTask& task, const FluidGpuChoice& choice) const;
+  void multiply(const GpuStream& stream, const GpuPlan& multiplier,
+                const FluidGpuOperands& factors) const;
 
   const FluidGpuTable& table() const { return table_; }
   FluidGpu* get() const { return gpu_.get(); }

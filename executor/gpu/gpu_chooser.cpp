@@ -9,7 +9,7 @@
 
 namespace fluid {
 
-bool GpuChooser::has_way(const GpuTask& task, int64_t workspace) {
+bool GpuChooser::has_algorithm(const GpuTask& task, int64_t workspace) {
   if (record_.refusal(task)) return false;
   GpuTrials trials(*gpu_, task);
   const auto kept = known(task, workspace);
@@ -33,10 +33,10 @@ bool GpuChooser::take(const ChoiceRecord::Decisions& decisions) {
   return changed;
 }
 
-GpuMultiplier GpuChooser::multiplier(const GpuTask& task, const FluidGpuFactors& factors,
-                                     int64_t workspace, const Unused& unused) {
+GpuPlan GpuChooser::multiplier(const GpuTask& task, const FluidGpuOperands& factors,
+                               int64_t workspace, const Unused& unused) {
   GpuTrials trials(*gpu_, task);
-  GpuMultiplier found = kept(trials, factors, workspace);
+  GpuPlan found = kept(trials, factors, workspace);
   if (!found) {
     found = record_.terms().tune ? fastest(trials, factors, workspace, unused)
                                  : favourite(trials, factors, workspace);
@@ -53,8 +53,7 @@ std::optional<KeptChoice> GpuChooser::known(const GpuTask& task, int64_t workspa
 }
 
 /// The plan of the recorded choice. Empty when there is none, or the library no longer accepts it.
-GpuMultiplier GpuChooser::kept(GpuTrials& trials, const FluidGpuFactors& factors,
-                               int64_t workspace) {
+GpuPlan GpuChooser::kept(GpuTrials& trials, const FluidGpuOperands& factors, int64_t workspace) {
   const std::optional<KeptChoice> known = this->known(trials.task(), workspace);
   if (!known) return {};
   std::optional<GpuTrials::Way> way = trials.tried(known->choice, factors);
@@ -63,8 +62,8 @@ GpuMultiplier GpuChooser::kept(GpuTrials& trials, const FluidGpuFactors& factors
   return std::move(way->multiplier);
 }
 
-GpuMultiplier GpuChooser::favourite(GpuTrials& trials, const FluidGpuFactors& factors,
-                                    int64_t workspace) {
+GpuPlan GpuChooser::favourite(GpuTrials& trials, const FluidGpuOperands& factors,
+                              int64_t workspace) {
   for (const FluidGpuChoice& choice : trials.ways(workspace)) {
     std::optional<GpuTrials::Way> way = trials.tried(choice, factors);
     if (!way) continue;
@@ -74,12 +73,12 @@ GpuMultiplier GpuChooser::favourite(GpuTrials& trials, const FluidGpuFactors& fa
   return {};
 }
 
-GpuMultiplier GpuChooser::fastest(GpuTrials& trials, const FluidGpuFactors& factors,
-                                  int64_t workspace, const Unused& unused) {
+GpuPlan GpuChooser::fastest(GpuTrials& trials, const FluidGpuOperands& factors, int64_t workspace,
+                            const Unused& unused) {
   const GpuNoise noise(gpu_->gpu);
   for (const std::span<std::byte> operand : unused) noise.fill(gpu_->stream, operand);
   gpu_->gpu.synchronize(gpu_->stream);
-  GpuMultiplier best;
+  GpuPlan best;
   KeptChoice chosen{.ms = std::numeric_limits<float>::infinity()};
   for (const FluidGpuChoice& choice : trials.ways(workspace)) {
     std::optional<GpuTrials::Way> way = trials.tried(choice, factors);
@@ -96,7 +95,7 @@ GpuMultiplier GpuChooser::fastest(GpuTrials& trials, const FluidGpuFactors& fact
 /// on disk.
 void GpuChooser::keep(const GpuTrials& trials, const KeptChoice& chosen) {
   if (!trials.lacked_memory()) return record_.keep(trials.task(), chosen);
-  record_.keep(trials.task(), chosen, Lasts::here);
+  record_.keep(trials.task(), chosen, DecisionScope::here);
   notes_.insert(fmt::format(
       "the GPU lacked memory for one of the ways to compute {} ({}): another is taken, by all "
       "that goes on from this run's checkpoints too",

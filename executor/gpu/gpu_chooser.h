@@ -21,7 +21,7 @@ class GpuChooser {
 
   /// Whether the library has an algorithm for the task within `workspace` bytes. If not, this is
   /// recorded. Throws DeviceError when too little memory is free to decide.
-  bool has_way(const GpuTask& task, int64_t workspace);
+  bool has_algorithm(const GpuTask& task, int64_t workspace);
   /// Operands whose content may be overwritten.
   using Unused = std::vector<std::span<std::byte>>;
   /// A plan for a task, ready for capture. Runs the task on `factors`, many times if timed, which
@@ -31,8 +31,8 @@ class GpuChooser {
   /// Empty when no algorithm of the library works; the record then says so. Skips algorithms that
   /// fail for lack of memory; the choice is then not kept on disk, and notes() reports it. Throws
   /// DeviceError when only such algorithms exist.
-  GpuMultiplier multiplier(const GpuTask& task, const FluidGpuFactors& factors, int64_t workspace,
-                           const Unused& unused = {});
+  GpuPlan multiplier(const GpuTask& task, const FluidGpuOperands& factors, int64_t workspace,
+                     const Unused& unused = {});
   /// Lines for the user about choices that were limited by lack of memory.
   std::vector<std::string> notes() const { return {notes_.begin(), notes_.end()}; }
   /// Why the library has no algorithm for the task, which then holds for this process; nothing when
@@ -46,10 +46,10 @@ class GpuChooser {
 
  private:
   std::optional<KeptChoice> known(const GpuTask& task, int64_t workspace) const;
-  GpuMultiplier kept(GpuTrials& trials, const FluidGpuFactors& factors, int64_t workspace);
-  GpuMultiplier favourite(GpuTrials& trials, const FluidGpuFactors& factors, int64_t workspace);
-  GpuMultiplier fastest(GpuTrials& trials, const FluidGpuFactors& factors, int64_t workspace,
-                        const Unused& unused);
+  GpuPlan kept(GpuTrials& trials, const FluidGpuOperands& factors, int64_t workspace);
+  GpuPlan favourite(GpuTrials& trials, const FluidGpuOperands& factors, int64_t workspace);
+  GpuPlan fastest(GpuTrials& trials, const FluidGpuOperands& factors, int64_t workspace,
+                  const Unused& unused);
   void keep(const GpuTrials& trials, const KeptChoice& chosen);
   void refuse(const GpuTrials& trials);
 

@@ -19,10 +19,10 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBusyPolls = 200;  ///< polls before the host sleeps between polls
 constexpr std::chrono::microseconds kPause{20};
 /// Time-out for a step started after a rejected one. Other ranks may not have started it.
-constexpr std::chrono::milliseconds kParting{2'000};
+constexpr std::chrono::milliseconds kRejectedStepTimeout{2'000};
 
-FluidGpuNumber element_of(DType dtype) {
-  const std::optional<FluidGpuNumber> number = gpu_number(dtype);
+FluidGpuDtype element_of(DType dtype) {
+  const std::optional<FluidGpuDtype> number = gpu_number(dtype);
   check(number.has_value(), "floats are exchanged between GPUs, nothing else");
   return *number;
 }
@@ -35,16 +35,16 @@ GpuCollectives::GpuCollectives(std::shared_ptr<const OpenGpu> gpu, const GpuPeer
       stream_(gpu_->gpu.stream()),
       queued_(gpu_->gpu.event()),
       done_(gpu_->gpu.event()) {
-  peers_.control->meet(peers_.first_timeout);
-  refuse_shared_gpus();
+  peers_.control->barrier(peers_.first_timeout);
+  check_distinct_gpus();
   gpu_->ledger.measured("communicator", [&] {
-    meet();
-    add_up_ones();
+    connect_ranks();
+    warm_up_communicator();
   });
 }
 
 /// Gathers the GPUs' ids; each rank owns one line of a bucket.
-void GpuCollectives::refuse_shared_gpus() {
+void GpuCollectives::check_distinct_gpus() {
   const World& world = peers_.world;
   const auto size = static_cast<size_t>(world.size);
   std::vector<double> lines(size * kBucketLine);
@@ -68,9 +68,9 @@ void GpuCollectives::refuse_shared_gpus() {
   }
 }
 
-void GpuCollectives::meet() {
+void GpuCollectives::connect_ranks() {
   const FluidGpuTable& table = gpu_->gpu.table();
-  FluidGpuMeeting meeting = {};
+  FluidGpuUniqueId meeting = {};
   if (peers_.world.rank == 0) check_gpu(table, table.meeting(&meeting), gpu_->gpu.get());
   peers_.control->broadcast(&meeting, sizeof meeting, 0);
   begin("the meeting of GPUs");
@@ -82,7 +82,7 @@ void GpuCollectives::meet() {
 }
 
 /// Connects the GPUs now, not within the first step.
-void GpuCollectives::add_up_ones() {
+void GpuCollectives::warm_up_communicator() {
   const Gpu& gpu = gpu_->gpu;
   const GpuMemory host = gpu.allocate_host(sizeof(float)), sum = gpu.allocate(sizeof(float));
   float value = 1;
@@ -90,7 +90,7 @@ void GpuCollectives::add_up_ones() {
   reserve(1);
   begin();
   gpu.copy(gpu_->stream, sum.data(), host.data(), sizeof value);
-  start(0, {.elements = 1, .kind = ExchangeKind::sum}, sum.data(), f32);
+  start(0, {.elements = 1, .kind = CollectiveKind::sum}, sum.data(), f32);
   await(1);
   gpu.copy(gpu_->stream, host.data(), sum.data(), sizeof value);
   wait();
@@ -114,30 +114,30 @@ void GpuCollectives::fork(const GpuEvent& event) {
   gpu_->gpu.wait(stream_, event);
 }
 
-void GpuCollectives::start(size_t number, const ExchangeRole& exchange, void* data, DType dtype,
+void GpuCollectives::start(size_t number, const CollectiveRole& exchange, void* data, DType dtype,
                            const GpuSpan* timed) {
   const FluidGpuTable& table = gpu_->gpu.table();
   const int64_t count = exchange.elements;
-  const BucketShare own = bucket_share(count, peers_.world.size, peers_.world.rank);
-  const int64_t share = bucket_share(count, peers_.world.size, 0).size();
-  const FluidGpuNumber element = element_of(dtype);
+  const BucketShard own = bucket_shard(count, peers_.world.size, peers_.world.rank);
+  const int64_t share = bucket_shard(count, peers_.world.size, 0).size();
+  const FluidGpuDtype element = element_of(dtype);
   fork(ready_[number]);
   if (timed != nullptr) gpu_->gpu.record(timed->begin, stream_);
   if (count > 0) {
     switch (exchange.kind) {
-      case ExchangeKind::sum:
+      case CollectiveKind::sum:
         settle(table.all_reduce(communicator_.get(), stream_.get(), data, count, element));
         break;
-      case ExchangeKind::scatter:
+      case CollectiveKind::scatter:
         settle(
             table.reduce_scatter(communicator_.get(), stream_.get(), data, count, share, element));
         break;
-      case ExchangeKind::gather:
+      case CollectiveKind::gather:
         settle(table.all_gather(communicator_.get(), stream_.get(), data, count, share, element));
         break;
     }
   }
-  if (exchange.kind == ExchangeKind::scatter) {  // zero the other ranks' shards, as the CPU does
+  if (exchange.kind == CollectiveKind::scatter) {  // zero the other ranks' shards, as the CPU does
     auto* bytes = static_cast<std::byte*>(data);
     const int64_t size = size_of(dtype);
     if (own.begin > 0) gpu_->gpu.fill(stream_, bytes, 0, own.begin * size);
@@ -153,7 +153,7 @@ void GpuCollectives::await(size_t count) {
   if (count > 0) gpu_->gpu.wait(gpu_->stream, exchanged_[count - 1]);
 }
 
-BegunTogether GpuCollectives::begin(const char* what) {
+StartedCollective GpuCollectives::begin(const char* what) {
   if (!failure_.empty()) throw DeviceError(failure_);
   last_ = {what, peers_.control->enter()};
   return last_;
@@ -164,15 +164,17 @@ void GpuCollectives::wait() {
   wait(last_, done_);
 }
 
-void GpuCollectives::wait(const BegunTogether& begun, const GpuEvent& end) {
+void GpuCollectives::wait(const StartedCollective& begun, const GpuEvent& end) {
   if (aborted_) throw DeviceError(failure_);
   const FluidGpuTable& table = gpu_->gpu.table();
   const bool parted = !failure_.empty();
-  poll(begun, Clock::now() + (parted ? std::min(peers_.timeout, kParting) : peers_.timeout), [&] {
-    const FluidGpuResult state = table.communicator_state(communicator_.get());
-    if (state != fluid_gpu_ok) return state;
-    return table.event_query(end.get());
-  });
+  poll(begun,
+       Clock::now() + (parted ? std::min(peers_.timeout, kRejectedStepTimeout) : peers_.timeout),
+       [&] {
+         const FluidGpuResult state = table.communicator_state(communicator_.get());
+         if (state != fluid_gpu_ok) return state;
+         return table.event_query(end.get());
+       });
 }
 
 /// Waits until the last NCCL call has taken effect.
@@ -184,7 +186,7 @@ void GpuCollectives::settle(FluidGpuResult begun) {
 }
 
 template <class Done>
-void GpuCollectives::poll(const BegunTogether& begun, Deadline deadline, Done done) {
+void GpuCollectives::poll(const StartedCollective& begun, Deadline deadline, Done done) {
   for (int polls = 0;; ++polls) {
     const FluidGpuResult result = done();
     if (result == fluid_gpu_ok) return;
@@ -220,7 +222,7 @@ void GpuCollectives::part() {
 }
 
 /// Aborts first: finding the rank to blame takes time. After part() no rank is to blame.
-void GpuCollectives::fail(const BegunTogether& begun, const std::string& said) {
+void GpuCollectives::fail(const StartedCollective& begun, const std::string& said) {
   const std::string why = said;  // abort() overwrites the message
   abort();
   if (!failure_.empty()) throw DeviceError(failure_);

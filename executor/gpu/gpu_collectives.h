@@ -21,7 +21,7 @@ struct GpuPeers {
 };
 
 /// A step or collective that all ranks have started, for error messages.
-struct BegunTogether {
+struct StartedCollective {
   const char* what = "";
   int64_t number = 0;  ///< count of Communicator::enter()
 };
@@ -39,16 +39,16 @@ class GpuCollectives {
   void reserve(size_t exchanges);
   /// Queues collective `number` after the work queued on the steps' stream so far. `timed`: null,
   /// or events to record around it.
-  void start(size_t number, const ExchangeRole& exchange, void* data, DType dtype,
+  void start(size_t number, const CollectiveRole& exchange, void* data, DType dtype,
              const GpuSpan* timed = nullptr);
   /// Later work on the steps' stream waits for the collectives with numbers below `count`.
   void await(size_t count);
 
   /// Starts a step that all ranks run. wait() or leave() must follow.
-  BegunTogether begin() { return begin("the GPUs' step"); }
+  StartedCollective begin() { return begin("the GPUs' step"); }
   /// Waits for `end`, an event recorded on the steps' stream. Earlier steps must be complete,
   /// because the time-out counts from this call.
-  void wait(const BegunTogether& begun, const GpuEvent& end);
+  void wait(const StartedCollective& begun, const GpuEvent& end);
   /// Waits for the last begin() and all work queued on the steps' stream.
   void wait();
   /// Stops this rank while the other ranks go on: aborts the communicator. All later calls throw.
@@ -61,16 +61,16 @@ class GpuCollectives {
 
  private:
   using Deadline = std::chrono::steady_clock::time_point;
-  BegunTogether begin(const char* what);
-  void refuse_shared_gpus();
-  void meet();
-  void add_up_ones();
+  StartedCollective begin(const char* what);
+  void check_distinct_gpus();
+  void connect_ranks();
+  void warm_up_communicator();
   void fork(const GpuEvent& event);
   void settle(FluidGpuResult begun);
   /// Calls `done` until it returns ok. Fails at the deadline or on an error.
   template <class Done>
-  void poll(const BegunTogether& begun, Deadline deadline, Done done);
-  [[noreturn]] void fail(const BegunTogether& begun, const std::string& said);
+  void poll(const StartedCollective& begun, Deadline deadline, Done done);
+  [[noreturn]] void fail(const StartedCollective& begun, const std::string& said);
   void abort();
 
   std::shared_ptr<const OpenGpu> gpu_;
@@ -79,7 +79,7 @@ class GpuCollectives {
   GpuEvent queued_, done_;
   std::vector<GpuEvent> ready_, exchanged_;  ///< by number of the collective
   GpuCommunicator communicator_;
-  BegunTogether last_;
+  StartedCollective last_;
   std::string failure_;  ///< why all calls throw; empty while the communicator works
   bool aborted_ = false;
 };

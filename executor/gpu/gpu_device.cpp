@@ -99,7 +99,7 @@ class GpuDevice : public Device {
       for (const auto& op : program.main().ops) {
         if (!op->attrs.has("kernel")) continue;
         const GpuLibraryCall call(*op, options.batch, options.tf32);
-        all &= chooser_.has_way(call.task, call.workspace);
+        all &= chooser_.has_algorithm(call.task, call.workspace);
       }
       return all;
     });

@@ -7,8 +7,8 @@
 namespace fluid {
 namespace {
 
-std::vector<Stretch> feeds_of(const MemoryPlan& plan) {
-  std::vector<Stretch> feeds;
+std::vector<ByteRange> feeds_of(const MemoryPlan& plan) {
+  std::vector<ByteRange> feeds;
   for (const auto& [value, range] : plan.values) {
     if (range.region != Region::feeds || range.bytes == 0) continue;
     feeds.push_back({range.offset, range.bytes});
@@ -40,7 +40,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
 /// Queues the collective that exchanges the rejection flag, if it comes before call number `call`.
 /// A watched step runs no collectives.
 void GpuExecutable::sync_error_words(size_t call) const {
-  if (!list_.refusals || call != list_.tells_before || watch_) return;
+  if (!list_.refusals || call != list_.error_sync_before || watch_) return;
   collectives_->start(*list_.refusals, {.elements = 1}, memory_.refused, f64);
 }
 
@@ -59,7 +59,7 @@ void GpuExecutable::load(GpuKernels& kernels) {
 
 void GpuExecutable::expect_times() {
   if (timeline_) return;
-  std::vector<ExchangeRole> roles;
+  std::vector<CollectiveRole> roles;
   for (const GpuCall& call : list_.calls) roles.push_back(call.exchange);
   timeline_.emplace(gpu_, roles);
 }
@@ -127,8 +127,8 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number,
   const std::vector<void*>& own = buffers[number];
   const bool timed = timeline != nullptr;
   sync_error_words(number);
-  if (call.exchange.awaits > 0) {
-    collectives_->await(call.exchange.awaits);
+  if (call.exchange.awaited_collectives > 0) {
+    collectives_->await(call.exchange.awaited_collectives);
     if (timed) timeline->note_awaited(number);
   }
   if (call.exchange.exchanges()) {
@@ -153,7 +153,7 @@ void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& ow
     std::vector<void*> addresses = own;
     if (pass.kind == GpuPass::Kind::refusal) addresses = {results_->errors()};
     if (pass.kind != GpuPass::Kind::plain) addresses.push_back(memory_.refused);
-    if (pass.heeds && !watched) collectives_->await(*list_.refusals + 1);
+    if (pass.waits_for_error_sync && !watched) collectives_->await(*list_.refusals + 1);
     queue(pass.loaded, addresses);
   }
 }
@@ -197,7 +197,7 @@ Status GpuExecutable::finish(int outputs) {
     gpu_->gpu.synchronize(end);
   }
   const Status own = results_->status(outputs);
-  const bool elsewhere = own.good() && results_->was_refused_elsewhere(outputs);
+  const bool elsewhere = own.good() && results_->rejected_by_other_rank(outputs);
   if (exchanges() && (!own.good() || elsewhere)) collectives_->part();
   if (!elsewhere) return own;
   throw DeviceError(
@@ -240,7 +240,7 @@ Status GpuExecutable::run_watched(Slots slots) {
   };
   results_->clear_errors();
   for (size_t call = 0; call < list_.calls.size(); ++call) {
-    if (list_.calls[call].exchange.of_sums) continue;
+    if (list_.calls[call].exchange.depends_on_collective) continue;
     if (!is_watched_on(call, false)) return {};
     queue(buffers, call, nullptr);
     if (!is_watched_on(call, true)) return {};

@@ -62,10 +62,10 @@ class GpuExecutable : public Executable {
   std::shared_ptr<const OpenGpu> gpu_;
   GpuChooser& chooser_;
   std::shared_ptr<GpuCollectives> collectives_;
-  std::array<BegunTogether, 2> begun_;  ///< by output slot, for steps with collectives
+  std::array<StartedCollective, 2> begun_;  ///< by output slot, for steps with collectives
   GpuStepList list_;
   std::shared_ptr<const GpuFeeds> feeder_;
-  std::vector<Stretch> feeds_;
+  std::vector<ByteRange> feeds_;
   std::optional<GpuResults> results_;
   Memory memory_;
   std::array<Buffers, 4> buffers_;  ///< by index_of(slots)

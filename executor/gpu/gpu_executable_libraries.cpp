@@ -41,7 +41,7 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
     if (refused.empty()) refused = refusal_of(list_.calls[i]);
   }
   if (refused.empty()) return;
-  const LibraryRefusal refusal(refused);
+  const LibraryRejection refusal(refused);
   if (is_news) throw refusal;
   throw DeviceError(refusal.what());
 }

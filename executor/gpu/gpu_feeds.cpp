@@ -6,10 +6,10 @@
 
 namespace fluid {
 
-std::vector<Stretch> joined(std::vector<Stretch> stretches) {
-  std::ranges::sort(stretches, {}, &Stretch::offset);
-  std::vector<Stretch> few;
-  for (const Stretch& next : stretches) {
+std::vector<ByteRange> joined(std::vector<ByteRange> stretches) {
+  std::ranges::sort(stretches, {}, &ByteRange::offset);
+  std::vector<ByteRange> few;
+  for (const ByteRange& next : stretches) {
     if (few.empty() || next.offset > aligned(few.back().offset + few.back().bytes)) {
       few.push_back(next);
     } else {
@@ -26,12 +26,12 @@ GpuFeeds::GpuFeeds(std::shared_ptr<const OpenGpu> gpu)
   }
 }
 
-void GpuFeeds::copy(const Memory& memory, int slot, std::span<const Stretch> feeds) const {
+void GpuFeeds::copy(const Memory& memory, int slot, std::span<const ByteRange> feeds) const {
   if (feeds.empty()) return;
   const Gpu& gpu = gpu_->gpu;
   const auto i = static_cast<size_t>(slot);
   gpu.wait(stream_, read_[i]);
-  for (const Stretch& feed : feeds) {
+  for (const ByteRange& feed : feeds) {
     gpu.copy(stream_, memory.slots.feeds[i] + feed.offset, memory.host_slots.feeds[i] + feed.offset,
              feed.bytes);
   }

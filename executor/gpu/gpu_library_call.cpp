@@ -44,7 +44,7 @@ GpuLibraryCall::GpuLibraryCall(const ir::Op& fused, int64_t batch, bool tf32)
   buffers.push_back(fused.operands.size());
 }
 
-FluidGpuFactors GpuLibraryCall::factors(const std::vector<void*>& addresses, void* planned) const {
+FluidGpuOperands GpuLibraryCall::factors(const std::vector<void*>& addresses, void* planned) const {
   const auto at = [&](size_t i) { return addresses[buffers[i]]; };
   return {.a = at(0),
           .b = at(1),

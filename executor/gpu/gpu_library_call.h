@@ -25,7 +25,7 @@ struct GpuLibraryCall {
   int64_t workspace = 0;  ///< bytes that the library may use
 
   /// `planned`: start of the planned workspace.
-  FluidGpuFactors factors(const std::vector<void*>& addresses, void* planned) const;
+  FluidGpuOperands factors(const std::vector<void*>& addresses, void* planned) const;
 };
 
 }  // namespace fluid

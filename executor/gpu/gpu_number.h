@@ -8,7 +8,7 @@
 namespace fluid {
 
 /// The table's name of a dtype; nothing for a dtype that the libraries do not compute in.
-inline std::optional<FluidGpuNumber> gpu_number(DType dtype) {
+inline std::optional<FluidGpuDtype> gpu_number(DType dtype) {
   switch (dtype) {
     case DType::f64:
       return fluid_gpu_f64;

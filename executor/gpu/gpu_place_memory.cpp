@@ -55,7 +55,7 @@ void GpuPlaceMemory::allocate_arena() {
 }
 
 void GpuPlaceMemory::fetch(int slot, int64_t offset, int64_t bytes) const {
-  if (bytes <= kSentByStep) return;
+  if (bytes <= kMaxCopiedByStep) return;
   const auto i = static_cast<size_t>(slot);
   gpu_->gpu.copy(gpu_->fetches, at().host_slots.outputs[i] + offset, at().slots.outputs[i] + offset,
                  bytes);

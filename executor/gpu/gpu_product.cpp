@@ -30,7 +30,7 @@ bool same_outer(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch) {
+std::optional<FluidGpuMatmul> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch) {
   if (!names_kernel(op, On::cuda, kGpuProductKernel)) return std::nullopt;
   const auto task = library_task(op, epilogue, batch, 1, true);
   if (!task) return std::nullopt;
@@ -51,23 +51,23 @@ std::optional<FluidGpuProduct> gpu_product(const ir::Op& op, const Chain& epilog
   if (result.count > FLUID_GPU_MOST_PRODUCTS) return std::nullopt;
   const bool epilogue_in_f64 = task->epilogue.bias.has_value() || task->epilogue.relu;
   if (*number == fluid_gpu_f64 && epilogue_in_f64) return std::nullopt;
-  return FluidGpuProduct{.operands = *number,
-                         .result = *number,
-                         .transpose_a = transpose_a,
-                         .transpose_b = transpose_b,
-                         .adds = task->epilogue.addend,
-                         .bias = task->epilogue.bias.has_value(),
-                         .relu = task->epilogue.relu,
-                         .m = result.rows,
-                         .n = result.columns,
-                         .k = k,
-                         .a_row = a.columns,
-                         .b_row = b.columns,
-                         .result_row = result.columns,
-                         .count = result.count,
-                         .a_matrix = a.elements(),
-                         .b_matrix = b.elements(),
-                         .result_matrix = result.elements()};
+  return FluidGpuMatmul{.operands = *number,
+                        .result = *number,
+                        .transpose_a = transpose_a,
+                        .transpose_b = transpose_b,
+                        .adds = task->epilogue.addend,
+                        .bias = task->epilogue.bias.has_value(),
+                        .relu = task->epilogue.relu,
+                        .m = result.rows,
+                        .n = result.columns,
+                        .k = k,
+                        .a_row = a.columns,
+                        .b_row = b.columns,
+                        .result_row = result.columns,
+                        .count = result.count,
+                        .a_matrix = a.elements(),
+                        .b_matrix = b.elements(),
+                        .result_matrix = result.elements()};
 }
 
 }  // namespace fluid

@@ -5,11 +5,11 @@
 namespace fluid {
 namespace {
 
-std::vector<Stretch> sent_outputs(const MemoryPlan& plan) {
-  std::vector<Stretch> outputs;
+std::vector<ByteRange> sent_outputs(const MemoryPlan& plan) {
+  std::vector<ByteRange> outputs;
   for (const auto& [value, range] : plan.values) {
     if (range.region != Region::outputs) continue;
-    if (range.bytes > 0 && range.bytes <= kSentByStep) {
+    if (range.bytes > 0 && range.bytes <= kMaxCopiedByStep) {
       outputs.push_back({range.offset, range.bytes});
     }
   }
@@ -35,17 +35,17 @@ void GpuResults::bind(const Memory& memory, const Variables& variables) {
 }
 
 void GpuResults::clear_errors() const {
-  if (may_refuse()) gpu_->gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
+  if (checks_data()) gpu_->gpu.fill(gpu_->stream, errors_.data(), 0, errors_.bytes());
 }
 
 void GpuResults::send(int outputs) const {
   const Gpu& gpu = gpu_->gpu;
   const auto slot = static_cast<size_t>(outputs);
-  if (may_refuse()) {
+  if (checks_data()) {
     gpu.copy(gpu_->stream, host_errors(outputs), errors_.data(), errors_.bytes());
   }
   if (shares_) gpu.copy(gpu_->stream, host_refused(outputs), memory_.refused, kRefusedBytes);
-  for (const Stretch& output : outputs_) {
+  for (const ByteRange& output : outputs_) {
     gpu.copy(gpu_->stream, memory_.host_slots.outputs[slot] + output.offset,
              memory_.slots.outputs[slot] + output.offset, output.bytes);
   }
@@ -66,7 +66,7 @@ Status GpuResults::status(int outputs) const {
   return {};
 }
 
-bool GpuResults::was_refused_elsewhere(int outputs) const {
+bool GpuResults::rejected_by_other_rank(int outputs) const {
   return shares_ && *reinterpret_cast<const int64_t*>(host_refused(outputs)) != 0;
 }
 

@@ -13,7 +13,7 @@ namespace fluid {
 
 /// Bytes. A step copies outputs up to this size to the host; larger ones stay in their slot on the
 /// GPU until they are fetched.
-inline constexpr int64_t kSentByStep = int64_t{1} << 20;
+inline constexpr int64_t kMaxCopiedByStep = int64_t{1} << 20;
 
 /// Bytes of the two error words of one operand.
 inline constexpr int64_t kErrorBytes = 2 * sizeof(int64_t);
@@ -27,7 +27,7 @@ class GpuResults {
              std::vector<std::pair<const ir::Op*, int>> operands, bool shares);
   void bind(const Memory& memory, const Variables& variables);
 
-  bool may_refuse() const { return !operands_.empty(); }
+  bool checks_data() const { return !operands_.empty(); }
   int64_t operands() const { return static_cast<int64_t>(operands_.size()); }
   /// {1, index} for a rejected operand, else zeros.
   std::byte* errors() const { return errors_.data(); }
@@ -43,7 +43,7 @@ class GpuResults {
   /// Status of a completed step, from its error words.
   Status status(int outputs) const;
   /// Whether another rank rejected a completed step whose status() is good.
-  bool was_refused_elsewhere(int outputs) const;
+  bool rejected_by_other_rank(int outputs) const;
 
  private:
   std::byte* host_errors(int outputs) const {
@@ -54,7 +54,7 @@ class GpuResults {
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::vector<std::pair<const ir::Op*, int>> operands_;
-  std::vector<Stretch> outputs_;
+  std::vector<ByteRange> outputs_;
   bool shares_;
   GpuMemory errors_, host_errors_;  ///< the host's copy has two slots, each with the rejection flag
   std::array<GpuEvent, 2> ends_;

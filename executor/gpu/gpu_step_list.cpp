@@ -23,7 +23,7 @@ GpuCall group_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelMemo
   call.updates = updates_variables(op, call.refs);
   for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
   const std::vector<kir::Buffer>& buffers = passes.front().buffers;
-  check(batch <= most_samples(buffers), "a kernel's indices do not count so many samples");
+  check(batch <= max_batch(buffers), "a kernel's indices do not count so many samples");
   const ScratchLayout scratch = scratch_layout(passes.front(), batch);
   const int64_t begin = workspace_of(plan, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
@@ -48,14 +48,15 @@ GpuCall library_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, bool tf3
 GpuCall exchange_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
   std::vector<BufferRef> refs = buffers_of(plan, op);
   check(!updates_variables(op, refs), "an exchange writes to variables whatever was refused");
-  return {.op = &op, .exchange = exchange_of(plan, op), .number = number, .refs = std::move(refs)};
+  return {
+      .op = &op, .exchange = collective_role(plan, op), .number = number, .refs = std::move(refs)};
 }
 
 /// Sets which collectives each call waits for.
 void relate(std::vector<GpuCall>& calls) {
-  std::vector<RelatedCall> related;
+  std::vector<LinkedCall> related;
   for (GpuCall& call : calls) related.push_back({call.op, &call.exchange});
-  relate_exchanges(related);
+  link_collectives(related);
 }
 
 /// Makes all passes that write variables test the rejection flag. The last call with error words
@@ -72,10 +73,10 @@ void guard_updates(GpuStepList& list) {
     auto updates = call->updates ? passes.begin() : passes.end();
     if (call->updates && call->refuses()) updates = passes.end() - 1;
     for (auto pass = updates; pass != passes.end(); ++pass) {
-      *pass = {unless_refused(std::move(pass->kernel)), Kind::guarded};
+      *pass = {unless_rejected(std::move(pass->kernel)), Kind::guarded};
     }
     if (call + 1 == last.base() || (call->updates && call->refuses())) {
-      passes.insert(updates, {refusal_pass(count), Kind::refusal});
+      passes.insert(updates, {error_flag_pass(count), Kind::refusal});
     }
   }
 }
@@ -83,19 +84,19 @@ void guard_updates(GpuStepList& list) {
 /// Places the collective that exchanges the rejection flag after all data checks and after the
 /// first `exchanges_before` collectives. All passes that write variables come later, and do nothing
 /// if any rank rejected its data.
-void share_refusals(GpuStepList& list, size_t exchanges_before) {
+void insert_error_sync(GpuStepList& list, size_t exchanges_before) {
   list.refusals = list.exchanges;
   for (size_t i = 0; i < list.calls.size(); ++i) {
     const GpuCall& call = list.calls[i];
     const bool before = call.exchange.exchanges() && call.number < exchanges_before;
-    if (call.refuses() || before) list.tells_before = i + 1;
+    if (call.refuses() || before) list.error_sync_before = i + 1;
   }
   bool heeded = false;
   for (size_t i = 0; i < list.calls.size(); ++i) {
     for (GpuPass& pass : list.calls[i].passes) {
       if (pass.kind != GpuPass::Kind::guarded) continue;
-      check(i >= list.tells_before, "a variable is written before processes tell of refusals");
-      pass.heeds = !std::exchange(heeded, true);
+      check(i >= list.error_sync_before, "a variable is written before processes tell of refusals");
+      pass.waits_for_error_sync = !std::exchange(heeded, true);
     }
   }
 }
@@ -125,9 +126,9 @@ GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, in
     }
   }
   relate(list.calls);
-  const std::optional<size_t> told = exchanges_before_refusals(program.main());
+  const std::optional<size_t> told = collectives_before_error_sync(program.main());
   if (told || !list.error_operands.empty()) guard_updates(list);
-  if (told) share_refusals(list, *told);
+  if (told) insert_error_sync(list, *told);
   return list;
 }
 

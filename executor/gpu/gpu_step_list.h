@@ -21,7 +21,8 @@ struct GpuPass {
   enum class Kind : uint8_t { plain, guarded, refusal };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
-  bool heeds = false;  ///< waits for the collective that exchanges the rejection flag
+  bool waits_for_error_sync =
+      false;  ///< waits for the collective that exchanges the rejection flag
   LoadedPass loaded = {};
 };
 
@@ -31,10 +32,10 @@ struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
   std::optional<GpuLibraryCall> library = {};
-  GpuMultiplier multiplier = {};  ///< plan of the library call, set by bind()
-  int revision = 0;               ///< GpuChooser::revision() that the plan stems from
+  GpuPlan multiplier = {};  ///< plan of the library call, set by bind()
+  int revision = 0;         ///< GpuChooser::revision() that the plan stems from
   int64_t copy_bytes = 0;
-  ExchangeRole exchange = {};
+  CollectiveRole exchange = {};
   size_t number = 0;  ///< index of the collective
   std::vector<BufferRef> refs;
   bool updates = false;  ///< writes variables
@@ -51,7 +52,7 @@ struct GpuStepList {
   size_t exchanges = 0;  ///< number of collectives of data, without the rejection flag's
   /// Index of the collective that exchanges the rejection flag.
   std::optional<size_t> refusals = {};
-  size_t tells_before = 0;  ///< index of the call that this collective precedes
+  size_t error_sync_before = 0;  ///< index of the call that this collective precedes
 };
 
 /// Builds the step list of a final program. `tf32`: matmuls and convolutions in f32 may round

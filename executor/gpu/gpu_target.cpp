@@ -64,7 +64,7 @@ bool adds(const GpuTask& task) {
   return std::visit([](const auto& t) { return t.adds != 0; }, task);
 }
 
-bool clips(const GpuTask& task) {
+bool has_relu(const GpuTask& task) {
   return std::visit([](const auto& t) { return t.relu != 0; }, task);
 }
 
@@ -113,7 +113,7 @@ double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
   if (adds(task)) bytes += static_cast<double>(op.results[0].type.bytes_at(1));
   if (const auto* convolution = std::get_if<FluidGpuConvolution>(&task)) {
     efficiency *= lanes_used(*convolution);
-    for (const double turned : turned_bytes(*convolution)) {
+    for (const double turned : layout_conversion_bytes(*convolution)) {
       if (turned > 0) turning += seconds(0, 1, rate, 2 * turned);  // read and written
     }
   }
@@ -145,7 +145,7 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
   return {{.kernel = std::string(kernel),
            .seconds = seconds(op, *task),
            .workspace = planned_workspace(workspace_for(*task, workspace())),
-           .keeps_nan = !clips(*task),
+           .keeps_nan = !has_relu(*task),
            .adds_in_place = adds(*task),
            .operands = {op.operands[0].type().layout, op.operands[1].type().layout},
            .results = {last.results[0].type.layout}}};
@@ -156,7 +156,7 @@ std::vector<std::string> GpuTarget::refused() const { return {refused_.begin(), 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel")) return 0;
   const kir::Kernel& kernel = kernels_->passes_of(fused).front();
-  if (const int64_t most = most_samples(kernel.buffers); batch > most) {
+  if (const int64_t most = max_batch(kernel.buffers); batch > most) {
     throw BatchTooLarge(
         fmt::format("a batch of {} samples: kernels for GPUs take {} at "
                     "most here; take a smaller one, or micro-batches",

@@ -21,7 +21,7 @@ std::string joined(std::string text, std::initializer_list<Said> all) {
   return text;
 }
 
-std::string words(const FluidGpuProduct& p) {
+std::string words(const FluidGpuMatmul& p) {
   std::string text = fmt::format("{} {} x {} of {}", kNumbers[p.operands], p.m, p.n, p.k);
   if (p.count > 1) text += fmt::format(", {} of them", p.count);
   if (p.result != p.operands) text += fmt::format(" to {}", kNumbers[p.result]);
@@ -46,7 +46,7 @@ std::string words(const FluidGpuConvolution& c) {
                                   {c.relu != 0, "with relu"}});
 }
 
-std::string key(const FluidGpuProduct& p) {
+std::string key(const FluidGpuMatmul& p) {
   return fmt::format("product {}, rows {} {} {}, matrices {} {} {}", words(p), p.a_row, p.b_row,
                      p.result_row, p.a_matrix, p.b_matrix, p.result_matrix);
 }

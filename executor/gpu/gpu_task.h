@@ -9,7 +9,7 @@
 namespace fluid {
 
 /// A task for the GPU libraries.
-using GpuTask = std::variant<FluidGpuProduct, FluidGpuConvolution>;
+using GpuTask = std::variant<FluidGpuMatmul, FluidGpuConvolution>;
 
 /// Describes a task: "f32 64 x 10 of 784, transposed a, with bias".
 std::string text_of(const GpuTask& task);

@@ -4,13 +4,13 @@
 
 namespace fluid {
 
-GpuTimeline::GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const ExchangeRole> calls)
+GpuTimeline::GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls)
     : gpu_(std::move(gpu)) {
   const auto mark = [&] { return gpu_->gpu.event(fluid_gpu_times); };
   begin_ = mark();
-  for (const ExchangeRole& call : calls) {
+  for (const CollectiveRole& call : calls) {
     Marks& marks = marks_.emplace_back();
-    if (call.awaits > 0) marks.awaited = mark();
+    if (call.awaited_collectives > 0) marks.awaited = mark();
     if (call.exchanges()) {
       marks.exchange = {mark(), mark()};
       if (!end_) end_ = mark();

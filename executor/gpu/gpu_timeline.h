@@ -21,7 +21,7 @@ struct GpuSpan {
 class GpuTimeline {
  public:
   /// `calls`: the collective role of each call.
-  GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const ExchangeRole> calls);
+  GpuTimeline(std::shared_ptr<const OpenGpu> gpu, std::span<const CollectiveRole> calls);
 
   // Events on the steps' stream, in this order.
   void note_begin() const { note(begin_); }

@@ -16,19 +16,19 @@ constexpr int kRounds = 5;    ///< the fastest round counts
 
 std::vector<FluidGpuChoice> GpuTrials::ways(int64_t workspace) {
   std::vector<FluidGpuChoice> found;
-  works([&] { found = gpu_.gpu.choices(task_, workspace, kMostWays); });
+  works([&] { found = gpu_.gpu.choices(task_, workspace, kMaxAlgorithms); });
   return found;
 }
 
-GpuMultiplier GpuTrials::prepared(const FluidGpuChoice& choice) {
-  GpuMultiplier multiplier;
+GpuPlan GpuTrials::prepared(const FluidGpuChoice& choice) {
+  GpuPlan multiplier;
   const bool asked = works([&] { multiplier = gpu_.gpu.multiplier(task_, choice); });
   if (asked && !multiplier) note(fluid_gpu_misused, gpu_.gpu.table().error());
   return multiplier;
 }
 
 std::optional<GpuTrials::Way> GpuTrials::tried(const FluidGpuChoice& choice,
-                                               const FluidGpuFactors& factors) {
+                                               const FluidGpuOperands& factors) {
   Way way{.multiplier = prepared(choice), .once = {}};
   const bool able = way.multiplier && works([&] {
                       gpu_.gpu.multiply(gpu_.stream, way.multiplier, factors);
@@ -56,11 +56,11 @@ void GpuTrials::note(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
   if (why_.empty() || (lacks_memory && !lacked_memory_)) why_ = why;
   lacked_memory_ |= lacks_memory;
-  if (result != fluid_gpu_misused) lasts_ = Lasts::here;
+  if (result != fluid_gpu_misused) lasts_ = DecisionScope::here;
   gpu_.gpu.synchronize(gpu_.stream);
 }
 
-GpuGraph GpuTrials::recorded(const GpuMultiplier& multiplier, const FluidGpuFactors& factors,
+GpuGraph GpuTrials::recorded(const GpuPlan& multiplier, const FluidGpuOperands& factors,
                              int calls) const {
   return gpu_.gpu.captured(gpu_.stream, [&] {
     for (int call = 0; call < calls; ++call) {
@@ -69,7 +69,7 @@ GpuGraph GpuTrials::recorded(const GpuMultiplier& multiplier, const FluidGpuFact
   });
 }
 
-std::optional<float> GpuTrials::milliseconds(const Way& way, const FluidGpuFactors& factors) {
+std::optional<float> GpuTrials::milliseconds(const Way& way, const FluidGpuOperands& factors) {
   float ms = 0;
   const bool timed = works([&] {
     ms = milliseconds(way.once);

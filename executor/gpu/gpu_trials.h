@@ -10,7 +10,7 @@
 
 namespace fluid {
 
-inline constexpr int kMostWays = 8;  ///< algorithms tried per task
+inline constexpr int kMaxAlgorithms = 8;  ///< algorithms tried per task
 
 /// Tries the library's algorithms for a task, and records why some failed. Throws when the GPU
 /// itself failed.
@@ -18,8 +18,8 @@ class GpuTrials {
  public:
   /// A working algorithm.
   struct Way {
-    GpuMultiplier multiplier;  ///< the plan, ready for capture
-    GpuGraph once;             ///< graph that runs the task once
+    GpuPlan multiplier;  ///< the plan, ready for capture
+    GpuGraph once;       ///< graph that runs the task once
   };
 
   GpuTrials(const OpenGpu& gpu, const GpuTask& task) : gpu_(gpu), task_(task) {}
@@ -27,12 +27,12 @@ class GpuTrials {
   /// The algorithms in the library's order of expected speed; empty after a failure.
   std::vector<FluidGpuChoice> ways(int64_t workspace);
   /// The plan for `choice`; empty when the library does not accept it.
-  GpuMultiplier prepared(const FluidGpuChoice& choice);
+  GpuPlan prepared(const FluidGpuChoice& choice);
   /// Runs the task once, which loads its code, and captures it. Nothing when the library does not
   /// accept `choice` or fails.
-  std::optional<Way> tried(const FluidGpuChoice& choice, const FluidGpuFactors& factors);
+  std::optional<Way> tried(const FluidGpuChoice& choice, const FluidGpuOperands& factors);
   /// The fastest of several timed rounds; nothing after a failure.
-  std::optional<float> milliseconds(const Way& way, const FluidGpuFactors& factors);
+  std::optional<float> milliseconds(const Way& way, const FluidGpuOperands& factors);
 
   const GpuTask& task() const { return task_; }
   /// Why an algorithm failed: the first failure, or the first for lack of memory; "" if none
@@ -41,11 +41,10 @@ class GpuTrials {
   /// An algorithm failed for lack of memory, so it may work later.
   bool lacked_memory() const { return lacked_memory_; }
   /// How long the failures hold. A rejection by the library holds in later runs too.
-  Lasts lasts() const { return lasts_; }
+  DecisionScope lasts() const { return lasts_; }
 
  private:
-  GpuGraph recorded(const GpuMultiplier& multiplier, const FluidGpuFactors& factors,
-                    int calls) const;
+  GpuGraph recorded(const GpuPlan& multiplier, const FluidGpuOperands& factors, int calls) const;
   float milliseconds(const GpuGraph& calls) const;
   bool works(const std::function<void()>& what);
   void note(FluidGpuResult result, const std::string& why);
@@ -54,7 +53,7 @@ class GpuTrials {
   const GpuTask& task_;
   std::string why_;
   bool lacked_memory_ = false;
-  Lasts lasts_ = Lasts::later;
+  DecisionScope lasts_ = DecisionScope::later;
 };
 
 }  // namespace fluid

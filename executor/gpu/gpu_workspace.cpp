@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-double size_of(FluidGpuNumber number) {
+double size_of(FluidGpuDtype number) {
   return number == fluid_gpu_f64 ? 8 : number == fluid_gpu_f32 ? 4 : 2;
 }
 
@@ -61,7 +61,7 @@ double choice_bytes(const FluidGpuConvolution& c, double copied) {
 /// Twice the bytes that the matmul reads and writes, because cuBLASLt's algorithms are unknown
 /// without a GPU. At most NVIDIA's recommendation for Hopper and Blackwell (cuBLAS Library:
 /// cublasSetWorkspace).
-double choice_bytes(const FluidGpuProduct& p) {
+double choice_bytes(const FluidGpuMatmul& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
   const double bytes = size_of(p.operands) * (m * k + k * n) + size_of(p.result) * m * n;
@@ -70,7 +70,7 @@ double choice_bytes(const FluidGpuProduct& p) {
 
 }  // namespace
 
-std::array<double, 3> turned_bytes(const FluidGpuConvolution& c) {
+std::array<double, 3> layout_conversion_bytes(const FluidGpuConvolution& c) {
   const bool half = c.number != fluid_gpu_f32, last = c.channels_last != 0;
   const bool wants_last = half || c.tf32 != 0;
   const int64_t lanes = half ? kHalfLanes : wants_last ? kWideLanes : 1;
@@ -85,11 +85,11 @@ std::array<double, 3> turned_bytes(const FluidGpuConvolution& c) {
 int64_t workspace_for(const GpuTask& task, int64_t most) {
   const double allowed = static_cast<double>(most) / kGpuWorkspace;
   double bytes = 0;
-  if (const auto* product = std::get_if<FluidGpuProduct>(&task)) {
+  if (const auto* product = std::get_if<FluidGpuMatmul>(&task)) {
     bytes = allowed * choice_bytes(*product);
   } else {
     const auto& convolution = std::get<FluidGpuConvolution>(task);
-    const auto turned = turned_bytes(convolution);
+    const auto turned = layout_conversion_bytes(convolution);
     const double copied = std::accumulate(turned.begin(), turned.end(), copied_bytes(convolution));
     bytes = copied + allowed * choice_bytes(convolution, copied);
   }

@@ -20,7 +20,7 @@ struct GpuLibraries {
 /// tensor that it uses directly. Tensor-core kernels want NHWC with channels in multiples of 8
 /// (f32: 4); other kernels want NCHW. Derived from cuDNN 9.19's plans for the examples'
 /// convolutions, sm_80 to sm_120.
-std::array<double, 3> turned_bytes(const FluidGpuConvolution& convolution);
+std::array<double, 3> layout_conversion_bytes(const FluidGpuConvolution& convolution);
 
 /// Workspace of a library task in bytes, at most `most`. Suffices for some of the algorithms that
 /// the library expects to be fastest, with a reserve for others. Convolutions: as queried from

@@ -14,69 +14,81 @@
 
 namespace fluid {
 
-struct ExecutorOptions {
-  int64_t batch = 0;                ///< samples of the first prepared step; 0: prepare() says later
-  uint64_t seed = 0;                ///< of initialisers and random ops
-  int threads = 0;                  ///< 0: as many as OpenMP would use
-  std::optional<DType> dtype = {};  ///< f64: the whole program in f64
+struct PrecisionOptions {
+  std::optional<DType> dtype = {};     ///< f64: the whole program in f64
   std::optional<AmpOptions> amp = {};  ///< mixed precision
-  /// Whether `amp`, bf16 where it is absent, is better than f32, and at which level, is found by
-  /// timing steps of `batch` samples: rank 0 does it for all.
+  /// Times training steps of `batch` samples on rank 0 to choose between f32 and `amp` (bf16 when
+  /// absent), and the level. All ranks use the choice.
   bool choose_amp = false;
-  std::optional<Precision> chosen_amp = {};  ///< what rank 0 chose in an earlier run, which holds
-  /// Slices that a training step cuts its batch into, one after the other through the same memory:
-  /// activations are those of a slice, gradients add up, and the optimizer comes once. Fewer where
-  /// the batch has fewer samples.
-  int64_t micro_batches = 1;
-  /// The processes that train together, each on its part of every batch: run() is then a call of
-  /// all of them, and gives the losses and metrics of the whole batch. Parameters start as rank
-  /// 0's.
+  std::optional<Precision> chosen_amp = {};  ///< the choice of an earlier run, instead of timing
+};
+
+/// Training by several processes, each with its shard of every batch.
+struct DistributedOptions {
+  /// With several ranks run() is a collective, and outputs are those of the whole batch. Parameters
+  /// start as rank 0's.
   World world = {};
-  /// One process does all that several would: what it exchanges goes through the place's means for
-  /// that, as NCCL, and comes back. To try these where there is one GPU.
+  /// Runs the collectives in a world of one process: to test NCCL on one GPU.
   bool force_collectives = false;
-  /// After it a rank that is late is given up. On GPUs a step has so long in all.
+  /// A rank that is late for longer is given up. On GPUs this bounds a whole step.
   std::chrono::milliseconds comm_timeout{60'000};
-  /// The same where ranks come at different times, in the first step, as others still compile, and
-  /// where one saves for all. One that is stopped is given up after comm_timeout there too.
+  /// Replaces comm_timeout where ranks come at different times: in the first step, and while one
+  /// rank saves for all. A rank that has stopped is given up after comm_timeout there, too.
   std::chrono::milliseconds first_timeout{300'000};
-  Buckets buckets = {};  ///< of gradients on their way
-  bool sync_bn = false;  ///< batch_norm takes the statistics of the samples of all ranks
-  /// 1: each process keeps and updates its part of the optimizer's state alone, then gives the
-  /// others the parameters (ZeRO-1). parameter("fc0.w.m") is that part then, a vector, and
-  /// snapshot() a call of all ranks.
+  Buckets buckets = {};  ///< of gradients for all-reduce
+  bool sync_bn = false;  ///< batch_norm uses the statistics of the samples of all ranks
+  /// 1: ZeRO-1. Each rank keeps and updates its shard of the optimizer's state, then the parameters
+  /// are gathered. parameter("fc0.w.m") is this rank's shard then, a vector, and snapshot() is a
+  /// collective.
   int zero = 0;
-  /// A batch of a size that was not prepared is a UserError; by default its step is compiled when
-  /// it comes.
-  bool strict_shapes = false;
-  /// For first_nonfinite(): a step whose loss is not finite is not applied. Where the loss is
-  /// scaled the gradients alone decide, as without, and they may be finite all the same.
-  bool check_finite = false;
-  bool fuse = true;
-  bool libraries = true;  ///< let library kernels take the ops they are better at
-  /// On a GPU: products and convolutions in f32 may round their operands to TF32, which has 10
-  /// bits, as PyTorch's do where allow_tf32 is set.
+};
+
+struct GpuOptions {
+  /// Matrix products and convolutions in f32 may round their operands to TF32, as PyTorch's
+  /// allow_tf32 does.
   bool tf32 = false;
-  /// On a GPU: the feeds of a step are copied while the step before runs, into a second slot for
-  /// feeds. Without it a new batch waits for the step before: it costs nothing where one batch
-  /// stays.
+  /// Copies the feeds of a step while the step before runs, into a second feed slot. Without it a
+  /// new batch waits for the step before, which costs nothing where all steps use one batch.
   bool prefetch = true;
-  int64_t workspace = 0;  ///< bytes that a GPU's library kernels may have; 0: 64 MiB
-  /// On a GPU: choose among a library's algorithms by timing them, once: what was chosen is kept in
-  /// `cache_dir`. Else, and where there is no such directory, its first choices are taken.
+  int64_t workspace = 0;  ///< bytes for library kernels; 0: 64 MiB
+  /// Chooses a library's algorithms by timing them once; `cache_dir` keeps the choice. Without it,
+  /// or without `cache_dir`, the library's first choice is used.
   bool tune = true;
-  std::map<std::string, std::string> decisions = {};  ///< Snapshot's, of a run that goes on
-  /// Guards between memory ranges; dead ranges filled with NaN; the program verified after each
+};
+
+struct DebugOptions {
+  /// Allows first_nonfinite(): a step whose loss is not finite is not applied. Where the loss is
+  /// scaled, only the gradients decide, as without this option.
+  bool check_finite = false;
+  /// Guards between memory ranges, dead ranges filled with NaN, the program verified after each
   /// pass.
   bool verify_plan = false;
-  std::string cache_dir = {};                  ///< of compiled kernels; empty: none
-  std::optional<ProfileOptions> profile = {};  ///< the steps whose times profile() gives
-  /// Names the sample of a value that a step rejects, as Dataset::place_of() does; without it the
+  bool fuse = true;
+  bool libraries = true;  ///< let library kernels claim ops
+};
+
+struct ExecutorOptions {
+  int64_t batch = 0;  ///< samples of the first prepared step; 0: none is prepared
+  uint64_t seed = 0;  ///< of initialisers and random ops
+  int threads = 0;    ///< 0: OpenMP's default
+  /// Micro-batches per training step: run one after the other in the same memory, with gradients
+  /// accumulated and one optimizer update. Fewer where the batch has fewer samples.
+  int64_t micro_batches = 1;
+  /// Rejects a batch whose size was not prepared. By default its step is compiled when it comes.
+  bool strict_shapes = false;
+  std::string cache_dir = {};  ///< of compiled kernels; empty: none
+  /// Bytes the arena may take; 0: the memory of the machine. When a step makes the arena grow, the
+  /// old one stays until the variables have moved and no output tensor from it is held.
+  int64_t memory_limit = 0;
+  PrecisionOptions precision = {};
+  DistributedOptions distributed = {};
+  GpuOptions gpu = {};
+  DebugOptions debug = {};
+  std::optional<ProfileOptions> profile = {};         ///< which steps profile() records
+  std::map<std::string, std::string> decisions = {};  ///< Snapshot::decisions of a resumed run
+  /// Names the sample of a value that a step rejects, as Dataset::place_of() does. Without it the
   /// message gives the sample's index in the batch.
   SampleFinder find_sample = {};
-  /// Bytes the arena may take; 0: as much as the machine has. Where a step makes it grow, the old
-  /// arena is there besides until the variables have moved and no output tensor from it is kept.
-  int64_t memory_limit = 0;
 };
 
 }  // namespace fluid

@@ -35,24 +35,26 @@ void check_loss_scale(const LossScale& s) {
 }  // namespace
 
 void check_amp(const ExecutorOptions& options) {
-  if (!options.amp) return;
-  const AmpOptions& amp = *options.amp;
+  if (!options.precision.amp) return;
+  const AmpOptions& amp = *options.precision.amp;
   if (amp.dtype != DType::bf16 && amp.dtype != DType::f16) {
     throw UserError("mixed precision needs bf16 or f16, not " + std::string(name_of(amp.dtype)));
   }
-  if (options.dtype) {
+  if (options.precision.dtype) {
     throw UserError("mixed precision and a whole program in " +
-                    std::string(name_of(*options.dtype)) + " exclude each other");
+                    std::string(name_of(*options.precision.dtype)) + " exclude each other");
   }
   check_loss_scale(amp.loss_scale);
 }
 
 void check_shared_statistics(const ExecutorOptions& options) {
-  if (!options.sync_bn || (options.world.size == 1 && !options.force_collectives)) return;
+  if (!options.distributed.sync_bn ||
+      (options.distributed.world.size == 1 && !options.distributed.force_collectives))
+    return;
   if (options.micro_batches > 1) {
     throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
   }
-  if (options.check_finite) {
+  if (options.debug.check_finite) {
     throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
   }
 }
@@ -68,13 +70,13 @@ void check_options(const ExecutorOptions& options) {
   if (options.micro_batches < 1) {
     throw UserError(fmt::format("a step of {} micro-batches", options.micro_batches));
   }
-  if (options.zero != 0 && options.zero != 1) {
-    throw UserError(
-        fmt::format("zero = {}: 1 shards the optimizer's state, 0 nothing", options.zero));
+  if (options.distributed.zero != 0 && options.distributed.zero != 1) {
+    throw UserError(fmt::format("zero = {}: 1 shards the optimizer's state, 0 nothing",
+                                options.distributed.zero));
   }
   if (options.batch < 0) throw UserError("a batch of " + std::to_string(options.batch));
-  if (options.workspace < 0) {
-    throw UserError(fmt::format("a workspace of {} bytes", options.workspace));
+  if (options.gpu.workspace < 0) {
+    throw UserError(fmt::format("a workspace of {} bytes", options.gpu.workspace));
   }
 }
 

@@ -12,7 +12,7 @@ constexpr std::string_view kO2 = "o2 ";
 std::string amp_text(const std::optional<AmpOptions>& amp) {
   if (!amp) return "off";
   const LossScale& s = amp->loss_scale;
-  std::string text = fmt::format("{}{}", amp->keeps_halves() ? kO2 : "", name_of(amp->dtype));
+  std::string text = fmt::format("{}{}", amp->has_half_weights() ? kO2 : "", name_of(amp->dtype));
   for (const std::string& name : amp->in_f32) text += fmt::format(", {} in f32", name);
   for (const std::string& name : amp->in_half) text += fmt::format(", {} in half", name);
   if (!amp->scales_loss()) return text;

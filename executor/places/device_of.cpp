@@ -12,17 +12,17 @@ std::unique_ptr<Device> device_of(Place place, const ExecutorOptions& options,
                                   Communicator* communicator) {
   if (place.kind == Place::Kind::cuda) {
     const FluidGpuTable& table = usable_gpu(gpu_backend(), place.index);
-    forbid_forks();
+    mark_fork_unsafe();
     return gpu_device(table, {.device = place.index,
                               .host_threads = thread_count(options.threads),
                               .cache_dir = options.cache_dir,
-                              .libraries = {options.workspace, options.tf32},
-                              .tune = options.tune,
+                              .libraries = {options.gpu.workspace, options.gpu.tf32},
+                              .tune = options.gpu.tune,
                               .decisions = options.decisions,
-                              .peers = {.world = options.world,
+                              .peers = {.world = options.distributed.world,
                                         .control = communicator,
-                                        .timeout = options.comm_timeout,
-                                        .first_timeout = options.first_timeout}});
+                                        .timeout = options.distributed.comm_timeout,
+                                        .first_timeout = options.distributed.first_timeout}});
   }
   return cpu_device(
       {.threads = options.threads, .cache_dir = options.cache_dir, .communicator = communicator});

@@ -30,7 +30,7 @@ Place place_named(std::string_view name, int local_rank) {
   if (name == "cpu") return cpu();
   if (name == "cuda") return own_gpu(place_gpus(), local_rank).value_or(cuda(local_rank));
   if (name.starts_with("cuda:")) {
-    const int index = number_in<int>(name.substr(5)).value_or(-1);
+    const int index = parse_number<int>(name.substr(5)).value_or(-1);
     if (index >= 0) return cuda(index);
   }
   const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};

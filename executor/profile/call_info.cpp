@@ -42,7 +42,7 @@ DType limiting_dtype(const ir::Op& op) {
 std::string kernel_of(const ir::Op& op) {
   if (op.attrs.has("kernel")) return op.attrs.get<std::string>("kernel");
   if (op.attrs.has("body")) return "generated";
-  return is_exchange(op) ? op.name : "copy";
+  return is_collective(op) ? op.name : "copy";
 }
 
 /// Returns the bytes of operands and results, each counted once. Values inside a kernel cause no
@@ -109,8 +109,8 @@ CallInfo call_info(const ir::Op& op, int64_t batch, const Target& target) {
                 .role = main_op.role,
                 .dtype = limiting_dtype(main_op),
                 .predicted_ms = predicted_ms(op, main_op, batch, target),
-                .exchange = is_exchange(op)};
-  info.bytes = info.exchange ? static_cast<double>(exchanged_bytes(op)) : traffic_of(op, batch);
+                .exchange = is_collective(op)};
+  info.bytes = info.exchange ? static_cast<double>(collective_bytes(op)) : traffic_of(op, batch);
   for (const ir::Op* part : ops) info.flops += flops(part);
   return info;
 }

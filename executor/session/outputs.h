@@ -48,7 +48,7 @@ class Outputs {
   size_t size() const;
   /// Calls `see` for each metric and each output of one element. Does not fetch larger outputs.
   template <class F>
-  void each_figure(F see) const {
+  void each_scalar(F see) const {
     for (const Output& o : arrived()) {
       if (o.metric || o.value.numel() == 1) see(o);
     }

@@ -37,7 +37,7 @@ struct MetricView {
 class PreparedStep {
  public:
   struct Run {
-    SliceOfBatch slice;
+    MicroBatch slice;
     Part* part = nullptr;
   };
 

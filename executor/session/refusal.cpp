@@ -17,7 +17,7 @@ Value operand_of(const ir::Op& fused, Value v) {
 
 /// Locates `value` in the batch: ", in line 7 of 't.csv'", or ", in sample 3 of the batch". Gives
 /// the first sample that holds `value`; "" when none does.
-std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t value) {
+std::string sample_text(const ir::Op& feed, const RejectedFeeds& given, int64_t value) {
   const std::string found = given.find_sample ? given.find_sample(feed.symbol, value) : "";
   if (!found.empty()) return ", in " + found;
   const Tensor* fed = given.feeds.find(feed.symbol);
@@ -32,17 +32,17 @@ std::string sample_text(const ir::Op& feed, const RefusedFeeds& given, int64_t v
 }
 
 /// "in the step begun before this one: "; "" when the reporting call runs that step itself.
-std::string step_text(const RefusedStep& step) {
-  if (step.heard_by == step.number) return "";
-  if (step.heard_by == step.number + 1) return "in the step begun before this one: ";
-  if (step.heard_by != 0) return "in the second step before this one: ";
+std::string step_text(const RejectedStep& step) {
+  if (step.reported_by == step.number) return "";
+  if (step.reported_by == step.number + 1) return "in the step begun before this one: ";
+  if (step.reported_by != 0) return "in the second step before this one: ";
   return step.last == step.number ? "in the step begun last: "
                                   : "in the step begun before the last one: ";
 }
 
 }  // namespace
 
-UserError refusal(const Status& status, const RefusedFeeds& given) {
+UserError refusal(const Status& status, const RejectedFeeds& given) {
   const ir::Op& fused = *status.op;
   const Value read = fused.operands.at(static_cast<size_t>(status.argument));
   const ir::Op* op = &fused;
@@ -77,7 +77,7 @@ UserError refusal(const Status& status, const RefusedFeeds& given) {
                                         given.went_on ? ", nor was the one begun after it" : ""));
 }
 
-UserError heard(const UserError& refusal, const RefusedStep& step) {
+UserError heard(const UserError& refusal, const RejectedStep& step) {
   return UserError(step_text(step) + refusal.what());
 }
 

@@ -37,7 +37,7 @@ void Session::prepare(std::span<const Options> wanted) {
   while (true) {
     try {
       return add(wanted);
-    } catch (const LibraryRefusal& refusal) {
+    } catch (const LibraryRejection& refusal) {
       if (!steps_.is_bound()) throw;
       if (refused.empty()) refused = refusal.refused();
     } catch (const OutOfMemory& failure) {
@@ -57,7 +57,7 @@ void Session::add(std::span<const Options> wanted) {
   const auto is_there = [&](const Options& o) { return steps_.find(o) != nullptr; };
   if (!wanted.empty() && std::ranges::all_of(wanted, is_there)) return;
   in_flight_.settle();
-  values_.take_in(steps_.add(
+  values_.register_variables(steps_.add(
       wanted, [&](const std::string& name) { return values_.has_value(name); },
       [&] { in_flight_.fetch_outputs(); }));
 }
@@ -81,18 +81,19 @@ void Session::take(const std::map<std::string, std::string>& decisions) {
   in_flight_.settle();
   if (!steps_.device().take(decisions)) return;
   in_flight_.fetch_outputs();
-  steps_.bind_again();
+  steps_.rebind_steps();
 }
 
-void Session::run_again(const PreparedStep& step, size_t last, const Batch& batch,
-                        const VariableValues::Controls& controls, const StepsInFlight::See& see) {
+void Session::rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
+                            const VariableValues::Controls& controls,
+                            const StepsInFlight::See& see) {
   in_flight_.settle();
-  in_flight_.begin_anew();
+  in_flight_.clear_rejection();
   std::vector<std::byte> after(static_cast<size_t>(memory().regions().state));
   memory().read(after.data(), memory().at().state, memory().regions().state);
   try {
     values_.restore(controls);
-    in_flight_.run_again(step, last, batch, see);
+    in_flight_.rerun_watched(step, last, batch, see);
   } catch (...) {
     end_run_again(step, after, std::current_exception());
     throw;

@@ -51,12 +51,12 @@ class Session {
   void take(const std::map<std::string, std::string>& decisions);
 
   /// Reruns the micro-batches 0 to `last` of the last training step with `see` called for each
-  /// kernel; see StepsInFlight::run_again(). The step restarts from `controls`, the control
+  /// kernel; see StepsInFlight::rerun_watched(). The step restarts from `controls`, the control
   /// variables that it began with. Restores the state region afterwards, also after a failure: a
   /// step with a non-finite loss may update variables. If a GPU failure prevents this, every later
   /// call that runs or prepares a step throws.
-  void run_again(const PreparedStep& step, size_t last, const Batch& batch,
-                 const VariableValues::Controls& controls, const StepsInFlight::See& see);
+  void rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
+                     const VariableValues::Controls& controls, const StepsInFlight::See& see);
 
   /// The recorded times of all steps.
   Profile profile() const;

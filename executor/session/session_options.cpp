@@ -7,20 +7,20 @@ namespace {
 
 Options pass_options(const ExecutorOptions& options) {
   Options o;
-  o.dtype = options.dtype;
-  o.amp = options.amp;
-  o.world = options.world.size;
-  o.force_collectives = options.force_collectives;
+  o.dtype = options.precision.dtype;
+  o.amp = options.precision.amp;
+  o.world = options.distributed.world.size;
+  o.force_collectives = options.distributed.force_collectives;
   o.weighted = options.micro_batches > 1 || o.exchanges();
-  o.rank = options.world.rank;
-  o.shard_optimizer = options.zero > 0 && o.exchanges();
-  o.buckets = options.buckets;
-  o.sync_bn = options.sync_bn;
-  o.check_finite = options.check_finite;
-  o.fuse = options.fuse;
-  o.libraries = options.libraries;
-  o.tf32 = options.tf32;
-  o.guard_plan = o.verify_each = options.verify_plan;
+  o.rank = options.distributed.world.rank;
+  o.shard_optimizer = options.distributed.zero > 0 && o.exchanges();
+  o.buckets = options.distributed.buckets;
+  o.sync_bn = options.distributed.sync_bn;
+  o.check_finite = options.debug.check_finite;
+  o.fuse = options.debug.fuse;
+  o.libraries = options.debug.libraries;
+  o.tf32 = options.gpu.tf32;
+  o.guard_plan = o.verify_each = options.debug.verify_plan;
   return o;
 }
 
@@ -33,7 +33,7 @@ MemoryLimit asked_limit(int64_t bytes) {
 SessionOptions session_options(const ExecutorOptions& options, Place place) {
   return {.seed = options.seed,
           .passes = pass_options(options),
-          .prefetch = options.prefetch,
+          .prefetch = options.gpu.prefetch,
           .micro_batches = options.micro_batches,
           .memory = options.memory_limit > 0 ? asked_limit(options.memory_limit) : memory_of(place),
           .profile = options.profile,

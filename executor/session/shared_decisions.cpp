@@ -1,15 +1,15 @@
 #include "executor/session/shared_decisions.h"
 
-#include "executor/comm/agree.h"
+#include "executor/comm/check_equal.h"
 
 namespace fluid {
 
-void SharedDecisions::begin(const ProcessGroup& group, Session& session) {
+void TuningSync::begin(const ProcessGroup& group, Session& session) {
   known_ = together(*group.communicator(), group.world(), session.device().decisions());
   session.take(known_);
 }
 
-void SharedDecisions::share(const ProcessGroup& group, Session& session) {
+void TuningSync::share(const ProcessGroup& group, Session& session) {
   if (!group.started()) return;
   std::map<std::string, std::string> first;
   for (const auto& [key, own] : session.device().decisions()) {
@@ -20,12 +20,12 @@ void SharedDecisions::share(const ProcessGroup& group, Session& session) {
   session.take(first);
 }
 
-void SharedDecisions::hear(const ProcessGroup& group, Session& session) {
+void TuningSync::hear(const ProcessGroup& group, Session& session) {
   if (!group.started() || session.device().decisions().empty()) return;
   std::map<std::string, std::string> heard;
   try {
-    while (const auto next = group.communicator()->proposal(proposals_heard_)) {
-      ++proposals_heard_;
+    while (const auto next = group.communicator()->proposal(proposals_read_)) {
+      ++proposals_read_;
       if (known_.insert(*next).second) heard.insert(*next);
     }
   } catch (const DeviceError&) {

@@ -10,7 +10,7 @@
 namespace fluid {
 
 /// Keeps tuning choices, such as a library's algorithms, equal on all ranks.
-class SharedDecisions {
+class TuningSync {
  public:
   /// Collective; call it before the first step, which all ranks have prepared. Merges the ranks'
   /// choices. For a key that several ranks hold, the lowest rank's choice wins.
@@ -27,7 +27,7 @@ class SharedDecisions {
 
  private:
   std::map<std::string, std::string> known_;  ///< choices that are equal on all ranks
-  int64_t proposals_heard_ = 0;               ///< number of proposals read from the store
+  int64_t proposals_read_ = 0;                ///< number of proposals read from the store
 };
 
 }  // namespace fluid

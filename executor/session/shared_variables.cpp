@@ -9,7 +9,7 @@ void send(Session& session, const std::vector<Variable>& variables) {
   for (const Variable& v : variables) {
     if (!v.part) session.values().broadcast(v);
   }
-  session.values().refresh_halves();
+  session.values().refresh_half_weights();
 }
 
 std::optional<Tensor> whole(Session& session, const ProcessGroup& group, const Variable& variable) {
@@ -35,7 +35,7 @@ void scatter(Session& session, const ProcessGroup& group,
     Tensor all(v.type.dtype, v.part->whole);
     if (whole) all = whole(v.name).cast(v.type.dtype).copy();
     group.communicator()->broadcast(all.data(), all.bytes(), 0);
-    session.values().assign(v, v.part->own_of(all));
+    session.values().assign(v, v.part->local_shard(all));
   }
 }
 

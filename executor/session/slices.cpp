@@ -4,17 +4,17 @@
 
 namespace fluid {
 
-Options SliceOfBatch::options(Options step) const {
+Options MicroBatch::options(Options step) const {
   step.slice = slice;
   // Shapes need a sample, although an empty micro-batch runs none.
   step.batch = std::max<int64_t>(samples, 1);
   return step;
 }
 
-std::vector<SliceOfBatch> slices_of(int64_t batch, int64_t count) {
+std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count) {
   count = std::min(count, batch);
   if (count <= 1) return {{batch == 0 ? Slice::empty : Slice::whole, 0, batch}};
-  std::vector<SliceOfBatch> slices;
+  std::vector<MicroBatch> slices;
   for (int64_t i = 0, first = 0; i < count; ++i) {
     const int64_t samples = batch / count + (i < batch % count ? 1 : 0);
     const Slice slice = i == 0 ? Slice::first : i == count - 1 ? Slice::last : Slice::middle;

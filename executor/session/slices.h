@@ -8,7 +8,7 @@
 namespace fluid {
 
 /// A micro-batch: consecutive samples of a batch, and the part of the step that runs on them.
-struct SliceOfBatch {
+struct MicroBatch {
   Slice slice = Slice::whole;
   int64_t first = 0;
   int64_t samples = 0;
@@ -18,6 +18,6 @@ struct SliceOfBatch {
 
 /// Splits `batch` samples into `count` micro-batches whose sizes differ by at most one, larger ones
 /// first. There are fewer when `count` exceeds `batch`. Zero samples give one empty micro-batch.
-std::vector<SliceOfBatch> slices_of(int64_t batch, int64_t count);
+std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count);
 
 }  // namespace fluid

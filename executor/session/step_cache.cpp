@@ -39,7 +39,7 @@ std::vector<Feed> feeds_of(const ir::Program& final_program, const MemoryPlan& p
 std::exception_ptr with_loss(const std::exception_ptr& why, bool memory_is_lost) {
   try {
     std::rethrow_exception(why);
-  } catch (const LibraryRefusal&) {
+  } catch (const LibraryRejection&) {
     return why;  // its message already says what to do
   } catch (const DeviceError& e) {
     const char* lost =
@@ -145,7 +145,7 @@ std::unique_ptr<Part> StepCache::compile(const Options& options, int64_t batch,
 
 /// Finds the part for a micro-batch among `parts_` and `compiled`. Compiles it into `compiled` if
 /// there is none.
-Part* StepCache::part_of(const SliceOfBatch& slice, const Options& step, const ir::Program& program,
+Part* StepCache::part_of(const MicroBatch& slice, const Options& step, const ir::Program& program,
                          Parts& compiled) {
   const Options options = slice.options(step);
   for (const auto* parts : {&parts_, &compiled}) {
@@ -184,7 +184,7 @@ std::unique_ptr<PreparedStep> StepCache::compile_step(const Options& options,
                                                       const ir::Program& program, Parts& compiled) {
   std::vector<PreparedStep::Run> runs;
   const int64_t slices = options.mode == Mode::train ? options_.micro_batches : 1;
-  for (const SliceOfBatch& slice : slices_of(options.batch, slices)) {
+  for (const MicroBatch& slice : split_into_micro_batches(options.batch, slices)) {
     runs.push_back({slice, part_of(slice, options, program, compiled)});
   }
   auto step = std::make_unique<PreparedStep>(options, std::move(runs), *recorded_);
@@ -239,19 +239,6 @@ AddedSteps StepCache::add(std::span<const Options> wanted,
   return added;
 }
 
-PreparedStep* StepCache::find_predict(const Batch& batch, std::span<const std::string> all) const {
-  const auto is_given = [&](const std::string& feed) { return batch.find(feed) != nullptr; };
-  for (const auto& step : steps_) {
-    const Options& options = step->options();
-    if (options.mode != Mode::predict || options.batch != batch.size) continue;
-    const bool fits = options.feeds.empty() ? std::ranges::all_of(all, is_given)
-                                            : options.feeds.size() == batch.columns.size() &&
-                                                  std::ranges::all_of(options.feeds, is_given);
-    if (fits) return step.get();
-  }
-  return nullptr;
-}
-
 Regions StepCache::regions_with(const Parts& parts, const Steps& steps,
                                 const Variables& variables) const {
   Regions regions = memory_->regions();
@@ -272,17 +259,17 @@ void StepCache::adopt(Parts parts, Steps steps, Variables variables, bool moved)
   const size_t known_parts = parts_.size(), known_steps = steps_.size();
   std::ranges::move(parts, std::back_inserter(parts_));
   std::ranges::move(steps, std::back_inserter(steps_));
-  or_bind_again([&] { bind(moved ? 0 : known_parts, moved ? 0 : known_steps); },
-                [&] {
-                  steps_.resize(known_steps);
-                  parts_.resize(known_parts);
-                  variables_ = known;
-                });
+  or_rebind_steps([&] { bind(moved ? 0 : known_parts, moved ? 0 : known_steps); },
+                  [&] {
+                    steps_.resize(known_steps);
+                    parts_.resize(known_parts);
+                    variables_ = known;
+                  });
 }
 
 /// Moves to a larger memory. If that fails, binds the steps to the old memory again.
 void StepCache::grow(const Regions& regions) {
-  or_bind_again([&] {
+  or_rebind_steps([&] {
     for (const auto& part : parts_) part->executable->unbind();
     memory_ = memory_->grown(regions);
   });
@@ -290,18 +277,18 @@ void StepCache::grow(const Regions& regions) {
 
 /// Runs `change`, which rebinds steps or replaces their memory. If it fails, runs `undo` and binds
 /// the remaining steps again. If that fails too, gives up with the first error.
-void StepCache::or_bind_again(const Change& change, const Change& undo) {
+void StepCache::or_rebind_steps(const Change& change, const Change& undo) {
   try {
     change();
   } catch (...) {
     const std::exception_ptr why = std::current_exception();
     undo();
-    if (binds_again()) throw;
+    if (try_rebind_steps()) throw;
     give_up(steps_.empty() ? why : with_loss(why, memory_->is_lost()));
   }
 }
 
-bool StepCache::binds_again() {
+bool StepCache::try_rebind_steps() {
   if (memory_->is_lost()) return false;
   try {
     bind(0, 0);
@@ -320,12 +307,12 @@ void StepCache::bind(size_t first_part, size_t first_step) {
   for (size_t i = first_step; i < steps_.size(); ++i) steps_[i]->bind_outputs(memory_);
 }
 
-void StepCache::bind_again() {
-  or_bind_again([&] { bind(0, 0); });
+void StepCache::rebind_steps() {
+  or_rebind_steps([&] { bind(0, 0); });
 }
 
 void StepCache::require_runnable() const {
-  refuse_forks();
+  check_not_forked();
   if (broken_) std::rethrow_exception(broken_);
 }
 

@@ -58,7 +58,7 @@ class StepCache {
   /// Marks all steps as not runnable because of `why`, and throws `why`.
   [[noreturn]] void give_up(const std::exception_ptr& why);
   /// Binds all steps again, for example after the device's tuning choices changed.
-  void bind_again();
+  void rebind_steps();
   /// Incremented by each binding, which invalidates the content of the slots.
   uint64_t bindings() const { return bindings_; }
 
@@ -80,7 +80,7 @@ class StepCache {
   using Parts = std::vector<std::unique_ptr<Part>>;
   using Steps = std::vector<std::unique_ptr<PreparedStep>>;
   std::unique_ptr<Part> compile(const Options& options, int64_t batch, const ir::Program& program);
-  Part* part_of(const SliceOfBatch& slice, const Options& step, const ir::Program& program,
+  Part* part_of(const MicroBatch& slice, const Options& step, const ir::Program& program,
                 Parts& compiled);
   std::unique_ptr<PreparedStep> compile_step(const Options& options, const ir::Program& program,
                                              Parts& compiled);
@@ -92,9 +92,9 @@ class StepCache {
   void grow(const Regions& regions);
   void adopt(Parts parts, Steps steps, Variables variables, bool moved);
   using Change = std::function<void()>;
-  void or_bind_again(
+  void or_rebind_steps(
       const Change& change, const Change& undo = [] {});
-  bool binds_again();
+  bool try_rebind_steps();
   void bind(size_t first_part, size_t first_step);
 
   std::unique_ptr<ir::Program> recorded_;

@@ -31,7 +31,7 @@ class StepsInFlight {
   /// Waits for all eval and predict steps. Must precede a training step. A rejected inference step
   /// sets the rejection flag on this rank alone, so only this rank would skip the training step's
   /// update.
-  void settle_inference();
+  void wait_for_inference();
   /// Waits for all steps, and copies all readable outputs to the host.
   void fetch_outputs();
 
@@ -46,16 +46,16 @@ class StepsInFlight {
 
   /// Forgets which sample position and weight the place holds, so that the next step writes them
   /// again.
-  void forget_place() { placed_ = {}; }
+  void invalidate_batch_position() { placed_ = {}; }
 
   /// Called for each kernel of a rerun: number of the micro-batch, op, buffers, and whether the
   /// kernel has run. Returning false ends the rerun.
   using See = std::function<bool(size_t, const ir::Op&, void* const*, bool)>;
   /// Reruns the micro-batches 0 to `last` of a completed step and calls `see` for each kernel.
   /// Discards the step's outputs.
-  void run_again(const PreparedStep& step, size_t last, const Batch& batch, const See& see);
+  void rerun_watched(const PreparedStep& step, size_t last, const Batch& batch, const See& see);
   /// Waits for all steps, and lets the next one change variables after a rejection or failure.
-  void begin_anew() { begin_anew(0); }
+  void clear_rejection() { clear_rejection(0); }
 
  private:
   /// Content of a feed slot: the id of a batch prepared for `step`, or 0.
@@ -65,47 +65,48 @@ class StepsInFlight {
     bool operator==(const Held&) const = default;
   };
   /// The step that owns an output slot.
-  struct Begun {
+  struct InFlightStep {
     PreparedStep* step = nullptr;
     uint64_t number = 0;  ///< from 1; 0: no step
     Slots slots;
     bool pending = false;        ///< asynchronous and not yet waited for
     std::exception_ptr failure;  ///< why the step was not applied
   };
-  /// Values that place_part() wrote last.
-  struct PlacedPart {
+  /// Values that write_batch_position() wrote last.
+  struct BatchPosition {
     std::optional<int64_t> first;
     std::optional<double> weight;
   };
-  void follow_bindings();
+  void refresh_bindings();
   void copy_feeds(const PreparedStep& step, const PreparedStep::Run& run, const Batch& batch);
-  static Held held_of(const PreparedStep& step, const Batch& batch);
+  static Held feed_slot_content(const PreparedStep& step, const Batch& batch);
   std::optional<int> slot_with(const PreparedStep& step, const Batch& batch) const;
   int next_feed_slot() const;
   void free_feed_slot(uint64_t for_step);
-  void place_part(const SliceOfBatch& slice, const Batch& batch);
-  std::optional<Status> start_slice(const PreparedStep& step, size_t number, const Batch& batch,
-                                    RunTimes* times);
-  void start(Begun& begun, const Batch& batch, StepTimes* times);
-  void begin_anew(uint64_t for_step);
-  bool ends_in_run(const PreparedStep& step) const;
+  void write_batch_position(const MicroBatch& slice, const Batch& batch);
+  std::optional<Status> start_micro_batch(const PreparedStep& step, size_t number,
+                                          const Batch& batch, RunTimes* times);
+  void start(InFlightStep& in_flight, const Batch& batch, StepTimes* times);
+  void clear_rejection(uint64_t for_step);
+  bool is_synchronous(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t for_step);
   void settle(uint64_t for_step);
-  Begun& done(size_t slot, uint64_t number);
-  void run_slices(Begun& begun, const Batch& batch, StepTimes* times,
-                  std::optional<UserError>& refused);
-  UserError refusal_of(const Begun& begun, size_t run, const Status& status) const;
-  void abandon(Begun& failed, const std::exception_ptr& why, const std::exception_ptr& why_later);
+  InFlightStep& done(size_t slot, uint64_t number);
+  void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
+                         std::optional<UserError>& refused);
+  UserError refusal_of(const InFlightStep& in_flight, size_t run, const Status& status) const;
+  void abandon(InFlightStep& failed, const std::exception_ptr& why,
+               const std::exception_ptr& why_later);
 
   StepCache& steps_;
   std::array<Held, 2> held_;
-  std::array<Begun, 2> begun_;  ///< by output slot
-  uint64_t count_ = 0;          ///< number of steps started
-  /// The last step was rejected or failed: call begin_anew() before the next.
-  bool begins_anew_ = false;
+  std::array<InFlightStep, 2> in_flight_;  ///< by output slot
+  uint64_t count_ = 0;                     ///< number of steps started
+  /// The last step was rejected or failed: call clear_rejection() before the next.
+  bool rejection_pending_ = false;
   Slots slots_;            ///< slots of the next step
   uint64_t bindings_ = 0;  ///< StepCache::bindings() for which the cached members are valid
-  PlacedPart placed_;
+  BatchPosition placed_;
   /// Address of state rng; null: the program draws no random numbers.
   std::byte* random_ = nullptr;
   std::byte* weight_ = nullptr;  ///< address of state part.weight

@@ -24,11 +24,11 @@ bool VariableValues::has_value(const std::string& name) const {
   return filled_.contains(name) || (given_.contains(name) && !steps_.options().passes.exchanges());
 }
 
-void VariableValues::take_in(AddedSteps added) {
+void VariableValues::register_variables(AddedSteps added) {
   filled_.merge(std::move(added.zeros));
   std::ranges::move(added.fillers, std::back_inserter(fillers_));
   if (added.new_variables) {
-    halves_are_stale_ = true;
+    half_weights_stale_ = true;
     initialised_ = false;
     seed_is_due_ = !filled_.contains(std::string(kRandomState)) &&
                    steps_.variables().find(kRandomState) != nullptr;
@@ -54,8 +54,8 @@ void VariableValues::initialise() {
       given_.erase(given_.begin());
     }
     initialised_ = true;
-    halves_are_stale_ = true;
-    in_flight_.forget_place();
+    half_weights_stale_ = true;
+    in_flight_.invalidate_batch_position();
   }
   complete();
 }
@@ -67,12 +67,12 @@ void VariableValues::complete() {
     filled_.emplace(kRandomState);
     seed_is_due_ = false;
   }
-  if (!initialised_ || !halves_are_stale_) return;
-  refresh_halves();
-  halves_are_stale_ = false;
+  if (!initialised_ || !half_weights_stale_) return;
+  refresh_half_weights();
+  half_weights_stale_ = false;
 }
 
-void VariableValues::refresh_halves(std::string_view parameter) {
+void VariableValues::refresh_half_weights(std::string_view parameter) {
   for (const Variable& copy : steps_.variables().all()) {
     const auto of = copied_parameter(copy.name);
     if (!of || copy.saved() || (!parameter.empty() && *of != parameter)) continue;
@@ -102,21 +102,21 @@ Tensor VariableValues::value(const Variable& variable) {
 void VariableValues::assign(const Variable& variable, const Tensor& value) {
   const DType dtype = variable.type.dtype;
   const Tensor converted = value.dtype() == dtype ? value : value.cast(dtype);
-  const bool were_stale = std::exchange(halves_are_stale_, true);
+  const bool were_stale = std::exchange(half_weights_stale_, true);
   write(steps_.address_of(variable), converted.data(), converted.bytes());
-  refresh_halves(variable.name);
-  halves_are_stale_ = were_stale;
+  refresh_half_weights(variable.name);
+  half_weights_stale_ = were_stale;
 }
 
 void VariableValues::write(std::byte* to, const void* from, int64_t bytes) {
   in_flight_.settle();
-  in_flight_.forget_place();
+  in_flight_.invalidate_batch_position();
   steps_.memory().write(to, from, bytes);
 }
 
 void VariableValues::broadcast(const Variable& variable) {
   in_flight_.settle();
-  in_flight_.forget_place();
+  in_flight_.invalidate_batch_position();
   steps_.device().broadcast(steps_.address_of(variable), variable.type.bytes_at(1));
 }
 

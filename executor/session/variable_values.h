@@ -32,7 +32,7 @@ class VariableValues {
   /// Whether the variable needs no startup step.
   bool has_value(const std::string& name) const;
   /// Registers the variables of new steps.
-  void take_in(AddedSteps added);
+  void register_variables(AddedSteps added);
   /// Whether the session has created its variables.
   bool exist() const { return exist_; }
   /// Fills new variables with the values set by give(), or by their initialisers. May be called
@@ -51,7 +51,7 @@ class VariableValues {
   /// Writes `bytes` into the state region.
   void write(std::byte* to, const void* from, int64_t bytes);
   /// Recomputes the half-precision weights from their parameters: all, or the one of `parameter`.
-  void refresh_halves(std::string_view parameter = {});
+  void refresh_half_weights(std::string_view parameter = {});
   /// Collective. Broadcasts rank 0's value of `variable`.
   void broadcast(const Variable& variable);
 
@@ -69,8 +69,8 @@ class VariableValues {
   std::set<std::string> filled_;         ///< names of variables that have their initial values
   std::map<std::string, Tensor> given_;  ///< initial values set before the variables exist
   bool exist_ = false, initialised_ = false;
-  bool seed_is_due_ = false;       ///< the random state exists but has no seed
-  bool halves_are_stale_ = false;  ///< some half-precision weights differ from their parameters
+  bool seed_is_due_ = false;         ///< the random state exists but has no seed
+  bool half_weights_stale_ = false;  ///< some half-precision weights differ from their parameters
 };
 
 }  // namespace fluid

@@ -48,7 +48,7 @@ Checkpointing::Checkpointing(const CheckpointingOptions& options, const World& w
 }
 
 void Checkpointing::share_state(ProcessGroup& group) {
-  const std::string text = group.share(from_ ? text_of(from_->state) : "");
+  const std::string text = group.broadcast_from_rank_0(from_ ? text_of(from_->state) : "");
   if (!text.empty()) state_ = training_state_in(text);
 }
 
@@ -98,7 +98,7 @@ void Checkpointing::save(Executor& executor, const TrainingState& state, bool be
   due_ = false;
   if (now == last_) return;
   const Snapshot snapshot = executor.snapshot();
-  executor.process_group().lead([&] {
+  executor.process_group().run_on_rank_0([&] {
     try {
       checkpoints_->save(snapshot, state, best);
     } catch (const UserError& e) {

@@ -98,8 +98,8 @@ void FitLoop::check_equal_options() {
       {"best", best_.criterion()},
       {"patience", std::to_string(options_.patience.value_or(0))},
       {"checkpoints", checkpointing_.on() ? "on" : "off"}};
-  group_.agree("number of samples", std::to_string(train_.samples()));
-  group_.agree("set of training options", values);
+  group_.check_equal("number of samples", std::to_string(train_.samples()));
+  group_.check_equal("set of training options", values);
 }
 
 History FitLoop::run() {
@@ -172,12 +172,12 @@ void FitLoop::run_steps(int64_t epoch) {
     const Outputs outputs = read_outputs_on_error([&] { return executor_.run(*batch); });
     Signals::training_begins();
     read_outputs();
-    unread_ = StartedStep{epoch, ++at_.steps, ++in_epoch, batch->whole_size(), outputs, batch};
+    unread_ = StartedStep{epoch, ++at_.steps, ++in_epoch, batch->global_size(), outputs, batch};
     if (!reads_late()) read_outputs();
     const bool save = poll_requests();
     const bool checkpoint_due = checkpointing_.due() && !epoch_ended(epoch);  // else close_epoch()
     if (save || checkpoint_due || finished()) read_outputs();
-    if (save) group_.lead([&] { saves_.try_to_save(executor_); });
+    if (save) group_.run_on_rank_0([&] { saves_.try_to_save(executor_); });
     if (finished()) return;
     if (checkpoint_due) checkpoint();
   }
@@ -218,7 +218,7 @@ bool FitLoop::poll_requests() {
   const bool stop = Signals::stop_requested() || at_.stop_called;
   FitRequests requests = {stop ? 1.0 : 0, save ? 1.0 : 0,
                           checkpointing_.wants(at_.steps, save) ? 1.0 : 0};
-  group_.add_up(requests);
+  group_.all_reduce(requests);
   stopping_ = requests[0] > 0;
   if (requests[2] > 0) checkpointing_.set_due();
   return requests[1] > 0;
@@ -238,7 +238,7 @@ void FitLoop::close_epoch(const EpochEvent& epoch) {
   at_.means.clear();
   at_.best = best_.best();
   at_.best_criterion = best_.criterion();
-  if (epoch.best) group_.lead([&] { saves_.save_best(executor_); });
+  if (epoch.best) group_.run_on_rank_0([&] { saves_.save_best(executor_); });
   if (checkpointing_.due_at_epoch() || (epoch.best && checkpointing_.on())) checkpoint(epoch.best);
 }
 

@@ -10,7 +10,7 @@
 namespace fluid {
 
 void RunningMeans::add(const Outputs& outputs, int64_t samples) {
-  outputs.each_figure([&](const Output& o) {
+  outputs.each_scalar([&](const Output& o) {
     auto sum = std::ranges::find(sums_, o.name, &Sum::name);
     if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
     const auto weight = static_cast<double>(samples);
@@ -36,7 +36,7 @@ void RunningMeans::all_reduce(ProcessGroup& group, const std::vector<std::string
     const bool known = sum != sums_.end();
     all.insert(all.end(), {known ? sum->sum : 0, known ? sum->weight : 0});
   }
-  group.add_up(all);
+  group.all_reduce(all);
   sums_.clear();
   for (size_t i = 0; i < names.size(); ++i) {
     if (all[2 * i + 1] > 0) sums_.push_back({names[i], all[2 * i], all[2 * i + 1]});
@@ -68,7 +68,7 @@ std::string scalar_text(double value) {
 
 NamedScalars scalars(const Outputs& outputs) {
   NamedScalars values;
-  outputs.each_figure([&](const Output& o) { values.emplace_back(o.name, o.value.item()); });
+  outputs.each_scalar([&](const Output& o) { values.emplace_back(o.name, o.value.item()); });
   return values;
 }
 

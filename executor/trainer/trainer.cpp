@@ -44,7 +44,7 @@ class Trainer::Impl {
   Impl(const Program& program, Place place, ExecutorOptions options,
        const CheckpointingOptions& checkpoints)
       : program(program.ir().clone()),
-        checkpointing(checkpoints, options.world),
+        checkpointing(checkpoints, options.distributed.world),
         executor(this->program, place, resumed_options(std::move(options))) {
     checkpointing.share_state(executor.process_group());
   }
@@ -69,7 +69,8 @@ class Trainer::Impl {
 
  private:
   ExecutorOptions resumed_options(ExecutorOptions options) {
-    if (const auto amp = checkpointing.option("amp")) options.chosen_amp = precision_in(*amp);
+    if (const auto amp = checkpointing.option("amp"))
+      options.precision.chosen_amp = precision_in(*amp);
     if (options.decisions.empty()) options.decisions = checkpointing.decisions();
     if (!options.find_sample) {
       options.find_sample = [this](const std::string& feed, int64_t value) {
@@ -117,12 +118,12 @@ Dataset Trainer::predict(Reader& data) {
 }
 
 void Trainer::save(const std::string& path) {
-  impl_->executor.process_group().lead([&] { impl_->executor.save(path); });
+  impl_->executor.process_group().run_on_rank_0([&] { impl_->executor.save(path); });
 }
 
 void Trainer::load(const std::string& path, ParamsLayout layout) {
   ProcessGroup& group = impl_->executor.process_group();
-  group.lead([&] { impl_->executor.load(path, layout); });
+  group.run_on_rank_0([&] { impl_->executor.load(path, layout); });
   if (group.started()) impl_->executor.broadcast();
 }
 

@@ -95,15 +95,15 @@ std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
 
 /// The cache key: everything that the measured costs depend on.
 std::string key_of(const Program& program, Place place, const ExecutorOptions& o) {
-  const std::unique_ptr<ir::Program> recorded = without_lines(program.ir());
+  const std::unique_ptr<ir::Program> recorded = strip_locations(program.ir());
   if (ir::Op* train = find_directive(recorded->main())) train->attrs.erase("lr");
-  const AmpOptions amp = o.amp.value_or(AmpOptions());
+  const AmpOptions amp = o.precision.amp.value_or(AmpOptions());
   return "k" + ObjectCache::key_of(fmt::format(
                    "amp {} {} {} {} {} {} {} {} {} {} {}\n{}, {}\n{}\n{}", o.batch, o.micro_batches,
-                   o.memory_limit, o.prefetch, fluid::name_of(amp.dtype),
-                   fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.libraries, o.fuse,
-                   o.tf32, o.workspace, emit::code_version(), library_version(),
-                   machine_text(place, o.threads), ir::print(*recorded)));
+                   o.memory_limit, o.gpu.prefetch, fluid::name_of(amp.dtype),
+                   fmt::join(amp.in_f32, ","), fmt::join(amp.in_half, ","), o.debug.libraries,
+                   o.debug.fuse, o.gpu.tf32, o.gpu.workspace, emit::code_version(),
+                   library_version(), machine_text(place, o.threads), ir::print(*recorded)));
 }
 
 ObjectCache cache_of(const ExecutorOptions& options) {
@@ -143,7 +143,7 @@ std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
   const auto text = cache_of(options).find(key_of(program, place, options));
   if (!text) return std::nullopt;
   const auto record = nlohmann::json::parse(*text);
-  AmpChoice choice{.dtype = options.amp.value_or(AmpOptions()).dtype, .kept = true};
+  AmpChoice choice{.dtype = options.precision.amp.value_or(AmpOptions()).dtype, .kept = true};
   for (size_t i = 0; i < choice.costs.size(); ++i) {
     const auto& cost = record.at(std::string(kNames[i]));
     choice.costs[i] = {cost.at(0).get<double>(), cost.at(1).get<int64_t>()};
@@ -155,16 +155,16 @@ std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& given) {
   if (const auto kept = kept_amp_choice(program, place, given)) return *kept;
   ExecutorOptions options = given;
-  options.choose_amp = options.verify_plan = options.check_finite = false;
-  options.world = {};
-  options.force_collectives = false;
+  options.precision.choose_amp = options.debug.verify_plan = options.debug.check_finite = false;
+  options.distributed.world = {};
+  options.distributed.force_collectives = false;
   options.profile = {};
-  AmpChoice choice{.dtype = given.amp.value_or(AmpOptions()).dtype};
+  AmpChoice choice{.dtype = given.precision.amp.value_or(AmpOptions()).dtype};
   size_t fit = 0;
   std::exception_ptr why_not;
   for (size_t i = 0; i < choice.costs.size(); ++i) {
     choice.precision = static_cast<Precision>(i);
-    options.amp = amp_of(choice, given.amp);
+    options.precision.amp = amp_of(choice, given.precision.amp);
     const std::optional<StepCost> cost = cost_if_it_fits(program, place, options, why_not);
     choice.costs[i] = cost.value_or(StepCost{.ms = std::numeric_limits<double>::infinity()});
     if (cost) ++fit;

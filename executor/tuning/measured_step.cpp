@@ -25,9 +25,10 @@ class Messages {
     TimedCall call;
     for (const Value& v : op.operands) {
       const auto number = numbers_.find(root_of(v).op());
-      if (number != numbers_.end()) call.awaits = std::max(call.awaits, number->second);
+      if (number != numbers_.end())
+        call.awaited_collectives = std::max(call.awaited_collectives, number->second);
     }
-    if (is_exchange(op)) {
+    if (is_collective(op)) {
       call.sent = message_of(op);
       numbers_[&op] = ++count_;
     }
@@ -103,17 +104,18 @@ class CallClock {
 class Trial {
  public:
   Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how)
-      : nobody_(make_communicator({}, options.comm_timeout)),
+      : nobody_(make_communicator({}, options.distributed.comm_timeout)),
         session_(program.ir().clone(),
-                 cpu_device({.threads = options.threads,
-                             .cache_dir = options.cache_dir,
-                             .communicator = options.world.size > 1 ? nobody_.get() : nullptr,
-                             .trial = true}),
+                 cpu_device(
+                     {.threads = options.threads,
+                      .cache_dir = options.cache_dir,
+                      .communicator = options.distributed.world.size > 1 ? nobody_.get() : nullptr,
+                      .trial = true}),
                  how),
         step_(prepared(how.passes, options.batch)),
         input_(trial_batch(program, options.batch)),
         clock_(step_) {
-    input_.whole = options.batch * options.world.size;
+    input_.whole = options.batch * options.distributed.world.size;
   }
 
   void run() {
@@ -143,8 +145,8 @@ class Trial {
 }  // namespace
 
 Message message_of(const ir::Op& exchange) {
-  Message message{.bytes = exchanged_bytes(exchange)};
-  if (exchange_kind(exchange) != ExchangeKind::sum) message.rounds = 1;
+  Message message{.bytes = collective_bytes(exchange)};
+  if (collective_kind(exchange) != CollectiveKind::sum) message.rounds = 1;
   return message;
 }
 

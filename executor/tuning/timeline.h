@@ -32,7 +32,7 @@ struct TimedCall {
   double ms = 0;                     ///< on the compute thread
   std::optional<Message> sent = {};  ///< the collective that the call starts
   /// Number of collectives, from the first on, that must complete before the call.
-  size_t awaits = 0;
+  size_t awaited_collectives = 0;
 };
 
 /// Times of a collective, in ms from the start of the step.

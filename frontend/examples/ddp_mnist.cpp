@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     fl::Reader data(
         fl::open_data(options.data).dataset,
         {.batch = 96 / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
-    fl::Trainer trainer(net, fl::cpu(), {.world = world});
+    fl::Trainer trainer(net, fl::cpu(), {.distributed = {.world = world}});
     trainer.fit(
         data,
         {.epochs = options.epochs_or(1), .max_steps = options.steps, .on_epoch = fl::print_epoch});

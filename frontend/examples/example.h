@@ -21,7 +21,7 @@ struct ExampleOptions {
 };
 
 inline int64_t example_count(std::string_view flag, std::string_view text) {
-  const int64_t count = fluid::number_in<int64_t>(text).value_or(0);
+  const int64_t count = fluid::parse_number<int64_t>(text).value_or(0);
   if (count <= 0) {
     throw fluid::UserError(std::string(flag) + " " + std::string(text) +
                            ": must be a positive integer");

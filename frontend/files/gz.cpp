@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kBuffer = 1 << 18;
 constexpr size_t kRead = size_t{1} << 20;
 // deflate's largest compression ratio: zlib.net/zlib_tech.html.
-constexpr size_t kMostCompressed = 1032;
+constexpr size_t kMaxCompressionRatio = 1032;
 
 struct GzCloser {
   void operator()(gzFile_s* file) const { gzclose(file); }
@@ -30,7 +30,7 @@ struct GzCloser {
 
 /// Estimates the size of the contents: the file's size, or the size stored at the end of a gzip
 /// file (RFC 1952, 2.3.1).
-size_t probable_size(const std::string& path) {
+size_t estimated_size(const std::string& path) {
   std::error_code not_a_file;
   const uintmax_t size = std::filesystem::file_size(path, not_a_file);
   if (not_a_file) return 0;
@@ -41,7 +41,7 @@ size_t probable_size(const std::string& path) {
   if (!file || magic != std::array<unsigned char, 2>{0x1f, 0x8b}) return size;
   file.seekg(-4, std::ios::end).read(reinterpret_cast<char*>(last.data()), last.size());
   const uint32_t said = last[0] | last[1] << 8 | last[2] << 16 | uint32_t{last[3]} << 24;
-  return std::min(uintmax_t{said}, size * kMostCompressed);
+  return std::min(uintmax_t{said}, size * kMaxCompressionRatio);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::string read_maybe_gz(const std::string& path, int64_t limit) {
   gzbuffer(file.get(), kBuffer);
   const size_t most = static_cast<size_t>(limit) + 1;
   std::string text;
-  text.reserve(std::min(most, probable_size(path) + 1));  // one extra byte detects the end
+  text.reserve(std::min(most, estimated_size(path) + 1));  // one extra byte detects the end
   size_t used = 0;
   for (;;) {
     if (used == text.size()) {

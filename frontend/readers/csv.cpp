@@ -128,7 +128,7 @@ class TableReader {
   double number(size_t column) const {
     const std::string_view field = csv_.fields()[column];
     const bool signed_plus = field.size() > 1 && field[0] == '+' && field[1] != '-';
-    const std::optional<double> value = number_in<double>(field.substr(signed_plus ? 1 : 0));
+    const std::optional<double> value = parse_number<double>(field.substr(signed_plus ? 1 : 0));
     if (!value || !std::isfinite(*value)) reject(field, "column '" + shown(names_[column]) + "'");
     return *value;
   }
@@ -158,7 +158,7 @@ class TableReader {
   }
 
   /// Whether every row is one line, without empty lines between rows.
-  bool a_line_each() const {
+  bool one_line_per_row() const {
     return lines_.empty() ||
            lines_.back() - lines_.front() + 1 == static_cast<int64_t>(lines_.size());
   }
@@ -167,7 +167,7 @@ class TableReader {
     const auto n = static_cast<int64_t>(lines_.size());
     Dataset data;
     data.source = args_.path();
-    if (a_line_each()) {
+    if (one_line_per_row()) {
       data.first_line = lines_.empty() ? 0 : lines_.front();
     } else {
       data.lines = std::move(lines_);

@@ -117,7 +117,7 @@ const Ways kNine = {
 
 }  // namespace
 
-const std::vector<std::vector<Stroke>>& ways_to_write(int digit) {
+const std::vector<std::vector<Stroke>>& digit_variants(int digit) {
   static const std::array<const Ways*, 10> all = {&kZero, &kOne, &kTwo,   &kThree, &kFour,
                                                   &kFive, &kSix, &kSeven, &kEight, &kNine};
   return *all.at(static_cast<size_t>(digit));

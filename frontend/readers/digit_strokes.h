@@ -14,6 +14,6 @@ struct Point {
 using Stroke = std::vector<Point>;
 
 /// Returns the variants of `digit` (0 to 9), each a list of strokes.
-const std::vector<std::vector<Stroke>>& ways_to_write(int digit);
+const std::vector<std::vector<Stroke>>& digit_variants(int digit);
 
 }  // namespace fluid

@@ -54,7 +54,7 @@ void flatten(const Stroke& stroke, std::vector<Segment>& segments) {
 
 /// Draws a random variant of a digit: points jittered, rotated, sheared and stretched.
 std::vector<Segment> write(int digit, SplitMix64& random) {
-  const auto& ways = ways_to_write(digit);
+  const auto& ways = digit_variants(digit);
   std::vector<Stroke> strokes = ways[random.below(ways.size())];
   const double turn = random.uniform(-kMaxTurn, kMaxTurn);
   const double shear = random.uniform(-0.15, kMaxShear);  // handwriting leans to the right
@@ -118,7 +118,7 @@ void ink(const Segment& s, double radius, std::span<float> image) {
 
 /// Returns an approximately normal number (mean 0, variance 1): a scaled sum of four uniform
 /// numbers.
-double rough_normal(SplitMix64& random) {
+double approximate_normal(SplitMix64& random) {
   const uint64_t bits = random.next();
   const auto sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
                                        (bits >> 32 & 0xffff) + (bits >> 48));
@@ -137,7 +137,8 @@ void draw(int digit, SplitMix64& random, std::span<uint8_t> out) {
   for (const Segment& s : segments) ink(s, radius, image);
   const double strength = random.uniform(200, 255), noise = random.uniform(0, 16);
   for (size_t i = 0; i < out.size(); ++i) {
-    const double value = strength * static_cast<double>(image[i]) + noise * rough_normal(random);
+    const double value =
+        strength * static_cast<double>(image[i]) + noise * approximate_normal(random);
     out[i] = static_cast<uint8_t>(std::clamp(value, 0.0, 255.0));
   }
 }

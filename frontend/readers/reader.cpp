@@ -55,9 +55,9 @@ class Reader::Impl {
     }
     samples_ = options_.drop_last ? all / batch_ * batch_ : all;
     batch_ = std::min(batch_, samples_);
-    rest_ = sought_rest_ = samples_ % batch_;
-    as_it_lies_ = batch_ == all && !options_.shuffle_seed;
-    if (as_it_lies_) {
+    rest_ = seek_remainder_ = samples_ % batch_;
+    single_batch_ = batch_ == all && !options_.shuffle_seed;
+    if (single_batch_) {
       for (auto& [name, tensor] : data_.columns) store_[0].push_back(tensor);
       full_[0] = part_of(0, batch_, share_of(batch_).first);
       full_[0].id = fresh_batch_id();
@@ -74,7 +74,7 @@ class Reader::Impl {
     }
     const int64_t begin = at_, size = size_at(epoch_, at_);
     at_ += size;
-    if (as_it_lies_) return size == batch_ ? &full_[0] : &sought_last_[0];
+    if (single_batch_) return size == batch_ ? &full_[0] : &seek_last_[0];
     if (!thread_.joinable()) start(begin);
     std::unique_lock lock(mutex_);
     if (in_use_) {
@@ -85,7 +85,7 @@ class Reader::Impl {
     in_use_ = true;
     const size_t slot = static_cast<size_t>(released_) % kSlots;
     if (size == batch_) return &full_[slot];
-    return epoch_ == sought_epoch_ ? &sought_last_[slot] : &last_[slot];
+    return epoch_ == seek_epoch_ ? &seek_last_[slot] : &last_[slot];
   }
 
   int64_t position() const { return epoch_ * samples_ + (at_ == end_of(epoch_) ? samples_ : at_); }
@@ -95,18 +95,18 @@ class Reader::Impl {
       throw UserError("the data cannot go on at sample " + std::to_string(position));
     }
     stop();
-    epoch_ = sought_epoch_ = position / samples_;
+    epoch_ = seek_epoch_ = position / samples_;
     at_ = position % samples_;
-    sought_rest_ = (samples_ - at_) % batch_;
+    seek_remainder_ = (samples_ - at_) % batch_;
     // A reader that hands out all samples at once has a smaller batch only after seek().
-    if (as_it_lies_ && at_ > 0) {
-      sought_last_[0] = part_of(0, sought_rest_, at_ + share_of(sought_rest_).first);
+    if (single_batch_ && at_ > 0) {
+      seek_last_[0] = part_of(0, seek_remainder_, at_ + share_of(seek_remainder_).first);
     }
   }
 
   std::vector<int64_t> batch_sizes() const {
     std::vector<int64_t> sizes;
-    for (const int64_t whole : {batch_, rest_, options_.drop_last ? 0 : sought_rest_}) {
+    for (const int64_t whole : {batch_, rest_, options_.drop_last ? 0 : seek_remainder_}) {
       const int64_t size = share_of(whole).size;
       if (whole > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
     }
@@ -116,7 +116,7 @@ class Reader::Impl {
   int64_t batches() const { return samples_ / batch_ + (rest_ > 0); }
 
   int64_t buffer_bytes() const {
-    if (as_it_lies_) return 0;
+    if (single_batch_) return 0;
     const int64_t all = data_.samples();
     const auto slots = static_cast<int64_t>(kSlots);
     int64_t sample = 0;
@@ -138,8 +138,8 @@ class Reader::Impl {
 
   /// The position at which an epoch ends; at_ never exceeds it.
   int64_t end_of(int64_t epoch) const {
-    const bool short_of_one = options_.drop_last && epoch == sought_epoch_;
-    return samples_ - (short_of_one ? sought_rest_ : 0);
+    const bool short_of_one = options_.drop_last && epoch == seek_epoch_;
+    return samples_ - (short_of_one ? seek_remainder_ : 0);
   }
 
   /// Returns the samples of the global batch that starts at `at`.
@@ -147,8 +147,8 @@ class Reader::Impl {
 
   void start(int64_t at) {
     if (store_[0].empty()) allocate();
-    for (size_t slot = 0; slot < kSlots && sought_rest_ > 0; ++slot) {
-      sought_last_[slot] = part_of(slot, sought_rest_, 0);
+    for (size_t slot = 0; slot < kSlots && seek_remainder_ > 0; ++slot) {
+      seek_last_[slot] = part_of(slot, seek_remainder_, 0);
     }
     filled_ = released_ = 0;
     in_use_ = stopping_ = false;
@@ -244,14 +244,14 @@ class Reader::Impl {
   }
 
   ReaderOptions options_;
-  int64_t batch_ = 0;                           // samples of a global batch
-  int64_t rest_ = 0;                            // samples of an epoch's last, smaller batch
-  int64_t sought_epoch_ = 0, sought_rest_ = 0;  // epoch after seek(), and its last batch
-  int64_t epoch_ = 0, at_ = 0;                  // at_ counts samples within the epoch
-  bool as_it_lies_ = false;  // one unshuffled batch of all samples: nothing to gather
+  int64_t batch_ = 0;                            // samples of a global batch
+  int64_t rest_ = 0;                             // samples of an epoch's last, smaller batch
+  int64_t seek_epoch_ = 0, seek_remainder_ = 0;  // epoch after seek(), and its last batch
+  int64_t epoch_ = 0, at_ = 0;                   // at_ counts samples within the epoch
+  bool single_batch_ = false;  // one unshuffled batch of all samples: nothing to gather
 
   std::vector<Tensor> store_[kSlots];
-  Batch full_[kSlots], last_[kSlots], sought_last_[kSlots];
+  Batch full_[kSlots], last_[kSlots], seek_last_[kSlots];
   std::vector<int64_t> order_;  // used only by the thread while it runs
 
   std::thread thread_;

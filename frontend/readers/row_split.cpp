@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kStream = 0x73706c6974;  // a stream that epoch shuffles do not use
 
 double fraction_in(const std::string& text, const DataArgs& args) {
-  const double fraction = number_in<double>(text).value_or(0);
+  const double fraction = parse_number<double>(text).value_or(0);
   if (!(fraction > 0 && fraction < 1)) {
     args.fail("option val=" + text + " must be a fraction between 0 and 1");
   }

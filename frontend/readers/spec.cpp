@@ -100,7 +100,7 @@ std::string DataArgs::text(const std::string& name, const std::string& fallback)
 int64_t DataArgs::integer(const std::string& name, int64_t fallback, int64_t lowest) const {
   const std::string* value = find(name);
   if (value == nullptr) return fallback;
-  const std::optional<int64_t> number = number_in<int64_t>(*value);
+  const std::optional<int64_t> number = parse_number<int64_t>(*value);
   if (!number || *number < lowest) {
     fail("option " + name + "=" + *value + " must be an integer of at least " +
          std::to_string(lowest));

@@ -23,7 +23,7 @@ Values all_reduce_grad(const GradCtx& c) {
 }  // namespace
 
 OpDef all_reduce_op() {
-  OpDef op = exchange_op(
+  OpDef op = collective_op(
       "all_reduce",
       "The sums of tensors over all processes, where they lie: one bucket of them in one "
       "message. Every process runs the buckets in the order of their numbers: those of forward "

@@ -2,16 +2,16 @@
 
 namespace fluid {
 
-ExchangeKind exchange_kind(const ir::Op& op) {
-  if (op.name == "reduce_scatter") return ExchangeKind::scatter;
-  if (op.name == "all_gather") return ExchangeKind::gather;
+CollectiveKind collective_kind(const ir::Op& op) {
+  if (op.name == "reduce_scatter") return CollectiveKind::scatter;
+  if (op.name == "all_gather") return CollectiveKind::gather;
   check(op.name == "all_reduce", "'" + op.name + "' exchanges nothing");
-  return ExchangeKind::sum;
+  return CollectiveKind::sum;
 }
 
 namespace {
 
-std::vector<Type> infer_exchange(const InferCtx& c) {
+std::vector<Type> infer_collective(const InferCtx& c) {
   for (const Type& type : c.ins()) {
     c.require(is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
               "expects floats of one dtype and known size, got " + type.str());
@@ -21,7 +21,7 @@ std::vector<Type> infer_exchange(const InferCtx& c) {
 
 }  // namespace
 
-OpDef exchange_op(const std::string& name, const std::string& doc, const PortDef& result) {
+OpDef collective_op(const std::string& name, const std::string& doc, const PortDef& result) {
   return OpDef{
       .name = name,
       .doc = doc,
@@ -30,7 +30,7 @@ OpDef exchange_op(const std::string& name, const std::string& doc, const PortDef
                   .variadic = true}},
       .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
       .outputs = {result},
-      .infer = infer_exchange,
+      .infer = infer_collective,
       .grad = NoGrad{},
       .effects = Collective{},
       .amp = {Amp::kFollow},

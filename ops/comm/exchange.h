@@ -8,16 +8,16 @@
 namespace fluid {
 
 /// The collective that an Exchange op runs on its bucket.
-enum class ExchangeKind : uint8_t {
+enum class CollectiveKind : uint8_t {
   sum,      ///< all_reduce
   scatter,  ///< reduce_scatter
   gather,   ///< all_gather
 };
-ExchangeKind exchange_kind(const ir::Op& op);
+CollectiveKind collective_kind(const ir::Op& op);
 
 /// OpDef of a collective on a bucket of float tensors that have one dtype and no batch dimension.
 /// `result` describes the result of each operand. The op has no gradient; the caller may set
 /// `grad`.
-OpDef exchange_op(const std::string& name, const std::string& doc, const PortDef& result);
+OpDef collective_op(const std::string& name, const std::string& doc, const PortDef& result);
 
 }  // namespace fluid

@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef reduce_scatter_op() {
-  return exchange_op(
+  return collective_op(
       "reduce_scatter",
       "The sums of tensors over all processes, where they lie: one bucket of them, of which "
       "each process keeps its share. In what others keep there is 0.",

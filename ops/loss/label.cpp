@@ -15,7 +15,7 @@ void require_labels(const InferCtx& c) {
       "expects integer labels " + rows.str() + " for rows " + x.str() + ", got " + label.str());
 }
 
-Value as_column(Value x) {
+Value unsqueeze_last(Value x) {
   Shape shape = x.shape();
   shape.push_back(1);
   return reshape(x, shape);

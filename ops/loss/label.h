@@ -8,6 +8,6 @@ namespace fluid {
 void require_labels(const InferCtx& c);
 
 /// Reshapes `x`, one value per row, to [..., 1], so that it broadcasts with rows [..., C].
-Value as_column(Value x);
+Value unsqueeze_last(Value x);
 
 }  // namespace fluid

@@ -20,7 +20,7 @@ OpDef softmax_cross_entropy_op() {
       .grad = GradFn([](const GradCtx& c) {
         const Value x = c.in(0), label = c.in(1);
         const Value error = softmax(x, {.axis = -1}) - one_hot(label, {.to = x.type()});
-        return Values{error * as_column(c.dout(0)), {}};
+        return Values{error * unsqueeze_last(c.dout(0)), {}};
       }),
       .effects = Pure{},
       .amp = {Amp::kF32},

@@ -18,7 +18,7 @@ OpDef take_along_axis_op() {
             return std::vector{Type{c.in(0).dtype, c.in(1).shape, {}}};
           },
       .grad = GradFn([](const GradCtx& c) {
-        return Values{one_hot(c.in(1), {.to = c.in(0).type()}) * as_column(c.dout(0)), {}};
+        return Values{one_hot(c.in(1), {.to = c.in(0).type()}) * unsqueeze_last(c.dout(0)), {}};
       }),
       .effects = Pure{},
       .amp = {Amp::kFollow},

@@ -9,7 +9,7 @@ OpDef is_finite_op() {
       .inputs = {{"x", "float tensor"}},
       .attrs = {},
       .outputs = {{"y", "bool, of x's shape"}},
-      .infer = infer_float_test,
+      .infer = infer_float_predicate,
       .grad = NoGrad{},
       .effects = Pure{},
       .amp = Amp::kFollow,

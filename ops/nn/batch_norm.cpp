@@ -42,7 +42,7 @@ std::vector<Type> infer_batch_norm(const InferCtx& c) {
   return {x, statistics, statistics};
 }
 
-Values batch_norm_by_batch(const ExpandCtx& c) {
+Values batch_norm_training(const ExpandCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const std::vector<int64_t> axes = channel_axes(x.shape());
   const Value mean = fluid::mean(x, {.axes = axes});
@@ -53,7 +53,7 @@ Values batch_norm_by_batch(const ExpandCtx& c) {
 }
 
 /// Inference: normalises by the running statistics, and returns them in place of batch statistics.
-Values batch_norm_by_running(const ExpandCtx& c) {
+Values batch_norm_inference(const ExpandCtx& c) {
   const auto [x, gamma, beta] = widened(c.in(0), c.in(1), c.in(2));
   const Value centred = x - per_channel(c.in(3), x, x.dtype());
   const Value var = cast(c.in(4), x.dtype());
@@ -127,10 +127,10 @@ OpDef batch_norm_op() {
       .amp = {Amp::kFollow, {1, 2, 3, 4}},
       .cost = [](const CostCtx& c) { return Cost{.flops = 8 * c.numel_in(0)}; },
       .in_place = {},
-      .lower = Expand{batch_norm_by_batch},
+      .lower = Expand{batch_norm_training},
       .kernels = {},
       .version = 1,
-      .inference = batch_norm_by_running,
+      .inference = batch_norm_inference,
   };
 }
 

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-constexpr double kFlopsADraw = 58;  // Philox4x32-10 and a comparison
+constexpr double kFlopsPerDraw = 58;  // Philox4x32-10 and a comparison
 
 Expr dropped(const LowerCtx& c, size_t dims) {
   const Shape& x = c.in_type(0).shape;
@@ -52,7 +52,7 @@ OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims)
             const Shape& y = c.out[0].shape;
             double drawn = dims == 0 ? c.numel_out() : 1;
             for (size_t d = 0; d < dims; ++d) drawn *= static_cast<double>(y[d].size);
-            return Cost{.flops = kFlopsADraw * drawn + 2 * c.numel_out()};
+            return Cost{.flops = kFlopsPerDraw * drawn + 2 * c.numel_out()};
           },
       .in_place = {{.out = 0, .in = 0}},
       .lower = Map{[dims](const LowerCtx& c) { return std::vector{dropped(c, dims)}; }},

@@ -104,7 +104,7 @@ void require_known(const Request& request, const std::string& init) {
   std::vector<std::string> known = request.settings;
   known.insert(known.end(), {"init", "trainable", kScratch, kWhole, kCuts});
   for (const auto& [name, attr] : request.attrs) {
-    if (is_stage_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
+    if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
     throw UserError(request.loc, "initialiser '" + init + "' of '" + request.name +
                                      "' has no setting '" + name + "'" + did_you_mean(name, known));
   }
@@ -139,7 +139,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
                            did_you_mean(init, known));
 }
 
-bool begins_as_zeros(const Attrs& attrs, const Loc& loc) {
+bool is_zero_initialized(const Attrs& attrs, const Loc& loc) {
   return text(attrs, "init", kZeros, loc) == kZeros;
 }
 
@@ -150,7 +150,7 @@ void check_initializer(const std::string& name, const Type& type, const Attrs& a
   record_initializer(scratch.main(), seed, name, type, attrs, loc);
 }
 
-Type drawn_type(const InferCtx& c) {
+Type random_result_type(const InferCtx& c) {
   const Type& type = c.attr<Type>("type");
   c.require(is_float(type.dtype), "draws floats, not " + type.str());
   c.require(c.in(0) == Type{i64, {}, {}}, "the seed must be an i64 scalar, got " + c.in(0).str());

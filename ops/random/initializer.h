@@ -35,7 +35,7 @@ Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, 
                          const Attrs& attrs, const Loc& loc);
 
 /// Whether record_initializer() records zeros for these attributes.
-bool begins_as_zeros(const Attrs& attrs, const Loc& loc);
+bool is_zero_initialized(const Attrs& attrs, const Loc& loc);
 
 /// Throws the errors of record_initializer(), without recording anything.
 void check_initializer(const std::string& name, const Type& type, const Attrs& attrs,
@@ -43,6 +43,6 @@ void check_initializer(const std::string& name, const Type& type, const Attrs& a
 
 /// Result type of a random op: attribute `type`. Fails unless it is a float type and operand 0, the
 /// seed, is an i64 scalar.
-Type drawn_type(const InferCtx& c);
+Type random_result_type(const InferCtx& c);
 
 }  // namespace fluid

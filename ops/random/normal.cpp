@@ -33,7 +33,7 @@ OpDef normal_op() {
       .infer =
           [](const InferCtx& c) {
             c.require(c.attr<double>("std") >= 0, "attribute 'std' must not be negative");
-            return std::vector{drawn_type(c)};
+            return std::vector{random_result_type(c)};
           },
       .grad = NoGrad{},
       .effects = Random{},

@@ -19,7 +19,7 @@ OpDef uniform_op() {
           [](const InferCtx& c) {
             c.require(c.attr<double>("low") <= c.attr<double>("high"),
                       "attribute 'low' must not exceed 'high'");
-            return std::vector{drawn_type(c)};
+            return std::vector{random_result_type(c)};
           },
       .grad = NoGrad{},
       .effects = Random{},

@@ -8,7 +8,7 @@ namespace {
 std::vector<Type> infer_argmax(const InferCtx& c) {
   require_number(c, 0);
   const Shape& shape = c.in(0).shape;
-  const int64_t axis = normal_axis(c, c.attr<int64_t>("axis"), shape.size());
+  const int64_t axis = normalized_axis(c, c.attr<int64_t>("axis"), shape.size());
   c.require(shape[static_cast<size_t>(axis)].size != 0,
             "no elements along axis " + std::to_string(axis) + " of " + c.in(0).str());
   return {{DType::i64, reduced_shape(shape, axis, c.attr<bool>("keep_dims"))}};

@@ -15,7 +15,7 @@ std::vector<Type> infer_mean(const InferCtx& c) {
 Value count(Value x, const Attrs& attrs, DType dtype) {
   Type reduced{dtype, {}, {}};
   for (const int64_t axis :
-       normal_axes(attrs.get<std::vector<int64_t>>("axes"), x.shape().size())) {
+       normalized_axes(attrs.get<std::vector<int64_t>>("axes"), x.shape().size())) {
     reduced.shape.push_back(x.shape()[static_cast<size_t>(axis)]);
   }
   return numel(*x.op()->graph(), {.of = reduced});
@@ -34,7 +34,7 @@ Values mean_grad(const GradCtx& c) {
   const Value x = c.in(0);
   const DType wide = compute_dtype(x.dtype());  // f16 holds no count above 65,504
   const Value share = cast(cast(c.dout(0), wide) / count(x, c.attrs(), wide), x.dtype());
-  return {broadcast_to(restore_axes(share, x.shape(), c.attrs()), x.shape())};
+  return {broadcast_to(unsqueeze_axes(share, x.shape(), c.attrs()), x.shape())};
 }
 
 }  // namespace

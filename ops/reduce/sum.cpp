@@ -19,7 +19,7 @@ OpDef sum_op() {
           },
       .grad = GradFn([](const GradCtx& c) {
         const Shape& shape = c.in(0).shape();
-        return Values{broadcast_to(restore_axes(c.dout(0), shape, c.attrs()), shape)};
+        return Values{broadcast_to(unsqueeze_axes(c.dout(0), shape, c.attrs()), shape)};
       }),
       .effects = Pure{},
       .amp = Amp::kF32,

@@ -9,7 +9,7 @@ std::vector<Type> infer_concat(const InferCtx& c) {
   require_one_dtype(c);
   Type joined = c.in(0);
   const auto axis =
-      static_cast<size_t>(normal_axis(c, c.attr<int64_t>("axis"), joined.shape.size()));
+      static_cast<size_t>(normalized_axis(c, c.attr<int64_t>("axis"), joined.shape.size()));
   for (size_t i = 0; i < c.arity(); ++i) {
     Shape shape = c.in(i).shape;
     c.require(axis < shape.size() && !shape[axis].batch,

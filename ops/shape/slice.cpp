@@ -48,7 +48,7 @@ std::vector<Type> infer_slice(const InferCtx& c) {
                 (axes.empty() ? starts.size() <= shape.size() : axes.size() == starts.size()),
             "starts, stops, steps and axes must be of one length, no longer than the rank");
   for (const int64_t step : steps) c.require(step > 0, "steps must be positive");
-  if (!axes.empty()) normal_axes(c, axes, shape.size());
+  if (!axes.empty()) normalized_axes(c, axes, shape.size());
   const std::vector<Range> ranges = ranges_of(c.attrs(), shape);
   Type type{c.in(0).dtype, shape, {}};
   for (size_t d = 0; d < shape.size(); ++d) {

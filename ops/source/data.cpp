@@ -29,7 +29,7 @@ void check_channels(const InferCtx& c, const std::string& name, bool positive) {
 std::vector<Type> infer(const InferCtx& c) {
   static const std::vector<std::string> kKnown = {"scale", "mean", "std"};
   for (const auto& [name, attr] : c.attrs()) {
-    if (is_stage_attribute(name)) continue;
+    if (is_pass_attribute(name)) continue;
     if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
       c.fail("no attribute '" + name + "'" + did_you_mean(name, kKnown));
     }

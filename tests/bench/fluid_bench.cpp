@@ -171,10 +171,11 @@ fl::ExecutorOptions options_of(std::string& name) {
     if (take(name, "_micro" + std::to_string(slices))) options.micro_batches = slices;
   }
   const bool o2 = take(name, "_o2");
-  options.tf32 = take(name, "_tf32");
+  options.gpu.tf32 = take(name, "_tf32");
   for (const auto& [suffix, dtype] : {std::pair("_bf16", fl::bf16), {"_f16", fl::f16}}) {
     if (!take(name, suffix)) continue;
-    options.amp = fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
+    options.precision.amp =
+        fl::AmpOptions{.dtype = dtype, .level = o2 ? fl::AmpLevel::o2 : fl::AmpLevel::o1};
   }
   return options;
 }
@@ -227,7 +228,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   const bool on_gpu = place != fl::cpu();
   if (on_gpu) {
     w.batch.id = 1;  // it stays where it is
-    options.prefetch = false;
+    options.gpu.prefetch = false;
     w.steps = std::max(w.steps, 50);
     options.profile = fl::ProfileOptions{.warm_up = 1, .steps = 1};
   }
@@ -240,7 +241,7 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   double seen = 0;  // a result that is no number is waited for and stays where it is
   auto step = [&] {
     const fl::Outputs outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
-    outputs.each_figure([&](const fl::Output& o) { seen += o.value.item(); });
+    outputs.each_scalar([&](const fl::Output& o) { seen += o.value.item(); });
   };
   step();
   const double first = seconds_since(start);

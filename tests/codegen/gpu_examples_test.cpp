@@ -76,7 +76,7 @@ void add_kernels_beside_libraries(std::vector<kir::Kernel>& kernels, const std::
     if (op->name != "fused" || op->attrs.has("kernel")) continue;
     const std::string body = op->attrs.get<GraphRef>("body").name;
     for (kir::Kernel& k : schedule_gpu(*program->find(body), body)) {
-      if (op->role == ir::Role::optimize) kernels.push_back(unless_refused(k));
+      if (op->role == ir::Role::optimize) kernels.push_back(unless_rejected(k));
       kernels.push_back(std::move(k));
     }
   }

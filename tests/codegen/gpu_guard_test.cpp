@@ -30,7 +30,7 @@ kir::Kernel increments(int64_t n, int64_t team) {
 TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRefused) {
   constexpr int64_t kElements = 70;
   for (const int64_t team : {1, 32, 256}) {
-    const kir::Kernel guarded = unless_refused(increments(kElements, team));
+    const kir::Kernel guarded = unless_rejected(increments(kElements, team));
     for (const int64_t refused : {0, 1, 5}) {
       std::vector<float> x(kElements, 2), y(kElements, 9), between(kElements);
       int64_t word = refused;
@@ -49,7 +49,7 @@ TEST(GpuGuard, OneRefusalIsEnoughAndStays) {
       if (bad >= 0) errors[static_cast<size_t>(2 * bad)] = 1;
       for (const int64_t before : {0, 3}) {
         int64_t word = before;
-        const kir::Kernel pass = refusal_pass(count);
+        const kir::Kernel pass = error_flag_pass(count);
         const std::vector<void*> buffers = {errors.data(), &word};
         GpuEmulator().run({&pass, 1}, buffers, 1);
         EXPECT_EQ(word != 0, bad >= 0 || before != 0) << bad << " of " << count;
@@ -73,8 +73,8 @@ TEST(GpuGuard, Assembles) {
   const std::string assembler = ptx_assembler();
   if (assembler.empty()) GTEST_SKIP() << "no ptxas in /usr/local/cuda/bin or on the PATH";
   expect_assembles(assembler,
-                   {unless_refused(increments(70, 32)), unless_refused(increments(70, 256)),
-                    refusal_pass(3), copy_pass(20'001), copy_pass(64)},
+                   {unless_rejected(increments(70, 32)), unless_rejected(increments(70, 256)),
+                    error_flag_pass(3), copy_pass(20'001), copy_pass(64)},
                    gpu_architectures());
 }
 

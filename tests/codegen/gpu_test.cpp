@@ -121,8 +121,8 @@ TEST(Gpu, BatchesThatIndicesDoNotCountAreKnown) {
   const GpuProgram p = compile([](ir::Graph& g) {
     return Values{relu(source(g, "x", {kBatch, 1000}))};
   });
-  EXPECT_GT(p.most_samples, 2'000'000);
-  EXPECT_LT(p.most_samples * 1000, int64_t{1} << 31);
+  EXPECT_GT(p.max_batch, 2'000'000);
+  EXPECT_LT(p.max_batch * 1000, int64_t{1} << 31);
 }
 
 /// Masks that are known let single lanes write, which lie at no multiple of what all lanes are.

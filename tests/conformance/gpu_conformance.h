@@ -77,13 +77,13 @@ class GpuProductConformance : public OnGpuUnderTest {
  protected:
   static constexpr int64_t kWorkspace = 1 << 20;
 
-  ProductMemory memory_of(const FluidGpuProduct& p, const ProductData& data) const {
+  ProductMemory memory_of(const FluidGpuMatmul& p, const ProductData& data) const {
     return {*gpu_, a_, p, data, kWorkspace};
   }
-  FluidGpuChoice first_choice(const FluidGpuProduct& p) {
+  FluidGpuChoice first_choice(const FluidGpuMatmul& p) {
     return gpu_->choices(p, kWorkspace, 8).at(0);
   }
-  void expect_right(const FluidGpuProduct& p);
+  void expect_right(const FluidGpuMatmul& p);
 };
 
 /// Of convolutions.

@@ -12,7 +12,7 @@ void GpuConvolutionConformance::expect_right(const FluidGpuConvolution& c) {
   ASSERT_FALSE(choices.empty());
   for (const FluidGpuChoice& choice : choices) {
     EXPECT_LE(choice.workspace, kWorkspace);
-    const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
+    const GpuPlan multiplier = gpu_->multiplier(c, choice);
     ASSERT_TRUE(multiplier);
     gpu_->fill(a_, memory.factors().result, 0xff, data.addend.bytes());
     gpu_->multiply(a_, multiplier, memory.factors());
@@ -39,8 +39,8 @@ TEST_P(GpuConvolutionConformance, GraphsAddToWhatIsThere) {
   c.adds = 1;
   const ConvolutionData data(c);
   const ConvolutionMemory memory = memory_of(c, data);
-  FluidGpuFactors f = memory.factors();
-  const GpuMultiplier multiplier = gpu_->multiplier(c, gpu_->choices(c, kWorkspace, 1).at(0));
+  FluidGpuOperands f = memory.factors();
+  const GpuPlan multiplier = gpu_->multiplier(c, gpu_->choices(c, kWorkspace, 1).at(0));
   gpu_->multiply(a_, multiplier, f);
   gpu_->synchronize(a_);
   f.result = const_cast<void*>(f.addend);
@@ -90,7 +90,7 @@ TEST_P(GpuConvolutionConformance, TheFirstTimeIsNotDuringACapture) {
   const FluidGpuConvolution c = convolution_of(fluid_gpu_forward, fluid_gpu_f32);
   const ConvolutionData data(c);
   const ConvolutionMemory memory = memory_of(c, data);
-  const GpuMultiplier multiplier = gpu_->multiplier(c, first_choice(c));
+  const GpuPlan multiplier = gpu_->multiplier(c, first_choice(c));
   gpu_->begin_capture(a_);
   EXPECT_THROW(gpu_->multiply(a_, multiplier, memory.factors()), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);

@@ -5,14 +5,14 @@
 
 namespace fluid::testing {
 
-void GpuProductConformance::expect_right(const FluidGpuProduct& p) {
+void GpuProductConformance::expect_right(const FluidGpuMatmul& p) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, 8);
   ASSERT_FALSE(choices.empty());
   for (const FluidGpuChoice& choice : choices) {
     EXPECT_LE(choice.workspace, kWorkspace);
-    const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
+    const GpuPlan multiplier = gpu_->multiplier(p, choice);
     ASSERT_TRUE(multiplier);
     gpu_->fill(a_, memory.factors().result, 0xff, p.count * p.result_matrix);
     gpu_->multiply(a_, multiplier, memory.factors());
@@ -36,7 +36,7 @@ TEST_P(GpuProductConformance, EveryNumberAndTranspositionIsMultiplied) {
 
 TEST_P(GpuProductConformance, EveryEpilogueIsApplied) {
   for (const auto number : {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
-    FluidGpuProduct p = product_of(number);
+    FluidGpuMatmul p = product_of(number);
     p.bias = 1;
     expect_right(p);
     p.relu = 1;
@@ -45,7 +45,7 @@ TEST_P(GpuProductConformance, EveryEpilogueIsApplied) {
     expect_right(p);
   }
   for (const auto number : {fluid_gpu_f64, fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16}) {
-    FluidGpuProduct p = product_of(number, true, false, 2);
+    FluidGpuMatmul p = product_of(number, true, false, 2);
     p.adds = 1;
     expect_right(p);
   }
@@ -53,7 +53,7 @@ TEST_P(GpuProductConformance, EveryEpilogueIsApplied) {
 
 TEST_P(GpuProductConformance, HalvesMayBecomeF32) {
   for (const auto number : {fluid_gpu_f16, fluid_gpu_bf16}) {
-    FluidGpuProduct p = product_of(number);
+    FluidGpuMatmul p = product_of(number);
     p.result = fluid_gpu_f32;
     p.bias = 1;
     expect_right(p);
@@ -61,7 +61,7 @@ TEST_P(GpuProductConformance, HalvesMayBecomeF32) {
 }
 
 TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32, false, false, 1, {64, 64, 64});
+  FluidGpuMatmul p = product_of(fluid_gpu_f32, false, false, 1, {64, 64, 64});
   ProductData data(p);
   for (float& x : data.a.as<float>()) x = 1.0001f;
   for (float& x : data.b.as<float>()) x = 1;
@@ -70,7 +70,7 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
   for (const bool tf32 : {false, true}) {
     p.tf32 = tf32;
     for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
-      const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
+      const GpuPlan multiplier = gpu_->multiplier(p, choice);
       gpu_->multiply(a_, multiplier, memory.factors());
       const double found = memory.result().front();
       EXPECT_NEAR(found, exact, tf32 ? 1e-2 : 1e-3);
@@ -80,24 +80,24 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
 }
 
 TEST_P(GpuProductConformance, TheAddendMayBeTheResult) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32, true);
+  FluidGpuMatmul p = product_of(fluid_gpu_f32, true);
   p.adds = 1;
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
-  FluidGpuFactors f = memory.factors();
+  FluidGpuOperands f = memory.factors();
   f.result = const_cast<void*>(f.addend);
-  const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
+  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
   gpu_->multiply(a_, multiplier, f);
   EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 
 TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32);
+  FluidGpuMatmul p = product_of(fluid_gpu_f32);
   p.adds = 1;
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
-  FluidGpuFactors f = memory.factors();
-  const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
+  FluidGpuOperands f = memory.factors();
+  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
   gpu_->multiply(a_, multiplier, f);
   gpu_->synchronize(a_);
   f.result = const_cast<void*>(f.addend);  // other addresses than those it began with
@@ -115,7 +115,7 @@ TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
 }
 
 TEST_P(GpuProductConformance, ChoicesFitTheWorkspace) {
-  const FluidGpuProduct p = product_of(fluid_gpu_f32);
+  const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const std::vector<FluidGpuChoice> all = gpu_->choices(p, kWorkspace, 8);
   ASSERT_FALSE(all.empty());
   EXPECT_TRUE(all.size() > 1 || !GetParam().is_host);
@@ -128,18 +128,18 @@ TEST_P(GpuProductConformance, ChoicesFitTheWorkspace) {
 }
 
 TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32);
+  FluidGpuMatmul p = product_of(fluid_gpu_f32);
   FluidGpuChoice choice = first_choice(p);
-  const auto expect_misused = [&](const FluidGpuProduct& wrong) {
+  const auto expect_misused = [&](const FluidGpuMatmul& wrong) {
     EXPECT_THROW(gpu_->choices(wrong, kWorkspace, 8), DeviceError);
     EXPECT_FALSE(gpu_->multiplier(wrong, choice));
   };
   const auto changed = [&](auto change) {
-    FluidGpuProduct wrong = p;
+    FluidGpuMatmul wrong = p;
     change(wrong);
     return wrong;
   };
-  using P = FluidGpuProduct;
+  using P = FluidGpuMatmul;
   expect_misused(changed([](P& w) { w.k = 0; }));
   expect_misused(changed([](P& w) { w.count = 70'000; }));
   expect_misused(changed([](P& w) { w.result = fluid_gpu_f16; }));
@@ -154,13 +154,13 @@ TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
 }
 
 TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
-  FluidGpuProduct p = product_of(fluid_gpu_f32);
+  FluidGpuMatmul p = product_of(fluid_gpu_f32);
   p.bias = 1;
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
-  const FluidGpuFactors good = memory.factors();
-  const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
-  FluidGpuFactors wrong = good;
+  const FluidGpuOperands good = memory.factors();
+  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
+  FluidGpuOperands wrong = good;
   wrong.bias = nullptr;
   EXPECT_THROW(gpu_->multiply(a_, multiplier, wrong), DeviceError);
   wrong.bias = static_cast<const std::byte*>(good.bias) + 4;
@@ -176,7 +176,7 @@ TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
 }
 
 TEST_P(GpuProductConformance, PreparingDuringACaptureLosesIt) {
-  const FluidGpuProduct p = product_of(fluid_gpu_f32);
+  const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const FluidGpuChoice choice = first_choice(p);
   gpu_->begin_capture(a_);
   EXPECT_THROW(gpu_->choices(p, kWorkspace, 8), DeviceError);
@@ -187,11 +187,11 @@ TEST_P(GpuProductConformance, PreparingDuringACaptureLosesIt) {
 }
 
 TEST_P(GpuProductConformance, TheFirstTimeIsNotDuringACapture) {
-  const FluidGpuProduct p = product_of(fluid_gpu_f32);
+  const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
-  const FluidGpuFactors f = memory.factors();
-  const GpuMultiplier multiplier = gpu_->multiplier(p, first_choice(p));
+  const FluidGpuOperands f = memory.factors();
+  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
   gpu_->begin_capture(a_);
   EXPECT_THROW(gpu_->multiply(a_, multiplier, f), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);

@@ -35,9 +35,9 @@ cudaError_t give_back_badly(void*) {
   return cudaErrorIllegalAddress;
 }
 
-TEST(Belongings, AreGivenBackOnce) {
+TEST(GpuResources, AreGivenBackOnce) {
   int a = 0, b = 0, c = 0;
-  Belongings belongings;
+  GpuResources belongings;
   belongings.add(&a, give_back_well);
   belongings.add(&b, give_back_badly);
   belongings.add(&c, give_back_well);
@@ -45,16 +45,16 @@ TEST(Belongings, AreGivenBackOnce) {
   EXPECT_EQ(belongings.give_back(&a), cudaSuccess);
   EXPECT_EQ(belongings.give_back(&a), cudaErrorInvalidValue);
   EXPECT_EQ(given_back, 1);
-  EXPECT_EQ(belongings.give_all_back(), cudaErrorIllegalAddress);
+  EXPECT_EQ(belongings.release_all(), cudaErrorIllegalAddress);
   EXPECT_EQ(given_back, 3);
-  EXPECT_EQ(belongings.give_all_back(), cudaSuccess);
+  EXPECT_EQ(belongings.release_all(), cudaSuccess);
   EXPECT_EQ(given_back, 3);
 }
 
 /// As a communicator waits for the graphs that hold its work.
-TEST(Belongings, AreGivenBackBackwards) {
+TEST(GpuResources, AreGivenBackBackwards) {
   int numbers[3] = {};
-  Belongings belongings;
+  GpuResources belongings;
   given_back = 0;
   for (int& n : numbers) {
     belongings.add(&n, [](void* what) {
@@ -62,7 +62,7 @@ TEST(Belongings, AreGivenBackBackwards) {
       return cudaSuccess;
     });
   }
-  EXPECT_EQ(belongings.give_all_back(), cudaSuccess);
+  EXPECT_EQ(belongings.release_all(), cudaSuccess);
   EXPECT_EQ(std::vector(std::begin(numbers), std::end(numbers)), (std::vector{3, 2, 1}));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 /// With or without GPUs: NCCL arranges it, or says why it does not.
 TEST(Collectives, NcclIsConfiguredBeforeRanksMeet) {
-  FluidGpuMeeting meeting = {};
+  FluidGpuUniqueId meeting = {};
   const FluidGpuResult result = cuda::meeting(&meeting);
   if (result != fluid_gpu_ok) {
     EXPECT_EQ(std::string(last_error()).find("arranging a meeting by NCCL: "), 0U) << last_error();
@@ -27,7 +27,7 @@ TEST(CollectivesDeathTest, WhatTheUserHasSetStays) {
   const auto configured = [] {
     setenv("NCCL_ALGO", "Tree", 1);
     setenv("NCCL_GRAPH_REGISTER", "1", 1);
-    FluidGpuMeeting meeting = {};
+    FluidGpuUniqueId meeting = {};
     cuda::meeting(&meeting);
     std::fprintf(stderr, "%s %s", std::getenv("NCCL_ALGO"), std::getenv("NCCL_GRAPH_REGISTER"));
     std::_Exit(0);

@@ -8,18 +8,18 @@ namespace fluid::cuda {
 namespace {
 
 /// A product whose rows and matrices have gaps between them.
-FluidGpuProduct product_of(bool transpose_a, bool transpose_b, int64_t count) {
-  FluidGpuProduct p = {.operands = fluid_gpu_f32,
-                       .result = fluid_gpu_f32,
-                       .transpose_a = transpose_a,
-                       .transpose_b = transpose_b,
-                       .m = 3,
-                       .n = 4,
-                       .k = 5,
-                       .a_row = transpose_a ? 6 : 7,
-                       .b_row = transpose_b ? 8 : 9,
-                       .result_row = 10,
-                       .count = count};
+FluidGpuMatmul product_of(bool transpose_a, bool transpose_b, int64_t count) {
+  FluidGpuMatmul p = {.operands = fluid_gpu_f32,
+                      .result = fluid_gpu_f32,
+                      .transpose_a = transpose_a,
+                      .transpose_b = transpose_b,
+                      .m = 3,
+                      .n = 4,
+                      .k = 5,
+                      .a_row = transpose_a ? 6 : 7,
+                      .b_row = transpose_b ? 8 : 9,
+                      .result_row = 10,
+                      .count = count};
   p.a_matrix = (transpose_a ? p.k : p.m) * p.a_row + 1;
   p.b_matrix = (transpose_b ? p.n : p.k) * p.b_row + 2;
   p.result_matrix = p.m * p.result_row + 3;
@@ -29,7 +29,7 @@ FluidGpuProduct product_of(bool transpose_a, bool transpose_b, int64_t count) {
 using Numbers = std::vector<float>;
 
 /// What the table says a product is.
-float by_rows(const FluidGpuProduct& p, const Numbers& a, const Numbers& b, int64_t matrix,
+float by_rows(const FluidGpuMatmul& p, const Numbers& a, const Numbers& b, int64_t matrix,
               int64_t row, int64_t column) {
   float sum = 0;
   for (int64_t k = 0; k < p.k; ++k) {
@@ -80,7 +80,7 @@ TEST(ColumnMajor, IsTheSameProduct) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       for (const int64_t count : {1, 2}) {
-        const FluidGpuProduct p = product_of(transpose_a, transpose_b, count);
+        const FluidGpuMatmul p = product_of(transpose_a, transpose_b, count);
         ASSERT_EQ(fault_of(p), "");
         const Numbers a = numbers(count * p.a_matrix), b = numbers(count * p.b_matrix);
         Numbers expected(static_cast<size_t>(count * p.result_matrix), -1);
@@ -111,15 +111,15 @@ TEST(ColumnMajor, TakesBAsTheFirstMatrix) {
 
 TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
   const auto fault = [](auto change) {
-    FluidGpuProduct p = product_of(false, false, 2);
+    FluidGpuMatmul p = product_of(false, false, 2);
     change(p);
     return fault_of(p);
   };
-  using P = FluidGpuProduct;
+  using P = FluidGpuMatmul;
   EXPECT_EQ(fault([](P& p) { p.bias = p.relu = 1; }), "");
   EXPECT_EQ(fault([](P& p) { p.adds = 1; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = fluid_gpu_bf16; }), "");
-  EXPECT_EQ(fault([](P& p) { p.operands = static_cast<FluidGpuNumber>(4); }),
+  EXPECT_EQ(fault([](P& p) { p.operands = static_cast<FluidGpuDtype>(4); }),
             "its numbers are of no kind");
   EXPECT_EQ(fault([](P& p) { p.result = fluid_gpu_f16; }),
             "its result is neither of its operands' kind nor f32 of halves");

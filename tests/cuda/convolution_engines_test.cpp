@@ -48,7 +48,7 @@ constexpr Layer kLayers[] = {{"AlexNet 1", 64, 3, 227, 64, 11, 4, 2},
                              {"mnist_fluid 2", 100, 20, 14, 20, 5, 1, 2}};
 
 FluidGpuConvolution convolution_of(const Layer& l, FluidGpuDirection direction,
-                                   FluidGpuNumber number) {
+                                   FluidGpuDtype number) {
   const int64_t map = (l.size + 2 * l.padding - l.taps) / l.stride + 1;
   return {.direction = direction,
           .number = number,
@@ -397,7 +397,7 @@ TEST(Convolutions, SayThatThereIsNoGpu) {
   EXPECT_EQ(count, 0);
   EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to compute a convolution: cuda"))
       << last_error();
-  FluidGpuMultiplier* multiplier = nullptr;
+  FluidGpuPlan* multiplier = nullptr;
   EXPECT_EQ(convolver_create(&gpu, &c, choices.data(), &multiplier), fluid_gpu_unusable);
   EXPECT_EQ(multiplier, nullptr);
   EXPECT_EQ(gpu.dnn, nullptr);

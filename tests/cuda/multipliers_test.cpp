@@ -5,17 +5,17 @@
 namespace fluid::cuda {
 namespace {
 
-struct Nothing : FluidGpuMultiplier {
-  using FluidGpuMultiplier::FluidGpuMultiplier;
+struct Nothing : FluidGpuPlan {
+  using FluidGpuPlan::FluidGpuPlan;
   const char* doing() const override { return "computing nothing"; }
-  FluidGpuResult queue(FluidGpuStream*, const FluidGpuFactors&) override { return fluid_gpu_ok; }
+  FluidGpuResult queue(FluidGpuStream*, const FluidGpuOperands&) override { return fluid_gpu_ok; }
 };
 
 void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 TEST(Multipliers, AreGivenAddressesThatAreThereAndAligned) {
   Nothing plain(nullptr, false, false);
-  FluidGpuFactors f = {.a = at(64), .b = at(128), .result = at(192)};
+  FluidGpuOperands f = {.a = at(64), .b = at(128), .result = at(192)};
   EXPECT_EQ(fault_of(plain, f), "");
   plain.workspace = 1;
   EXPECT_EQ(fault_of(plain, f), "an address is missing");

@@ -9,23 +9,23 @@
 namespace fluid::cuda {
 namespace {
 
-constexpr FluidGpuProduct kProduct = {.operands = fluid_gpu_f32,
-                                      .result = fluid_gpu_f32,
-                                      .transpose_a = 1,
-                                      .m = 3,
-                                      .n = 4,
-                                      .k = 5,
-                                      .a_row = 3,
-                                      .b_row = 4,
-                                      .result_row = 4,
-                                      .count = 1,
-                                      .a_matrix = 15,
-                                      .b_matrix = 20,
-                                      .result_matrix = 12};
+constexpr FluidGpuMatmul kProduct = {.operands = fluid_gpu_f32,
+                                     .result = fluid_gpu_f32,
+                                     .transpose_a = 1,
+                                     .m = 3,
+                                     .n = 4,
+                                     .k = 5,
+                                     .a_row = 3,
+                                     .b_row = 4,
+                                     .result_row = 4,
+                                     .count = 1,
+                                     .a_matrix = 15,
+                                     .b_matrix = 20,
+                                     .result_matrix = 12};
 
 /// An attribute of the operation.
 template <class T>
-T told(const FluidGpuProduct& product, cublasLtMatmulDescAttributes_t attribute) {
+T told(const FluidGpuMatmul& product, cublasLtMatmulDescAttributes_t attribute) {
   ProductDescription description(product);
   T value = {};
   size_t written = 0;
@@ -39,7 +39,7 @@ T told(const FluidGpuProduct& product, cublasLtMatmulDescAttributes_t attribute)
 
 /// An attribute of the layouts of A, B and D.
 template <class T>
-std::array<T, 3> laid_out(const FluidGpuProduct& product,
+std::array<T, 3> laid_out(const FluidGpuMatmul& product,
                           cublasLtMatrixLayoutAttribute_t attribute) {
   ProductDescription description(product);
   std::array<T, 3> values = {};
@@ -59,8 +59,8 @@ std::array<T, 3> laid_out(const FluidGpuProduct& product,
 }
 
 TEST(ProductDescription, ComputesF32ExactlyUnlessItMayRound) {
-  const auto computes = [](FluidGpuNumber number, bool tf32) {
-    FluidGpuProduct p = kProduct;
+  const auto computes = [](FluidGpuDtype number, bool tf32) {
+    FluidGpuMatmul p = kProduct;
     p.operands = p.result = number;
     p.tf32 = tf32;
     return told<int32_t>(p, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
@@ -87,7 +87,7 @@ TEST(ProductDescription, ExchangesAAndB) {
 }
 
 TEST(ProductDescription, CountsMatrices) {
-  FluidGpuProduct p = kProduct;
+  FluidGpuMatmul p = kProduct;
   p.count = 7;
   EXPECT_EQ(laid_out<int32_t>(p, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT),
             (std::array<int32_t, 3>{7, 7, 7}));
@@ -98,7 +98,7 @@ TEST(ProductDescription, CountsMatrices) {
 }
 
 TEST(ProductDescription, SaysTheTypes) {
-  FluidGpuProduct p = kProduct;
+  FluidGpuMatmul p = kProduct;
   p.operands = fluid_gpu_bf16;
   using Types = std::array<uint32_t, 3>;
   EXPECT_EQ(laid_out<uint32_t>(p, CUBLASLT_MATRIX_LAYOUT_TYPE),
@@ -115,7 +115,7 @@ TEST(ProductDescription, SaysTheTypes) {
 
 TEST(ProductDescription, SaysTheEpilogue) {
   const auto epilogue = [](bool bias, bool relu) {
-    FluidGpuProduct p = kProduct;
+    FluidGpuMatmul p = kProduct;
     p.bias = bias;
     p.relu = relu;
     return told<uint32_t>(p, CUBLASLT_MATMUL_DESC_EPILOGUE);
@@ -127,7 +127,7 @@ TEST(ProductDescription, SaysTheEpilogue) {
 }
 
 TEST(ProductDescription, TakesTheAddressOfABias) {
-  FluidGpuProduct p = kProduct;
+  FluidGpuMatmul p = kProduct;
   p.bias = 1;
   ProductDescription description(p);
   const float bias = 0;

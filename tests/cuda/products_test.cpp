@@ -14,22 +14,22 @@ TEST(Products, SayThatThereIsNoGpu) {
   if (cudaGetDeviceCount(&devices) == cudaSuccess) GTEST_SKIP() << "this machine has a GPU";
   FluidGpu gpu = {.device = 0, .architecture = 90};
   FluidGpuStream stream = {.gpu = &gpu};
-  const FluidGpuProduct product = {.operands = fluid_gpu_f32,
-                                   .result = fluid_gpu_f32,
-                                   .m = 2,
-                                   .n = 2,
-                                   .k = 2,
-                                   .a_row = 2,
-                                   .b_row = 2,
-                                   .result_row = 2,
-                                   .count = 1};
+  const FluidGpuMatmul product = {.operands = fluid_gpu_f32,
+                                  .result = fluid_gpu_f32,
+                                  .m = 2,
+                                  .n = 2,
+                                  .k = 2,
+                                  .a_row = 2,
+                                  .b_row = 2,
+                                  .result_row = 2,
+                                  .count = 1};
   std::array<FluidGpuChoice, 4> choices = {};
   int32_t count = 4;
   EXPECT_EQ(matmul_choices(&gpu, &product, 0, choices.data(), &count), fluid_gpu_unusable);
   EXPECT_EQ(count, 0);
   EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to multiply matrices: cudaError"))
       << last_error();
-  FluidGpuMultiplier* multiplier = nullptr;
+  FluidGpuPlan* multiplier = nullptr;
   EXPECT_EQ(multiplier_create(&gpu, &product, choices.data(), &multiplier), fluid_gpu_unusable);
   EXPECT_EQ(multiplier, nullptr);
   EXPECT_EQ(multiply(&stream, nullptr, nullptr), fluid_gpu_unusable);

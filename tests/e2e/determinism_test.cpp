@@ -35,15 +35,15 @@ std::vector<std::byte> trained(const ExecutorOptions& options) {
 }
 
 TEST(Determinism, OneAndTwoThreadsAndARepeatGiveTheSameBits) {
-  const ExecutorOptions one{.threads = 1, .libraries = false};
-  const ExecutorOptions two{.threads = 2, .libraries = false};
+  const ExecutorOptions one{.threads = 1, .debug = {.libraries = false}};
+  const ExecutorOptions two{.threads = 2, .debug = {.libraries = false}};
   const auto expected = trained(one);
   EXPECT_EQ(trained(two), expected);
   EXPECT_EQ(trained(two), expected);
 }
 
 TEST(Determinism, CheckingThePlanChangesNothing) {
-  EXPECT_EQ(trained({.threads = 1, .verify_plan = true}), trained({.threads = 1}));
+  EXPECT_EQ(trained({.threads = 1, .debug = {.verify_plan = true}}), trained({.threads = 1}));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Golden golden(const std::string& work) {
 
 Executor executor(const Program& net, std::optional<DType> dtype, int64_t batch) {
   ExecutorOptions options;
-  options.dtype = dtype;
+  options.precision.dtype = dtype;
   options.batch = batch;
   Executor exe(net, cpu(), options);
   set_golden_parameters(exe, net);

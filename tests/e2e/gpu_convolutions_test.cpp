@@ -65,7 +65,7 @@ std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = 
 /// How far parameters and losses are from the CPU's after some steps.
 double worst_after_training(ExecutorOptions options, int steps = 2) {
   Executor gpu(residual_network(), stand_in(), options);
-  options.libraries = false;
+  options.debug.libraries = false;
   Executor cpu(residual_network(), fluid::cpu(), options);
   std::vector<Batch> batches;
   for (int step = 0; step < steps; ++step) batches.push_back(batch_of(kBatch8, step));
@@ -93,11 +93,11 @@ TEST_F(GpuConvolutions, TrainAsTheCpuDoesWheneverWorkIsDone) {
 
 TEST_F(GpuConvolutions, TrainWithChannelsLastInHalves) {
   const AmpOptions o1{.dtype = bf16}, o2{.dtype = f16, .level = AmpLevel::o2};
-  const std::string text = text_of({.batch = kBatch8, .amp = o1});
+  const std::string text = text_of({.batch = kBatch8, .precision = {.amp = o1}});
   EXPECT_EQ(count_of(text, "kernel = \"cudnn.conv2d"), 8) << text;
   EXPECT_GT(count_of(text, "{nhwc}"), 8) << text;
-  EXPECT_LT(worst_after_training({.batch = kBatch8, .amp = o1}), 3e-2);
-  EXPECT_LT(worst_after_training({.batch = kBatch8, .amp = o2}), 4e-3);
+  EXPECT_LT(worst_after_training({.batch = kBatch8, .precision = {.amp = o1}}), 3e-2);
+  EXPECT_LT(worst_after_training({.batch = kBatch8, .precision = {.amp = o2}}), 4e-3);
 }
 
 /// The gradients of a slice, and that which comes around a convolution, are added where they lie.

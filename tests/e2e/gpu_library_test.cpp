@@ -77,7 +77,7 @@ std::unique_ptr<Device> stand_in(const std::string& cache_dir = "", bool tune = 
 double worst_after_training(ExecutorOptions options, int steps = 2) {
   Executor gpu(wide_network(), stand_in(), options);
   EXPECT_GT(count_of(gpu.text(Mode::train, kBatch64), kKernel), 5);
-  options.libraries = false;
+  options.debug.libraries = false;
   Executor cpu(wide_network(), fluid::cpu(), options);
   std::vector<Batch> batches;
   for (int step = 0; step < steps; ++step) batches.push_back(batch_of(kBatch64, step));
@@ -94,13 +94,13 @@ TEST_F(GpuLibrary, TrainsAsTheCpuDoesWheneverWorkIsDone) {
 }
 
 TEST_F(GpuLibrary, TrainsInF64AsTheCpuDoes) {
-  EXPECT_LT(worst_after_training({.batch = kBatch64, .dtype = f64}), 1e-12);
+  EXPECT_LT(worst_after_training({.batch = kBatch64, .precision = {.dtype = f64}}), 1e-12);
 }
 
 TEST_F(GpuLibrary, TrainsInHalvesAsTheCpuDoes) {
   const AmpOptions o1{.dtype = bf16}, o2{.dtype = f16, .level = AmpLevel::o2};
-  EXPECT_LT(worst_after_training({.batch = kBatch64, .amp = o1}), 2e-2);
-  EXPECT_LT(worst_after_training({.batch = kBatch64, .amp = o2}), 2e-3);
+  EXPECT_LT(worst_after_training({.batch = kBatch64, .precision = {.amp = o1}}), 2e-2);
+  EXPECT_LT(worst_after_training({.batch = kBatch64, .precision = {.amp = o2}}), 2e-3);
 }
 
 /// The gradient of a slice is added to those before where they lie.
@@ -128,7 +128,7 @@ TEST_F(GpuLibrary, TakesReluAlongWhereNothingIsTrained) {
 
 TEST_F(GpuLibrary, RoundsToTf32WhereItIsAllowedTo) {
   const double exact = worst_after_training({.batch = kBatch64}, 1);
-  const double rounded = worst_after_training({.batch = kBatch64, .tf32 = true}, 1);
+  const double rounded = worst_after_training({.batch = kBatch64, .gpu = {.tf32 = true}}, 1);
   EXPECT_LT(exact, 2e-5);
   EXPECT_GT(rounded, 10 * exact);
   EXPECT_LT(rounded, 2e-2);
@@ -300,8 +300,7 @@ FluidGpuTable seeing_table() {
     seen.captures = false;
     return host_gpu_table().capture_end(stream, graph);
   };
-  table.multiply = [](FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
-                      const FluidGpuFactors* f) {
+  table.multiply = [](FluidGpuStream* stream, FluidGpuPlan* multiplier, const FluidGpuOperands* f) {
     for (const void* factor : {f->a, f->b, f->addend, f->bias}) {
       if (factor != nullptr && !seen.captures) seen.factors.push_back(factor);
     }
@@ -340,7 +339,7 @@ TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
         "cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 64.00 "
         "KiB (no engine computes so many rows): code is generated";
     EXPECT_EQ(std::ranges::count(said, line), 1) << ::testing::PrintToString(said);
-    Executor cpu(wide_network(), fluid::cpu(), {.batch = kBatch64, .libraries = false});
+    Executor cpu(wide_network(), fluid::cpu(), {.batch = kBatch64, .debug = {.libraries = false}});
     EXPECT_LT(worst_difference(cpu, gpu, {batch_of(kBatch64), batch_of(kBatch64, 1)}), 2e-5);
     fluid::testing::change_host_gpu({});
     Executor later(wide_network(), stand_in(dir.path()), {.batch = kBatch64});
@@ -449,7 +448,7 @@ TEST_F(GpuLibrary, ProfilesItsProducts) {
 }
 
 TEST_F(GpuLibrary, RefusesAWorkspaceThatIsNone) {
-  expect_user_error([] { Executor(wide_network(), stand_in(), {.workspace = -1}); },
+  expect_user_error([] { Executor(wide_network(), stand_in(), {.gpu = {.workspace = -1}}); },
                     "a workspace of -1 bytes");
 }
 

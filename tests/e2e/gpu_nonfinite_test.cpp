@@ -37,8 +37,9 @@ void fill(Executor& exe, const std::string& name, float value) {
 
 /// After a step that overflowed, which was not applied.
 Executor overflowed(int64_t micro_batches = 1) {
-  Executor exe(small_network(), stand_in(),
-               {.batch = kSamples, .micro_batches = micro_batches, .check_finite = true});
+  Executor exe(
+      small_network(), stand_in(),
+      {.batch = kSamples, .micro_batches = micro_batches, .debug = {.check_finite = true}});
   exe.run(batch_of(kSamples));
   fill(exe, "fc0.w", 3e38F);
   exe.run(batch_of(kSamples, 1));
@@ -92,7 +93,7 @@ TEST_F(GpuNonFinite, ASearchTakesNoMemoryOfTheGpu) {
     exe.run(batch);
     return exe.first_nonfinite(batch);
   };
-  const ExecutorOptions options{.batch = kSamples, .check_finite = true};
+  const ExecutorOptions options{.batch = kSamples, .debug = {.check_finite = true}};
   const int64_t needed = Executor(net, stand_in(), options).memory().total;
   constexpr int64_t kWords = 64 << 10;  // of refused data, a page each
   static_assert(kWords < kSamples * kWide * 4, "no value of a kernel's fits beside the arena");

@@ -143,7 +143,7 @@ TEST_F(GpuPreparations, WithoutMemoryForMoreLeavesTheStepsThereWere) {
 /// The seed, and halves of parameters, are written after the steps are there: a call that fails
 /// among these writes leaves them to the next.
 TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
-  const ExecutorOptions options{.seed = 7, .amp = AmpOptions{.level = AmpLevel::o2}};
+  const ExecutorOptions options{.seed = 7, .precision = {.amp = AmpOptions{.level = AmpLevel::o2}}};
   const auto loss = [](Executor& exe) { return exe.run(samples(0))["loss"].item(); };
   Executor undisturbed(dropped(), stand_in(), options);
   undisturbed.prepare({.train = {kBatch}});

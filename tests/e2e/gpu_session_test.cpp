@@ -34,7 +34,7 @@ struct Pair {
       : cpu(net, fluid::cpu(), generated(options)), gpu(net, stand_in(), options) {}
 
   static ExecutorOptions generated(ExecutorOptions options) {
-    options.libraries = false;
+    options.debug.libraries = false;
     return options;
   }
 
@@ -82,8 +82,8 @@ TEST_P(GpuSession, EvaluatesAndPredictsAsTheCpuDoes) {
 /// Momenta, running statistics, the counters of steps and of random numbers, the loss scale.
 TEST_P(GpuSession, AStepOnBadDataChangesNothing) {
   for (const ExecutorOptions& options :
-       {ExecutorOptions{.batch = 4}, ExecutorOptions{.batch = 4, .fuse = false},
-        ExecutorOptions{.batch = 4, .amp = AmpOptions{.dtype = f16}},
+       {ExecutorOptions{.batch = 4}, ExecutorOptions{.batch = 4, .debug = {.fuse = false}},
+        ExecutorOptions{.batch = 4, .precision = {.amp = AmpOptions{.dtype = f16}}},
         ExecutorOptions{.batch = 4, .micro_batches = 2}}) {
     Executor exe(small_network(), stand_in(), options);
     exe.run(batch_of(4));
@@ -113,7 +113,7 @@ TEST_F(GpuPlace, TrainsInMicroBatches) {
 TEST_F(GpuPlace, TrainsInMixedPrecision) {
   for (const DType half : {bf16, f16}) {
     for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
-      Pair both(small_network(), {.amp = AmpOptions{.dtype = half, .level = level}});
+      Pair both(small_network(), {.precision = {.amp = AmpOptions{.dtype = half, .level = level}}});
       both.train(4, 3, half == bf16 ? 2e-2 : 2e-3);
     }
   }
@@ -121,7 +121,7 @@ TEST_F(GpuPlace, TrainsInMixedPrecision) {
 
 TEST_F(GpuPlace, SkipsAStepWhoseGradientsOverflow) {
   const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
-  Pair both(small_network(), {.amp = amp});
+  Pair both(small_network(), {.precision = {.amp = amp}});
   both.train(4, 6, 1e-2);
   EXPECT_GT(both.cpu.loss_scaling()->skipped, 0);
   EXPECT_EQ(both.gpu.loss_scaling()->skipped, both.cpu.loss_scaling()->skipped);
@@ -141,7 +141,7 @@ TEST_F(GpuPlace, CheckpointsMoveBetweenPlaces) {
 }
 
 TEST_F(GpuPlace, FindsWhereAStepStoppedBeingFinite) {
-  Pair both(small_network(false), {.check_finite = true});
+  Pair both(small_network(false), {.debug = {.check_finite = true}});
   const Batch samples = batch_of(4);
   for (Executor* exe : {&both.cpu, &both.gpu}) {
     Tensor w = exe->parameter("fc0.w");
@@ -155,7 +155,7 @@ TEST_F(GpuPlace, FindsWhereAStepStoppedBeingFinite) {
 }
 
 TEST_F(GpuPlace, AStepIsOverWhereNumbersAreChecked) {
-  Executor exe(small_network(), stand_in(), {.batch = 4, .check_finite = true});
+  Executor exe(small_network(), stand_in(), {.batch = 4, .debug = {.check_finite = true}});
   exe.run(batch_of(4));
   Batch bad = batch_of(4, 1);
   bad.columns[1].second.as<int64_t>()[2] = 3;
@@ -180,8 +180,8 @@ TEST_F(GpuPlace, ProfilesItsCalls) {
 TEST_F(GpuPlace, TheMemoryTakenIsThatOfThePlan) {
   constexpr int64_t kMemory = 8 << 20;
   fluid::testing::reset_host_gpu({.memory = kMemory});
-  Executor cpu(small_network(), fluid::cpu(), {.batch = 4, .libraries = false});
-  Executor gpu(small_network(), stand_in(), {.batch = 4, .prefetch = false});
+  Executor cpu(small_network(), fluid::cpu(), {.batch = 4, .debug = {.libraries = false}});
+  Executor gpu(small_network(), stand_in(), {.batch = 4, .gpu = {.prefetch = false}});
   EXPECT_EQ(gpu.memory().state, cpu.memory().state);
   EXPECT_EQ(gpu.memory().slots, cpu.memory().slots);
 }
@@ -323,9 +323,10 @@ TEST_F(GpuPlace, RefusesBatchesThatItsIndicesDoNotCount) {
 
 TEST_F(GpuPlace, RefusesWhatItCannotDoYet) {
   const Program net = small_network();
-  expect_user_error([&] { Executor(net, stand_in(), {.batch = 4, .verify_plan = true}); },
-                    "a plan is verified on the CPU only: leave --place out");
-  expect_user_error([&] { Executor(net, stand_in(), {.world = {.size = 2}}); },
+  expect_user_error(
+      [&] { Executor(net, stand_in(), {.batch = 4, .debug = {.verify_plan = true}}); },
+      "a plan is verified on the CPU only: leave --place out");
+  expect_user_error([&] { Executor(net, stand_in(), {.distributed = {.world = {.size = 2}}}); },
                     "several processes and choose_amp need a place that Fluid knows by name");
 }
 

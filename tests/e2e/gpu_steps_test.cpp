@@ -121,14 +121,16 @@ TEST_P(GpuSteps, GiveTheBitsOfStepsThatAreWaitedFor) {
   const Trained expected = trained(50, 0, {.batch = kSamples});
   for (const bool prefetch : {true, false}) {
     reset(GetParam());
-    EXPECT_EQ(trained(50, 1, {.batch = kSamples, .prefetch = prefetch}), expected) << prefetch;
+    EXPECT_EQ(trained(50, 1, {.batch = kSamples, .gpu = {.prefetch = prefetch}}), expected)
+        << prefetch;
   }
 }
 
 /// The loss scale and the count of skipped steps are those of each step, though the next has begun.
 TEST_P(GpuSteps, TellWhichWereSkipped) {
   const ExecutorOptions options{
-      .batch = kSamples, .amp = AmpOptions{.dtype = f16, .loss_scale = {.initial = 1 << 24}}};
+      .batch = kSamples,
+      .precision = {.amp = AmpOptions{.dtype = f16, .loss_scale = {.initial = 1 << 24}}}};
   reset(testing::kEarly);
   const Trained expected = trained(16, 0, options);
   EXPECT_GT(expected.steps.back().skipped, 2);
@@ -140,7 +142,7 @@ TEST_P(GpuSteps, TellWhichWereSkipped) {
 /// A slot is written for the next step while the step before still reads what it held.
 TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
   const auto losses = [](bool wait, bool prefetch) {
-    Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = prefetch});
+    Executor exe(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = prefetch}});
     std::vector<double> all;
     std::optional<Outputs> before;
     for (const int64_t id : {1, 1, 2, 1, 2, 2, 3, 3, 3, 4, 1, 1, 4, 4, 5}) {
@@ -164,7 +166,7 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
 /// Training and evaluation take turns, and other sizes come: the slots are used by all.
 TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   const auto figures = [](bool wait, bool prefetch) {
-    Executor exe(classifier(), stand_in(), {.prefetch = prefetch});
+    Executor exe(classifier(), stand_in(), {.gpu = {.prefetch = prefetch}});
     std::vector<Told> all;
     std::optional<Outputs> before;
     for (int step = 0; step < 12; ++step) {
@@ -262,7 +264,7 @@ TEST_P(GpuSteps, AnEvaluationThatIsRefusedHoldsTrainingUp) {
 
 /// Nobody waits for a step that is only looked at.
 TEST_P(GpuSteps, ASearchOnBadDataHoldsNothingUp) {
-  Executor exe(classifier(), stand_in(), {.batch = kSamples, .check_finite = true});
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .debug = {.check_finite = true}});
   exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
   exe.first_nonfinite(bad_samples(0, 1));
@@ -286,7 +288,7 @@ TEST_P(GpuSteps, TwoThatAreRefusedAreToldOneByOne) {
 
 /// The step that was refused read feeds that another had left: they stay until it is done.
 TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
-  Executor exe(classifier(), stand_in(), {.prefetch = false});
+  Executor exe(classifier(), stand_in(), {.gpu = {.prefetch = false}});
   exe.prepare({.eval = {kSamples}});
   Batch bad = bad_samples(0, 3), other = bad_samples(1, 0);
   bad.id = 1;
@@ -300,7 +302,7 @@ TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
 /// Where feeds have one slot, who brings the next ones hears of it, while the slot has those that
 /// were refused.
 TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
-  Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = false});
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = false}});
   const Outputs good = exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
   exe.run(bad_samples(1, 3));
@@ -402,7 +404,7 @@ TEST_F(GpuOverlap, RunReturnsBeforeTheStepIsDone) {
 
 /// One slot is enough for what stays there; other feeds wait for the step that reads them.
 TEST_F(GpuOverlap, WithoutPrefetchOnlyABatchThatStaysDoesNotWait) {
-  Executor exe(classifier(), stand_in(), {.batch = kSamples, .prefetch = false});
+  Executor exe(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = false}});
   Batch batch = samples(0);
   batch.id = 1;
   exe.run(batch).wait();
@@ -418,7 +420,8 @@ TEST_F(GpuOverlap, WithoutPrefetchOnlyABatchThatStaysDoesNotWait) {
 /// A second slot for feeds is all that it takes.
 TEST_F(GpuOverlap, PrefetchTakesTheMemoryOfASecondSlot) {
   const auto slots = [](bool prefetch) {
-    return Executor(classifier(), stand_in(), {.batch = kSamples, .prefetch = prefetch}).memory();
+    return Executor(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = prefetch}})
+        .memory();
   };
   const MemoryUse with = slots(true), without = slots(false);
   const int64_t feeds = 2 * 64;  // 4 x 3 x f32 and 4 x i64, each in a cache line
@@ -481,7 +484,7 @@ TEST_F(GpuOverlap, WhatIsLargeIsCopiedWhenItIsAskedFor) {
   const int64_t begin = host_gpu_copied();
   const Outputs first = exe.predict(constant(1)), second = exe.predict(constant(2));
   double seen = 0;
-  first.each_figure([&](const Output& o) { seen += o.value.item(); });
+  first.each_scalar([&](const Output& o) { seen += o.value.item(); });
   EXPECT_EQ(seen, kRows * 513);
   second.wait();
   const int64_t fed = host_gpu_copied() - begin;

@@ -56,11 +56,11 @@ TEST_F(NativeBf16, IsTakenWhereTheCpuHasItAndComputesTheSame) {
   EXPECT_EQ(std::ranges::any_of(here.kernels, is_native), has) << here.output;
   for (const std::string isa : {"AVX512_CORE", "AVX2"}) {
     SCOPED_TRACE(isa);
-    const Run lesser = trained(isa);
-    EXPECT_TRUE(std::ranges::none_of(lesser.kernels, is_native)) << lesser.output;
-    ASSERT_EQ(lesser.losses.size(), 2U);
+    const Run baseline_cpu = trained(isa);
+    EXPECT_TRUE(std::ranges::none_of(baseline_cpu.kernels, is_native)) << baseline_cpu.output;
+    ASSERT_EQ(baseline_cpu.losses.size(), 2U);
     for (size_t i = 0; i < 2; ++i) {
-      EXPECT_NEAR(lesser.losses[i], here.losses[i], 0x1p-8 * here.losses[i])
+      EXPECT_NEAR(baseline_cpu.losses[i], here.losses[i], 0x1p-8 * here.losses[i])
           << "a rounding to bf16";
     }
   }

@@ -34,7 +34,7 @@ Batch batch_of(uint64_t step, int64_t side) {
 void expect_losses(const std::string& name, const Program& net, int64_t side) {
   std::ifstream file(FLUID_SOURCE_DIR "/tests/golden/networks.json");
   const auto expected = nlohmann::json::parse(file).at(name).get<std::vector<double>>();
-  Executor exe(net, cpu(), {.batch = kSamples, .dtype = f64});
+  Executor exe(net, cpu(), {.batch = kSamples, .precision = {.dtype = f64}});
   set_golden_parameters(exe, net);
   for (uint64_t step = 0; step < expected.size(); ++step) {
     const double loss = exe.run(batch_of(step, side))["loss"].item();

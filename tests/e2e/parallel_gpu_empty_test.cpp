@@ -57,17 +57,18 @@ TEST_F(EmptyGpuRank, TrainsInMicroBatches) {
 
 TEST_F(EmptyGpuRank, TrainsWithSharedStateInSmallBuckets) {
   const Buckets small{.first_bytes = 64, .bytes = 128};
-  expect_as_on_the_cpu(testing::parallel_program(), {.buckets = small, .zero = 1}, 2e-4);
+  expect_as_on_the_cpu(testing::parallel_program(), {.distributed = {.buckets = small, .zero = 1}},
+                       2e-4);
 }
 
 TEST_F(EmptyGpuRank, TrainsInHalfPrecision) {
   const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 1024}};
-  expect_as_on_the_cpu(testing::parallel_program(), {.amp = amp}, 2e-2);
+  expect_as_on_the_cpu(testing::parallel_program(), {.precision = {.amp = amp}}, 2e-2);
 }
 
 /// Processes tell of refusals once the statistics of all layers are there.
 TEST_F(EmptyGpuRank, SharesStatistics) {
-  expect_as_on_the_cpu(testing::normalising_program(3), {.sync_bn = true}, 2e-3);
+  expect_as_on_the_cpu(testing::normalising_program(3), {.distributed = {.sync_bn = true}}, 2e-3);
 }
 
 /// In a step for which the last rank has no sample.
@@ -76,8 +77,9 @@ TEST_F(EmptyGpuRank, AppliesNoStepThatAnotherRefuses) {
     SCOPED_TRACE(shares_statistics);
     constexpr int kRanks = 3;
     Ranks ranks(kRanks, [&](const World& world) {
-      ExecutorOptions options{.batch = testing::kWhole / kRanks, .threads = 1, .world = world};
-      options.sync_bn = shares_statistics;
+      ExecutorOptions options{
+          .batch = testing::kWhole / kRanks, .threads = 1, .distributed = {.world = world}};
+      options.distributed.sync_bn = shares_statistics;
       const Program net =
           shares_statistics ? testing::normalising_program(3) : testing::parallel_program();
       Executor exe(net, cuda(world.rank), options);

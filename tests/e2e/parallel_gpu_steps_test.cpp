@@ -37,7 +37,7 @@ class GpuRankSteps : public testing::GpuRanksTest,
 ExecutorOptions of_rank(const World& world, ExecutorOptions options = {}) {
   options.batch = testing::kWhole / world.size;
   options.threads = 1;
-  options.world = world;
+  options.distributed.world = world;
   return options;
 }
 
@@ -75,8 +75,10 @@ std::string told(const World& world, ExecutorOptions options, bool late) {
 TEST_P(GpuRankSteps, GiveWhatStepsGiveThatAreWaitedFor) {
   const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
   const Buckets small{.first_bytes = 64, .bytes = 128};
-  for (const ExecutorOptions& options :
-       {ExecutorOptions{}, {.buckets = small, .zero = 1}, {.amp = amp}, {.micro_batches = 2}}) {
+  for (const ExecutorOptions& options : {ExecutorOptions{},
+                                         {.distributed = {.buckets = small, .zero = 1}},
+                                         {.precision = {.amp = amp}},
+                                         {.micro_batches = 2}}) {
     const auto results = [&](bool late) {
       return Ranks(2, [&](const World& world) { return told(world, options, late); }).results();
     };
@@ -200,7 +202,7 @@ TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
     const auto said = [&](bool ahead) {
       Ranks ranks(2, [&](const World& world) {
         Executor exe(parallel_program(), cuda(world.rank),
-                     of_rank(world, {.comm_timeout = kTimeout}));
+                     of_rank(world, {.distributed = {.comm_timeout = kTimeout}}));
         const Batch batch = share_of_batch(world);
         exe.run(batch).wait();
         if (world.rank == 1) {

@@ -379,20 +379,21 @@ class GpuRanks : public testing::GpuRanksTest {
 TEST_F(GpuRanks, TrainAsRanksOnTheCpuDo) {
   const Program net = parallel_program({.clip = {.global_norm = 0.5}});
   const Buckets small{.first_bytes = 64, .bytes = 128};
-  for (const ExecutorOptions& options :
-       {ExecutorOptions{}, {.buckets = small, .zero = 1}, {.micro_batches = 2, .zero = 1}}) {
+  for (const ExecutorOptions& options : {ExecutorOptions{},
+                                         {.distributed = {.buckets = small, .zero = 1}},
+                                         {.micro_batches = 2, .distributed = {.zero = 1}}}) {
     expect_as_on_the_cpu(net, options, 2e-4);
   }
 }
 
 TEST_F(GpuRanks, ShareStatistics) {
-  expect_as_on_the_cpu(testing::normalising_program(3), {.sync_bn = true}, 2e-3);
+  expect_as_on_the_cpu(testing::normalising_program(3), {.distributed = {.sync_bn = true}}, 2e-3);
 }
 
 /// A label that is none, on one rank: no rank applies the step, and none waits for another.
 TEST_F(GpuRanks, DataThatOneRankRefusesChangesNoVariableOnAny) {
   testing::Ranks ranks(2, [](const World& world) {
-    const ExecutorOptions options{.batch = 6, .threads = 1, .world = world};
+    const ExecutorOptions options{.batch = 6, .threads = 1, .distributed = {.world = world}};
     Executor exe(parallel_program(), cuda(world.rank), options);
     Batch batch = testing::share_of_batch(world);
     exe.run(batch);
@@ -451,8 +452,9 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
       testing::Ranks(2, [&](const World& world) {
         if (world.rank == 1) setenv("FLUID_STAND_IN_PARTS", "1", 1);
         const std::string cache = dir.file("rank" + std::to_string(world.rank));
-        Executor exe(wide_program(), cuda(world.rank),
-                     {.batch = 32, .threads = 1, .world = world, .cache_dir = cache});
+        Executor exe(
+            wide_program(), cuda(world.rank),
+            {.batch = 32, .threads = 1, .cache_dir = cache, .distributed = {.world = world}});
         const auto run = [&](int64_t n) {
           Batch batch{.size = n, .columns = {{"x", Tensor(f32, {n, 64})}}, .whole = 2 * n};
           exe.run(batch).wait();
@@ -461,7 +463,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
         const size_t at_first = run(32);
         const auto in_turn = [&](int rank, int64_t n) {
           if (world.rank == rank) exe.prepare({.train = {n}});
-          exe.process_group().share("done");
+          exe.process_group().broadcast_from_rank_0("done");
         };
         in_turn(0, 48);
         in_turn(1, 40);
@@ -490,11 +492,11 @@ TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
     const std::vector<std::string> results =
         testing::Ranks(2, [&](const World& world) {
           Executor exe(wide_program(), cuda(world.rank),
-                       {.batch = 32, .threads = 1, .world = world});
+                       {.batch = 32, .threads = 1, .distributed = {.world = world}});
           exe.broadcast();
           const std::string at_first = decisions_of(exe);
           if (world.rank == decides) exe.prepare({.eval = {40}});
-          exe.process_group().share("done");
+          exe.process_group().broadcast_from_rank_0("done");
           const std::string later = decisions_of(exe);
           return later.size() > at_first.size() ? later : "it decided nothing";
         }).results();
@@ -506,8 +508,9 @@ TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
 /// From a loss scale that overflows: as many steps are skipped, on all ranks.
 TEST_F(GpuRanks, SkipStepsTogether) {
   const AmpOptions amp{.dtype = f16, .loss_scale = {.initial = 16777216}};
-  const Seen expected = trained_by(2, parallel_program(), {.amp = amp}, 3);
-  const Seen seen = trained_by(2, parallel_program(), {.amp = amp}, 3, testing::kSamples, cuda);
+  const Seen expected = trained_by(2, parallel_program(), {.precision = {.amp = amp}}, 3);
+  const Seen seen =
+      trained_by(2, parallel_program(), {.precision = {.amp = amp}}, 3, testing::kSamples, cuda);
   ASSERT_EQ(seen.parameters.size(), expected.parameters.size());
   const size_t skipped = seen.parameters.size() - 1;
   EXPECT_GT(seen.parameters[skipped], 0);

@@ -72,7 +72,7 @@ TEST_P(PlanOfExample, IsSafe) {
 }
 
 TEST_P(PlanOfExample, GivesTheSameBitsWhileItIsChecked) {
-  EXPECT_EQ(trained({.verify_plan = true}), trained({}));
+  EXPECT_EQ(trained({.debug = {.verify_plan = true}}), trained({}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, PlanOfExample,

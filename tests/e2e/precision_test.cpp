@@ -88,7 +88,7 @@ const Network kNetworks[] = {{"mnist_cnn", "mnist", mnist_cnn_task, 0.01},
 double accuracy_after(const Task& task, const Precision& precision, uint64_t seed) {
   Reader seen(task.seen, {.batch = task.batch, .shuffle_seed = seed + 1});
   Reader unseen(task.unseen, {.batch = 500});
-  Executor exe(task.program, cpu(), {.seed = seed, .amp = precision.amp});
+  Executor exe(task.program, cpu(), {.seed = seed, .precision = {.amp = precision.amp}});
   exe.prepare({.train = seen.batch_sizes(), .eval = unseen.batch_sizes()});
   for (int64_t epoch = 0; epoch < task.epochs; ++epoch) {
     for (const Batch& batch : seen) exe.run(batch);

@@ -57,8 +57,8 @@ void check(uint64_t seed, DType dtype, double tolerance) {
                {.batch = training.batch.size,
                 .seed = seed,
                 .threads = seed % 3 == 0 ? 2 : 1,
-                .dtype = dtype,
-                .verify_plan = seed % 4 < 2});
+                .precision = {.dtype = dtype},
+                .debug = {.verify_plan = seed % 4 < 2}});
   const Interpreted expected = reference_step(training, exe);
   const Outputs outputs = exe.run(training.batch);
   for (const auto& [name, value] : expected.outputs) {

@@ -102,7 +102,10 @@ TEST(Allocation, RecordedStepsAllocateNothing) {
 /// Steps that might be run again to find what overflows, and are not.
 TEST(Allocation, CheckedStepsAllocateNothing) {
   const Program net = linear_regression_program();
-  Executor exe(net, cpu(), {.batch = 500, .amp = AmpOptions{.dtype = f16}, .check_finite = true});
+  Executor exe(net, cpu(),
+               {.batch = 500,
+                .precision = {.amp = AmpOptions{.dtype = f16}},
+                .debug = {.check_finite = true}});
   const Batch batch = linear_batch(500);
   exe.run(batch);
   EXPECT_EQ(allocations_during([&] {
@@ -121,7 +124,10 @@ class NetworkSteps {
  public:
   NetworkSteps(const Program& net, bool libraries, int threads = 2, int64_t slices = 1)
       : exe_(net, cpu(),
-             {.batch = 8, .threads = threads, .micro_batches = slices, .libraries = libraries}) {
+             {.batch = 8,
+              .threads = threads,
+              .micro_batches = slices,
+              .debug = {.libraries = libraries}}) {
     run(4);
   }
   void run(int steps) {

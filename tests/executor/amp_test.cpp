@@ -35,7 +35,7 @@ Step step_with(std::optional<AmpOptions> amp, std::unique_ptr<Device> device = c
   Program net = mnist_fluid_program();
   const Value loss = net.ir().main().outputs[0].value;
   minimize(loss, SGD{.lr = 1});
-  Executor exe(net, std::move(device), {.batch = kSamples, .seed = 3, .amp = amp});
+  Executor exe(net, std::move(device), {.batch = kSamples, .seed = 3, .precision = {.amp = amp}});
   std::map<std::string, Tensor> before;
   for (const std::string& name : exe.parameters()) before.emplace(name, exe.parameter(name));
   Step step;
@@ -83,11 +83,12 @@ void expect_same_on_lesser_cpu(const AmpOptions& amp, double rounding) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "this CPU is no x86-64";
 #endif
-  TargetDescription lesser = describe_host(2);
-  lesser.vector_bits = 128;
-  lesser.bf16 = false;
+  TargetDescription baseline_cpu = describe_host(2);
+  baseline_cpu.vector_bits = 128;
+  baseline_cpu.bf16 = false;
   const Step here = step_with(amp);
-  const Step there = step_with(amp, cpu_device({.threads = 2, .lesser = {{lesser, "x86-64-v2"}}}));
+  const Step there =
+      step_with(amp, cpu_device({.threads = 2, .baseline_cpu = {{baseline_cpu, "x86-64-v2"}}}));
   EXPECT_EQ(there.text.find("kernel = \""), std::string::npos) << "a library knows only this CPU";
   EXPECT_NEAR(there.loss, here.loss, rounding * here.loss);
   for (const auto& [name, gradient] : here.gradients) {
@@ -115,7 +116,7 @@ std::string step_text(bool no_amp) {
   const Value loss = mean(y);
   net.output("loss", loss);
   minimize(loss, SGD{});
-  Executor exe(net, cpu(), {.amp = AmpOptions{.dtype = f16}});
+  Executor exe(net, cpu(), {.precision = {.amp = AmpOptions{.dtype = f16}}});
   return exe.text(Mode::train, 8);
 }
 
@@ -144,8 +145,9 @@ void expect_refused(const ExecutorOptions& options, const std::string& message) 
 }
 
 TEST(Amp, RefusesOtherDtypes) {
-  expect_refused({.amp = AmpOptions{.dtype = f32}}, "mixed precision needs bf16 or f16, not f32");
-  expect_refused({.dtype = f64, .amp = AmpOptions{}},
+  expect_refused({.precision = {.amp = AmpOptions{.dtype = f32}}},
+                 "mixed precision needs bf16 or f16, not f32");
+  expect_refused({.precision = {.dtype = f64, .amp = AmpOptions{}}},
                  "mixed precision and a whole program in f64 exclude each other");
 }
 
@@ -181,13 +183,14 @@ TEST(Amp, AChoiceGoesByTimeThenByMemory) {
 
 TEST(Amp, IsChosenByTimingSteps) {
   const Program net = mnist_fluid_program();
-  const Executor exe(net, cpu(), {.batch = 4, .choose_amp = true});
+  const Executor exe(net, cpu(), {.batch = 4, .precision = {.choose_amp = true}});
   const AmpChoice& choice = exe.amp_choice().value();
   EXPECT_EQ(choice.precision, precision_in(amp_text(exe.amp())));
   EXPECT_EQ(choice.precision, best_of(choice.costs));
   for (const StepCost& cost : choice.costs) EXPECT_GT(cost.ms, 0);
   EXPECT_FALSE(choice.kept);
-  expect_refused({.choose_amp = true}, "choose_amp times training steps: it needs a batch");
+  expect_refused({.precision = {.choose_amp = true}},
+                 "choose_amp times training steps: it needs a batch");
 }
 
 TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
@@ -202,15 +205,15 @@ TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
   EXPECT_EQ(kept->precision, chosen.precision);
   EXPECT_EQ(kept->text(), chosen.text() + " (measured before)");
   ExecutorOptions other = asked;
-  other.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o2};
+  other.precision.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o2};
   EXPECT_TRUE(kept_amp_choice(net, cpu(), other)) << "both levels are tried";
-  other.amp->dtype = f16;
+  other.precision.amp->dtype = f16;
   EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
   other = asked;
   other.batch = 3;
   EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
   other = asked;
-  other.prefetch = false;  // on a GPU it takes less memory
+  other.gpu.prefetch = false;  // on a GPU it takes less memory
   EXPECT_FALSE(kept_amp_choice(net, cpu(), other));
   other = asked;
   other.threads = thread_count(0);  // what 0 means
@@ -228,13 +231,14 @@ TEST(Amp, APrecisionIsReadFromItsText) {
 }
 
 TEST(Amp, TakesThePrecisionThatFits) {
-  const Executor exe(mnist_fluid_program(), cpu(),
-                     {.batch = 128, .choose_amp = true, .memory_limit = int64_t{8} << 20});
+  const Executor exe(
+      mnist_fluid_program(), cpu(),
+      {.batch = 128, .memory_limit = int64_t{8} << 20, .precision = {.choose_amp = true}});
   EXPECT_TRUE(exe.amp().has_value());
   EXPECT_NE(exe.amp_choice()->text().find(": f32 does not fit, o1 "), std::string::npos)
       << exe.amp_choice()->text();
   EXPECT_THROW(Executor(mnist_fluid_program(), cpu(),
-                        {.batch = 128, .choose_amp = true, .memory_limit = 1 << 20}),
+                        {.batch = 128, .memory_limit = 1 << 20, .precision = {.choose_amp = true}}),
                UserError);
 }
 
@@ -243,13 +247,14 @@ TEST(Amp, RefusesALossScaleThatCannotMove) {
        {LossScale{.initial = 0.5}, LossScale{.initial = 0x1p25}, LossScale{.growth = 0.5},
         LossScale{.backoff = 2}, LossScale{.interval = 0}, LossScale{.floor = 0},
         LossScale{.ceiling = 1e39}}) {
-    expect_refused({.amp = AmpOptions{.dtype = f16, .loss_scale = scale}},
+    expect_refused({.precision = {.amp = AmpOptions{.dtype = f16, .loss_scale = scale}}},
                    "after a bad one, needs 0 < floor <= initial <= ceiling within the range of "
                    "f32, growth >= 1, 0 < backoff <= 1 and an interval above 0");
   }
   for (const double scale : {0.0, 1e39}) {
     expect_refused(
-        {.amp = AmpOptions{.dtype = f16, .loss_scale = {.initial = scale, .dynamic = false}}},
+        {.precision = {.amp = AmpOptions{.dtype = f16,
+                                         .loss_scale = {.initial = scale, .dynamic = false}}}},
         " is outside the range of f32");
   }
 }

@@ -11,7 +11,7 @@ namespace {
 TEST(ArenaFigure, SeedNetworkTakesNoMoreThan22MiB) {
   const Program net(testing::conv_net());
   for (const bool libraries : {false, true}) {
-    Executor exe(net, cpu(), {.batch = 128, .libraries = libraries});
+    Executor exe(net, cpu(), {.batch = 128, .debug = {.libraries = libraries}});
     const MemoryUse use = exe.memory();
     EXPECT_LE(use.total, 22 << 20) << "libraries " << libraries << ", state " << use.state
                                    << ", slots " << use.slots << ", transient " << use.transient;

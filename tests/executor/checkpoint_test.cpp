@@ -45,7 +45,7 @@ Reader shuffled(int64_t batch = kBatchSize) {
 }
 
 ExecutorOptions f16_options() {
-  return {.seed = 5, .amp = AmpOptions{.dtype = f16, .loss_scale = {.interval = 3}}};
+  return {.seed = 5, .precision = {.amp = AmpOptions{.dtype = f16, .loss_scale = {.interval = 3}}}};
 }
 
 /// A training run that can be interrupted.
@@ -234,7 +234,7 @@ TEST_F(CheckpointTest, GoesOnWithOtherOptions) {
     run.train(kSteps);
     run.save(checkpoints);
   }
-  TrainingRun full(net_, {.seed = 6, .libraries = false}, 9);
+  TrainingRun full(net_, {.seed = 6, .debug = {.libraries = false}}, 9);
   const std::string changed = full.go_on(path());
   EXPECT_TRUE(
       changed.starts_with("amp off (was f16 with a loss scale from 65536 x 2 / 0.5 every 3 "
@@ -246,8 +246,8 @@ TEST_F(CheckpointTest, GoesOnWithOtherOptions) {
   EXPECT_TRUE(std::isfinite(std::bit_cast<double>(full.losses.back())));
 
   ExecutorOptions wide = f16_options();
-  wide.amp.reset();
-  wide.dtype = f64;
+  wide.precision.amp.reset();
+  wide.precision.dtype = f64;
   TrainingRun precise(net_, wide);
   EXPECT_NE(precise.go_on(path()).find("dtype f64 (was f32)"), std::string::npos);
   const Checkpoint from = *newest_checkpoint(path());

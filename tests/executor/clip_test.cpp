@@ -87,7 +87,7 @@ TEST(Clip, ByTheNormOfAll) {
 TEST(Clip, InMixedPrecisionIsOfTheUnscaledGradients) {
   const AmpOptions amp = {.dtype = f16, .loss_scale = {.initial = 1024}};
   for (const Clip& clip : {Clip{.value = 2.5}, Clip{.norm = 6}, Clip{.global_norm = 1}}) {
-    const Gradients plain = clipped(clip), scaled = clipped(clip, {.amp = amp});
+    const Gradients plain = clipped(clip), scaled = clipped(clip, {.precision = {.amp = amp}});
     expect_scaled(scaled.first, plain.first, 1);
     expect_scaled(scaled.second, plain.second, 1);
   }

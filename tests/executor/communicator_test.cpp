@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "executor/comm/agree.h"
+#include "executor/comm/check_equal.h"
 #include "ir/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
@@ -15,8 +15,8 @@ TEST(Communicator, AWorldOfOneNeedsNobody) {
   float x = 3;
   alone->all_reduce(&x, 1, f32);
   alone->broadcast(&x, sizeof x, 0);
-  alone->meet(std::chrono::milliseconds(1));
-  agree(*alone, {}, "program", 5);
+  alone->barrier(std::chrono::milliseconds(1));
+  check_equal(*alone, {}, "program", 5);
   EXPECT_EQ(x, 3);
   EXPECT_EQ(alone->enter(), 0);
   EXPECT_EQ(error_of<DeviceError>([&] { alone->fail("the GPUs' step", alone->enter(), ""); }),

@@ -43,7 +43,9 @@ class DataParallelFigures : public ::testing::TestWithParam<int> {
   int ranks() const { return GetParam(); }
 
   ExecutorOptions options_with(const Way& way) const {
-    return {.micro_batches = way.micro_batches, .zero = way.zero, .cache_dir = cache_.path()};
+    return {.micro_batches = way.micro_batches,
+            .cache_dir = cache_.path(),
+            .distributed = {.zero = way.zero}};
   }
 
   /// 50 steps in f64 of `net` come to what one process sees.
@@ -51,9 +53,10 @@ class DataParallelFigures : public ::testing::TestWithParam<int> {
     for (const Way& way : ways) {
       SCOPED_TRACE(::testing::PrintToString(way));
       ExecutorOptions options = options_with(way);
-      options.dtype = f64;
-      options.sync_bn = sync_bn;
-      const Seen one = trained(net, {.dtype = f64, .cache_dir = cache_.path()}, 50, way.samples);
+      options.precision.dtype = f64;
+      options.distributed.sync_bn = sync_bn;
+      const Seen one =
+          trained(net, {.cache_dir = cache_.path(), .precision = {.dtype = f64}}, 50, way.samples);
       const Seen all = trained_by(ranks(), net, options, 50, way.samples);
       expect_near(all.figures, one.figures, 1e-9);
       expect_near(all.parameters, one.parameters, 1e-9);  // and running statistics
@@ -96,7 +99,8 @@ TEST_P(DataParallelFigures, AreThoseOfOneProcessWithSynchronisedStatistics) {
 
 TEST(DataParallel, OneProcessSynchronisesNothing) {
   const Program net = normalising_program(50);
-  EXPECT_EQ(trained(net, {.dtype = f64, .sync_bn = true}, 5), trained(net, {.dtype = f64}, 5));
+  EXPECT_EQ(trained(net, {.precision = {.dtype = f64}, .distributed = {.sync_bn = true}}, 5),
+            trained(net, {.precision = {.dtype = f64}}, 5));
 }
 
 TEST_P(DataParallelFigures, FollowInF32) {
@@ -114,12 +118,12 @@ TEST_P(DataParallelFigures, FollowInHalf) {
     SCOPED_TRACE(name_of(dtype));
     for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
       ExecutorOptions options = options_with({});
-      options.amp = AmpOptions{.dtype = dtype, .level = level};
+      options.precision.amp = AmpOptions{.dtype = dtype, .level = level};
       const std::vector<double> one = trained(net, options, 10).figures;
       expect_near(trained_by(ranks(), net, options, 10).figures, one, 0.02);
       if (level == AmpLevel::o1) continue;
-      options.buckets.dtype = dtype;
-      options.zero = 1;
+      options.distributed.buckets.dtype = dtype;
+      options.distributed.zero = 1;
       expect_near(trained_by(ranks(), net, options, 10).figures, one, 0.02);
     }
   }
@@ -127,12 +131,12 @@ TEST_P(DataParallelFigures, FollowInHalf) {
 
 TEST_P(DataParallelFigures, AreSafeInSmallBuckets) {
   const Program net = parallel_program({.clip = {.global_norm = 0.5}});
-  const Seen one = trained(net, {.dtype = f64}, 10);
+  const Seen one = trained(net, {.precision = {.dtype = f64}}, 10);
   for (const int zero : {0, 1}) {
     ExecutorOptions options = options_with({.micro_batches = 3, .zero = zero});
-    options.dtype = f64;
-    options.verify_plan = true;
-    options.buckets = {.first_bytes = 8, .bytes = 100};
+    options.precision.dtype = f64;
+    options.debug.verify_plan = true;
+    options.distributed.buckets = {.first_bytes = 8, .bytes = 100};
     const Seen all = trained_by(ranks(), net, options, 10);
     expect_near(all.figures, one.figures, 1e-9);
     expect_near(all.parameters, one.parameters, 1e-9);
@@ -143,10 +147,10 @@ TEST_P(DataParallelFigures, SynchroniseStatisticsInHalfAndOnAVerifiedPlan) {
   const Program net = normalising_program(0);
   for (const DType dtype : {f32, bf16}) {
     ExecutorOptions options = options_with({});
-    options.sync_bn = true;
-    options.verify_plan = true;
-    if (dtype == bf16) options.amp = AmpOptions{.dtype = bf16};
-    options.buckets = {.first_bytes = 8, .bytes = 100};
+    options.distributed.sync_bn = true;
+    options.debug.verify_plan = true;
+    if (dtype == bf16) options.precision.amp = AmpOptions{.dtype = bf16};
+    options.distributed.buckets = {.first_bytes = 8, .bytes = 100};
     const Seen one = trained(net, options, 5);
     expect_near(trained_by(ranks(), net, options, 5).figures, one.figures,
                 dtype == f32 ? 1e-4 : 0.05);
@@ -156,7 +160,7 @@ TEST_P(DataParallelFigures, SynchroniseStatisticsInHalfAndOnAVerifiedPlan) {
 /// The gradients of a first step by parameter: Adam's first moments, which are a tenth of them.
 std::vector<Tensor> gradients_with(const Program& net, const ExecutorOptions& options) {
   Executor exe(net, cpu(), options);
-  exe.run(share_of_batch(options.world));
+  exe.run(share_of_batch(options.distributed.world));
   std::vector<Tensor> gradients;
   for (const std::string& name : exe.parameters()) {
     gradients.push_back(exe.parameter(name + ".m").copy());
@@ -171,14 +175,14 @@ TEST_P(DataParallelFigures, HalfGradientsAreThoseOfTheWholeBatch) {
     for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
       ExecutorOptions options = options_with({});
       options.threads = 1;
-      options.amp = AmpOptions{.dtype = half, .level = level};
+      options.precision.amp = AmpOptions{.dtype = half, .level = level};
       options.batch = kWhole;
       const std::vector<Tensor> one = gradients_with(net, options);
       ASSERT_EQ(one.size(), 6U);
       options.batch = kWhole / ranks();
       const auto texts = Ranks(ranks(), [&](const World& world) {
                            ExecutorOptions mine = options;
-                           mine.world = world;
+                           mine.distributed.world = world;
                            Seen all;
                            for (const Tensor& t : gradients_with(net, mine)) {
                              for (int64_t i = 0; i < t.numel(); ++i) all.figures.push_back(t.at(i));

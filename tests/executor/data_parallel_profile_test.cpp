@@ -14,7 +14,10 @@ std::string profiled_rank(const World& world) {
   Program net = mnist_cnn_program();
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01});
   Executor exe(net, cpu(),
-               {.batch = 4, .threads = 1, .world = world, .profile = ProfileOptions{.warm_up = 2}});
+               {.batch = 4,
+                .threads = 1,
+                .distributed = {.world = world},
+                .profile = ProfileOptions{.warm_up = 2}});
   Batch batch = digit_batch(4);
   batch.first = 4 * world.rank;
   batch.whole = 8;

@@ -35,7 +35,8 @@ Batch share_of(const World& world, int64_t first) {
 
 TEST(DataParallelRefusal, OfAnEvaluationLeavesTheOthersAlone) {
   const auto body = [](const World& world) {
-    Executor exe(classifier(), cpu(), {.batch = kSamples, .threads = 1, .world = world});
+    Executor exe(classifier(), cpu(),
+                 {.batch = kSamples, .threads = 1, .distributed = {.world = world}});
     exe.prepare({.eval = {kSamples}});
     exe.run(share_of(world, 0));
     std::string said;
@@ -55,8 +56,9 @@ TEST(DataParallelRefusal, OfAnEvaluationLeavesTheOthersAlone) {
 /// The others are in its last slice: what this process sent next would be taken for a part of that.
 TEST(DataParallelRefusal, OfAnySliceOfATrainingStepIsTheEnd) {
   const auto body = [](const World& world) {
-    Executor exe(classifier(), cpu(),
-                 {.batch = kSamples, .threads = 1, .micro_batches = 2, .world = world});
+    Executor exe(
+        classifier(), cpu(),
+        {.batch = kSamples, .threads = 1, .micro_batches = 2, .distributed = {.world = world}});
     exe.run(share_of(world, 0));
     if (world.rank == 0) {
       return error_of<DeviceError>([&] { exe.run(share_of(world, 0)); });

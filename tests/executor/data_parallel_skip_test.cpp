@@ -31,7 +31,7 @@ void expect_unchanged(const ExecutorOptions& options) {
            {.clip = {.global_norm = 0.5}, .schedule = Cosine{.steps = 30}});
   const auto body = [&](const World& world) {
     ExecutorOptions mine = options;
-    mine.world = world;
+    mine.distributed.world = world;
     Executor exe(net, cpu(), mine);
     std::string said;
     exe.run(share_of(world, false));
@@ -52,11 +52,13 @@ void expect_unchanged(const ExecutorOptions& options) {
 }
 
 TEST(DataParallelSkip, ChangesNothingButTheScaleAndTheRandomNumbersOnAnyRank) {
-  ExecutorOptions options{
-      .batch = kSamples, .threads = 1, .amp = AmpOptions{.dtype = f16}, .micro_batches = 3};
+  ExecutorOptions options{.batch = kSamples,
+                          .threads = 1,
+                          .micro_batches = 3,
+                          .precision = {.amp = AmpOptions{.dtype = f16}}};
   expect_unchanged(options);
-  options.amp->level = AmpLevel::o2;
-  options.zero = 1;
+  options.precision.amp->level = AmpLevel::o2;
+  options.distributed.zero = 1;
   expect_unchanged(options);
 }
 

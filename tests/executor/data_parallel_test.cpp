@@ -37,7 +37,7 @@ using testing::trained_by;
 TEST(DataParallel, AShareOfAGradientMayOverflowWhereTheSumDoesNot) {
   const Program net = normalising_program(0);
   const auto scaling = [&](int size, const AmpOptions& amp) {
-    const ExecutorOptions options{.amp = amp, .sync_bn = true};
+    const ExecutorOptions options{.precision = {.amp = amp}, .distributed = {.sync_bn = true}};
     const Seen seen = size == 1 ? trained(net, options, 1) : trained_by(size, net, options, 1);
     return std::vector<double>(seen.parameters.end() - 2, seen.parameters.end());
   };
@@ -53,33 +53,35 @@ TEST(DataParallel, SynchronisedStatisticsAreOfWholeSteps) {
   const Program net = normalising_program(0);
   World world;
   world.size = 2;
-  const ExecutorOptions options{.micro_batches = 2, .world = world, .sync_bn = true};
+  const ExecutorOptions options{.micro_batches = 2,
+                                .distributed = {.world = world, .sync_bn = true}};
   expect_user_error([&] { Executor(net, cpu(), options); },
                     "sync_bn takes the statistics of whole steps, not of their micro-batches");
-  const ExecutorOptions watched{.world = world, .sync_bn = true, .check_finite = true};
+  const ExecutorOptions watched{.distributed = {.world = world, .sync_bn = true},
+                                .debug = {.check_finite = true}};
   expect_user_error([&] { Executor(net, cpu(), watched); },
                     "check_finite looks at each rank alone, which sync_bn does not let compute");
 }
 
 TEST(DataParallel, StateIsSharedOrNot) {
-  expect_user_error([] { Executor(parallel_program(), cpu(), {.zero = 2}); },
+  expect_user_error([] { Executor(parallel_program(), cpu(), {.distributed = {.zero = 2}}); },
                     "zero = 2: 1 shards the optimizer's state, 0 nothing");
 }
 
 TEST(DataParallel, ASharedStateFollowsInHalf) {
   const Program net = parallel_program();
-  ExecutorOptions options{.amp = AmpOptions{.level = AmpLevel::o2}};
+  ExecutorOptions options{.precision = {.amp = AmpOptions{.level = AmpLevel::o2}}};
   const Seen one = trained(net, options, 10);
-  options.zero = 1;
-  options.buckets.dtype = bf16;
+  options.distributed.zero = 1;
+  options.distributed.buckets.dtype = bf16;
   expect_near(trained_by(2, net, options, 10).figures, one.figures, 0.02);
 }
 
 TEST(DataParallel, BucketsMakeNoDifference) {
   const Program net = parallel_program();
-  const ExecutorOptions options{.dtype = f64};
+  const ExecutorOptions options{.precision = {.dtype = f64}};
   ExecutorOptions small = options;
-  small.buckets = {.first_bytes = 8, .bytes = 100};
+  small.distributed.buckets = {.first_bytes = 8, .bytes = 100};
   EXPECT_EQ(trained_by(2, net, small, 5), trained_by(2, net, options, 5));
 }
 
@@ -88,8 +90,8 @@ TEST(DataParallel, ParametersStayTheSameBitsOnAllRanks) {
   const Program net = parallel_program({.clip = {.global_norm = 0.5}});
   const Seen plain = trained_by(3, net, {}, 200);
   EXPECT_EQ(plain.figures.size(), 600U);
-  ExecutorOptions half{.amp = AmpOptions{.dtype = f16}};
-  half.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
+  ExecutorOptions half{.precision = {.amp = AmpOptions{.dtype = f16}}};
+  half.distributed.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
   EXPECT_NE(trained_by(2, net, half, 200).parameters, plain.parameters);
 }
 
@@ -106,9 +108,11 @@ std::vector<double> floats_of(const Snapshot& snapshot) {
 TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
   const Program net = parallel_program();
   const auto executor = [&](const World& world) {
-    return Executor(
-        net, cpu(),
-        {.batch = kWhole / world.size, .threads = 1, .dtype = f64, .world = world, .zero = 1});
+    return Executor(net, cpu(),
+                    {.batch = kWhole / world.size,
+                     .threads = 1,
+                     .precision = {.dtype = f64},
+                     .distributed = {.world = world, .zero = 1}});
   };
   Executor alone = executor({});
   alone.run(share_of_batch({}));
@@ -133,7 +137,8 @@ TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
 TEST(DataParallel, ASharedStateIsKnownWhateverIsPreparedFirst) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
-        Executor exe(parallel_program(), cpu(), {.threads = 1, .world = world, .zero = 1});
+        Executor exe(parallel_program(), cpu(),
+                     {.threads = 1, .distributed = {.world = world, .zero = 1}});
         expect_user_error([&] { exe.broadcast(); },
                           "prepare() a training step before broadcast(): its state is shared");
         exe.run(share_of_batch(world));
@@ -149,7 +154,7 @@ TEST(DataParallel, ASnapshotNeedsNoOtherRank) {
     sigemptyset(&told);
     sigaddset(&told, SIGUSR1);
     sigprocmask(SIG_BLOCK, &told, nullptr);
-    Executor exe(parallel_program(), cpu(), {.threads = 1, .world = world});
+    Executor exe(parallel_program(), cpu(), {.threads = 1, .distributed = {.world = world}});
     exe.run(share_of_batch(world));
     testing::say("ran");
     int signal = 0;
@@ -166,8 +171,9 @@ TEST(DataParallel, ASnapshotNeedsNoOtherRank) {
 TEST(DataParallel, AllRanksLearnThatRankZeroFailed) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
-        Executor exe(parallel_program(), cpu(), {.batch = 6, .threads = 1, .world = world});
-        exe.process_group().lead([] { throw UserError("the disk is full"); });
+        Executor exe(parallel_program(), cpu(),
+                     {.batch = 6, .threads = 1, .distributed = {.world = world}});
+        exe.process_group().run_on_rank_0([] { throw UserError("the disk is full"); });
         return std::string();
       }).results();
   EXPECT_EQ(results[0], "UserError: the disk is full");
@@ -175,12 +181,14 @@ TEST(DataParallel, AllRanksLearnThatRankZeroFailed) {
 }
 
 TEST(DataParallel, AllRanksLetThePrecisionBeChosenOrNone) {
-  const std::vector<std::string> results =
-      Ranks(2, [](const World& world) {
-        Executor(parallel_program(), cpu(),
-                 {.batch = 6, .threads = 1, .choose_amp = world.rank == 0, .world = world});
-        return std::string();
-      }).results();
+  const std::vector<std::string> results = Ranks(2, [](const World& world) {
+                                             Executor(parallel_program(), cpu(),
+                                                      {.batch = 6,
+                                                       .threads = 1,
+                                                       .precision = {.choose_amp = world.rank == 0},
+                                                       .distributed = {.world = world}});
+                                             return std::string();
+                                           }).results();
   for (const std::string& result : results) {
     EXPECT_EQ(
         result,
@@ -195,8 +203,8 @@ std::vector<double> scales_with(const World& world) {
   Executor exe(net, cpu(),
                {.batch = kWhole / world.size,
                 .threads = 1,
-                .amp = AmpOptions{.dtype = f16, .loss_scale = {.interval = 2}},
-                .world = world});
+                .precision = {.amp = AmpOptions{.dtype = f16, .loss_scale = {.interval = 2}}},
+                .distributed = {.world = world}});
   std::vector<double> seen;
   for (int step = 0; step < 6; ++step) {
     Batch batch = share_of_batch(world);
@@ -225,7 +233,7 @@ TEST(DataParallel, ABatchSaysWhichPartItIs) {
         Batch batch = share_of_batch(world);
         batch.whole = 0;
         const Program net = parallel_program();
-        Executor(net, cpu(), {.batch = 6, .world = world}).run(batch);
+        Executor(net, cpu(), {.batch = 6, .distributed = {.world = world}}).run(batch);
         return std::string();
       }).results();
   EXPECT_EQ(said[0],
@@ -239,8 +247,9 @@ std::string said_after(const std::function<void()>& late) {
   const Program net = parallel_program();
   Ranks ranks(2, [&](const World& world) {
     Reader reader(testing::parallel_samples(), {.batch = 6, .rank = world.rank, .world = 2});
-    Executor exe(net, cpu(),
-                 {.threads = 1, .world = world, .comm_timeout = std::chrono::seconds(2)});
+    Executor exe(
+        net, cpu(),
+        {.threads = 1, .distributed = {.world = world, .comm_timeout = std::chrono::seconds(2)}});
     exe.prepare({.train = reader.batch_sizes()});
     for (int step = 0; step < 6; ++step) {
       if (step == 3 && world.rank == 1) late();

@@ -68,7 +68,7 @@ class SlowCommunicator : public Communicator {
   void broadcast(void* data, int64_t bytes, int root) override {
     fast_.broadcast(data, bytes, root);
   }
-  void meet(std::chrono::milliseconds patience) override { fast_.meet(patience); }
+  void barrier(std::chrono::milliseconds patience) override { fast_.barrier(patience); }
   void set_timeout(std::chrono::milliseconds timeout) override { fast_.set_timeout(timeout); }
 
  private:
@@ -121,7 +121,7 @@ class Steps {
             how(options_)),
         step_(prepared()),
         batch_(trial_batch(net, kSamples)) {
-    batch_.whole = options_.world.size * kSamples;
+    batch_.whole = options_.distributed.world.size * kSamples;
   }
 
   void run() { session_.run(step_, batch_); }
@@ -170,7 +170,10 @@ class Rank {
   Rank(const World& world, Communicator& fast)
       : fast_(fast),
         slow_(fast),
-        options_{.batch = kSamples, .threads = 1, .world = world, .cache_dir = cache_.path()},
+        options_{.batch = kSamples,
+                 .threads = 1,
+                 .cache_dir = cache_.path(),
+                 .distributed = {.world = world}},
         buckets_(with_buckets(1 << 18)),
         one_bucket_(with_buckets(1 << 24)),
         alone_(without_others()),
@@ -190,18 +193,18 @@ class Rank {
  private:
   ExecutorOptions with_buckets(int64_t bytes) const {
     ExecutorOptions options = options_;
-    options.buckets = {.first_bytes = bytes, .bytes = 1 << 24};
+    options.distributed.buckets = {.first_bytes = bytes, .bytes = 1 << 24};
     return options;
   }
   ExecutorOptions without_others() const {
     ExecutorOptions options = options_;
-    options.world = {};
+    options.distributed.world = {};
     return options;
   }
 
   /// Leaves the cases in `far` that are.
   void compare(Cases& far) {
-    fast_.meet(kTimeout);
+    fast_.barrier(kTimeout);
     const auto times = measure_steps(net_, {buckets_, one_bucket_, alone_});
     const double one = timeline(times[2].calls, {}).step;
     const Timeline instant = timeline(times[0].calls, {.bytes_per_ms = 1e12});
@@ -243,7 +246,7 @@ class Rank {
     slow_.set_speed(link.bytes_per_ms);
     for (int i = 0; i <= kSteps; ++i) {
       parallel.run();
-      fast_.meet(kTimeout);
+      fast_.barrier(kTimeout);
       serial_.run();
     }
   }
@@ -273,7 +276,7 @@ TEST(DataParallelTimeline, IsAboutThatOfTwoProcesses) {
     const std::string far =
         Rank(world, *fast)
             .far_of({{"mostly exposed", false, 12, 0.08}, {"exposed", true, 12, 0}}, 5);
-    fast->meet(kTimeout);
+    fast->barrier(kTimeout);
     return far;
   });
   EXPECT_EQ(ranks.result(0), "");

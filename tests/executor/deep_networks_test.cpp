@@ -53,7 +53,7 @@ TEST(DeepNetworks, DropOtherElementsInEachLayer) {
   net.output("a", dropout(x, Dropout{.p = 0.5}));
   net.output("b", dropout(x, Dropout{.p = 0.5}));
   minimize(mean(linear(x, {.units = 1, .name = "fc"})), SGD{.lr = 1});
-  Executor exe(net, cpu(), {.fuse = false});
+  Executor exe(net, cpu(), {.debug = {.fuse = false}});
   exe.prepare({.train = {1}});
   Tensor ones(f32, {1, 1000});
   for (float& v : ones.as<float>()) v = 1;

@@ -88,7 +88,8 @@ TEST(Executor, OutputsOutliveAGrowingArena) {
 TEST(Executor, StaysAsItWasWhenTheSystemHasNoMemoryForAStep) {
   constexpr int64_t kMoreThanAnyAddressSpace = int64_t{1} << 42;
   const Program net = forward_net();
-  Executor exe(net, cpu(), {.batch = 2, .libraries = false, .memory_limit = int64_t{1} << 60});
+  Executor exe(net, cpu(),
+               {.batch = 2, .memory_limit = int64_t{1} << 60, .debug = {.libraries = false}});
   set_weights(exe);
   const int64_t before = exe.memory().total;
   for (int i = 0; i < 2; ++i) {
@@ -101,7 +102,7 @@ TEST(Executor, StaysAsItWasWhenTheSystemHasNoMemoryForAStep) {
 
 TEST(Executor, SaysThatAStepNeedsMoreThanTheMachineHas) {
   const Program net = forward_net();
-  Executor exe(net, cpu(), {.batch = 2, .libraries = false});
+  Executor exe(net, cpu(), {.batch = 2, .debug = {.libraries = false}});
   const std::string why = error_of<DeviceError>([&] { exe.prepare({.eval = {int64_t{1} << 42}}); });
   EXPECT_TRUE(why.starts_with("a step of 4398046511104 samples needs ")) << why;
   EXPECT_TRUE(why.ends_with(" GiB, " + memory_of(cpu()).text +
@@ -140,7 +141,7 @@ TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
 /// Threads do not go over into a process that is forked, which would wait for them.
 TEST(Executor, IsRefusedInAForkedProcess) {
   const Program net = forward_net();
-  Executor exe(net, cpu(), {.batch = 2, .threads = 2, .check_finite = true});
+  Executor exe(net, cpu(), {.batch = 2, .threads = 2, .debug = {.check_finite = true}});
   exe.run(forward_batch());
   const auto is_refused = [&](const std::function<void()>& use) {
     try {
@@ -259,7 +260,7 @@ TEST(Executor, TheGradientOfAHalfPrecisionMeanCountsBeyondItsRange) {
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 10000});
   for (const bool fuse : {false, true}) {
-    Executor exe(net, cpu(), {.fuse = fuse});
+    Executor exe(net, cpu(), {.debug = {.fuse = fuse}});
     exe.prepare({.train = {1}});
     exe.run({.size = 1});
     EXPECT_NEAR(exe.parameter("w").at(7), -0.1, 0.001) << "fuse " << fuse;

@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-#include "executor/comm/agree.h"
+#include "executor/comm/check_equal.h"
 #include "executor/comm/communicator.h"
 #include "ir/error.h"
 #include "ir/tensor.h"
@@ -65,7 +65,7 @@ void expect_serial_sum(DType dtype, double tolerance) {
         all->all_reduce(mine.data(), count, dtype);
         result += bytes_of(mine);
       }
-      all->meet(kLong);
+      all->barrier(kLong);
       return result;
     };
     std::vector<std::string> results = Ranks(size, sums).results();
@@ -103,7 +103,7 @@ TEST(Gloo, ScattersSumsAndGathersThem) {
             std::vector<double> sum = numbers<double>(world.rank, count), part = sum;
             all->all_reduce(sum.data(), count, f64);
             all->reduce_scatter(part.data(), count, f64);
-            const BucketShare own = bucket_share(count, world.size, world.rank);
+            const BucketShard own = bucket_shard(count, world.size, world.rank);
             for (int64_t i = 0; i < count; ++i) {
               const bool mine = own.begin <= i && i < own.end;
               const auto at = static_cast<size_t>(i);
@@ -115,7 +115,7 @@ TEST(Gloo, ScattersSumsAndGathersThem) {
             all->broadcast(sum.data(), count * 8, 0);
             EXPECT_EQ(sum, part);
           }
-          all->meet(kLong);
+          all->barrier(kLong);
           return std::string(::testing::Test::HasFailure() ? "differs" : "");
         }).results();
     for (const std::string& result : results) EXPECT_EQ(result, "");
@@ -130,7 +130,7 @@ TEST(Gloo, AddsHalves) {
                                          for (float x : numbers<float>(world.rank, 1001))
                                            halves.push_back(float_to_half(x, dtype));
                                          all->all_reduce(halves.data(), 1001, dtype);
-                                         all->meet(kLong);
+                                         all->barrier(kLong);
                                          return bytes_of(halves);
                                        }).results();
     ASSERT_EQ(results[0].size(), 2002u) << results[0];
@@ -156,7 +156,7 @@ TEST(Gloo, BroadcastsFromAnyRank) {
       all->broadcast(text.data(), static_cast<int64_t>(text.size()), root);
       result += text + ";";
     }
-    all->meet(kLong);
+    all->barrier(kLong);
     return result;
   });
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "from 0;from 1;from 2;");
@@ -165,11 +165,11 @@ TEST(Gloo, BroadcastsFromAnyRank) {
 TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
   Ranks ranks(4, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    agree(*all, world, "program", uint64_t{1} << 63);
+    check_equal(*all, world, "program", uint64_t{1} << 63);
     try {
-      agree(*all, world, "seed", world.rank % 2 == 0 ? 5 : world.rank);
+      check_equal(*all, world, "seed", world.rank % 2 == 0 ? 5 : world.rank);
     } catch (const UserError& e) {
-      all->meet(kLong);  // it still works
+      all->barrier(kLong);  // it still works
       return std::string(e.what());
     }
     return std::string("agreed");
@@ -183,13 +183,13 @@ TEST(Gloo, RanksHearInWhatTheyDiffer) {
   Ranks ranks(3, [](const World& world) {
     auto all = make_communicator(world, kLong);
     std::map<std::string, std::string> options = {{"seed", "5"}, {"zero", "0"}};
-    agree(*all, world, "set of options", options);
+    check_equal(*all, world, "set of options", options);
     if (world.rank > 0) options["zero"] = "1";
     if (world.rank == 1) options["tf32"] = "on";
     try {
-      agree(*all, world, "set of options", options);
+      check_equal(*all, world, "set of options", options);
     } catch (const UserError& e) {
-      all->meet(kLong);  // it still works
+      all->barrier(kLong);  // it still works
       return std::string(e.what());
     }
     return std::string("agreed");
@@ -205,12 +205,12 @@ TEST(Gloo, AMeetingWaitsForTheLast) {
   auto now = [] { return std::to_string(Clock::now().time_since_epoch().count()); };
   Ranks ranks(3, [now](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->meet(kLong);
+    all->barrier(kLong);
     if (world.rank == 2) {
       std::this_thread::sleep_for(Duration(200));
       say(now());
     }
-    all->meet(kLong);
+    all->barrier(kLong);
     return now();
   });
   std::string entered = ranks.line(2);
@@ -228,7 +228,7 @@ TEST(Gloo, UnevenTimingChangesNothing) {
       for (float& x : sum) x *= 0.25f + static_cast<float>(world.rank) / 64;
     }
     all->all_reduce(sum.data(), 5000, f32);
-    all->meet(kLong);
+    all->barrier(kLong);
     return bytes_of(sum);
   });
   std::vector<std::string> results = ranks.results();
@@ -246,7 +246,7 @@ void expect_named(const Failure& failure, Duration timeout, const std::string& c
   Ranks ranks(failure.size, [timeout](const World& world) {
     auto all = make_communicator(world, timeout);
     std::vector<float> sum(100'000);
-    all->meet(kLong);
+    all->barrier(kLong);
     say("begun");
     while (true) all->all_reduce(sum.data(), 100'000, f32);
     return std::string();
@@ -286,9 +286,9 @@ TEST(Gloo, NamesAStoppedMaster) {
 TEST(Gloo, NamesALatePeer) {
   Ranks ranks(3, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->meet(kLong);
+    all->barrier(kLong);
     if (world.rank == 1) std::this_thread::sleep_for(5 * kShort);
-    all->meet(kShort);
+    all->barrier(kShort);
     return std::string();
   });
   for (int rank : {0, 2}) {
@@ -316,7 +316,7 @@ TEST(Gloo, ABrokenConnectionIsNoRanksFault) {
     auto all = make_communicator(world, 4 * kShort);
     auto of_rank2 = ports(getsockname);
     all->broadcast(of_rank2.data(), sizeof of_rank2, 2);
-    all->meet(kLong);
+    all->barrier(kLong);
     const auto peers = ports(getpeername);
     for (int fd = 0; world.rank == 1 && fd < kDescriptors; ++fd) {
       const in_port_t peer = peers[static_cast<size_t>(fd)];
@@ -339,7 +339,7 @@ TEST(Gloo, RanksMeetHoweverLateTheyAre) {
     all->set_timeout(kShort);
     for (int late = 0; late < 3; ++late) {
       if (world.rank == late) std::this_thread::sleep_for(3 * kShort);
-      all->meet(kLong);
+      all->barrier(kLong);
     }
     float sum = 1;
     all->all_reduce(&sum, 1, f32);
@@ -355,10 +355,10 @@ TEST(Gloo, AMeetingGivesUpARankThatIsStoppedOrGone) {
     Ranks ranks(failure.size, [failure](const World& world) {
       auto all = make_communicator(world, kLong);
       all->set_timeout(2 * kShort);
-      all->meet(kLong);
+      all->barrier(kLong);
       say("met");
       if (world.rank == failure.culprit) std::this_thread::sleep_for(kLong);
-      all->meet(20 * kLong);
+      all->barrier(20 * kLong);
       return std::string();
     });
     for (int rank = 0; rank < failure.size; ++rank) EXPECT_EQ(ranks.line(rank), "met");
@@ -380,11 +380,11 @@ TEST(Gloo, AMeetingWaitsForARankThatIsStoppedForAMoment) {
     Ranks ranks(2, [late](const World& world) {
       auto all = make_communicator(world, kLong);
       all->set_timeout(6 * kShort);
-      all->meet(kLong);
+      all->barrier(kLong);
       say("met");
       if (world.rank == late) std::this_thread::sleep_for(kShort);
-      all->meet(kLong);
-      all->meet(kLong);
+      all->barrier(kLong);
+      all->barrier(kLong);
       return std::string();
     });
     for (const int rank : {0, 1}) EXPECT_EQ(ranks.line(rank), "met");
@@ -398,8 +398,8 @@ TEST(Gloo, AMeetingWaitsForARankThatIsStoppedForAMoment) {
 TEST(Gloo, NamesAPeerThatLeaves) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->meet(kLong);
-    if (world.rank == 0) all->meet(kLong);
+    all->barrier(kLong);
+    if (world.rank == 0) all->barrier(kLong);
     return std::string();
   });
   expect_has(ranks.result(0), "rank 1 has left the others");
@@ -409,7 +409,7 @@ TEST(Gloo, NamesAPeerThatLeaves) {
 std::string told_of_others(const std::function<void()>& second, const std::string& said) {
   Ranks ranks(2, [&](const World& world) {
     auto all = make_communicator(world, kShort);
-    all->meet(kLong);
+    all->barrier(kLong);
     const int64_t number = all->enter();
     if (world.rank == 1) second();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -444,7 +444,7 @@ TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
 TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kShort);
-    all->meet(kLong);
+    all->barrier(kLong);
     const int64_t number = all->enter();
     if (world.rank == 0) all->enter();
     return error_of<DeviceError>([&] { all->fail("the GPUs' step", number, ""); });
@@ -457,12 +457,12 @@ TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
 TEST(Gloo, StaysBrokenAfterAFailure) {
   Ranks ranks(2, [](const World& world) {
     auto all = make_communicator(world, kLong);
-    all->meet(kLong);
+    all->barrier(kLong);
     std::string errors;
     if (world.rank == 1) return errors;
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
-        all->meet(kLong);
+        all->barrier(kLong);
       } catch (const DeviceError& e) {
         errors += std::string(e.what()) + "\n";
       }

@@ -22,19 +22,19 @@ using fluid::testing::fail_host_gpu;
 using fluid::testing::host_gpu_objects;
 using fluid::testing::host_gpu_table;
 
-constexpr FluidGpuProduct kProduct = {.operands = fluid_gpu_f32,
-                                      .result = fluid_gpu_f32,
-                                      .transpose_a = 1,
-                                      .m = 4,
-                                      .n = 5,
-                                      .k = 6,
-                                      .a_row = 4,
-                                      .b_row = 5,
-                                      .result_row = 5,
-                                      .count = 1,
-                                      .a_matrix = 24,
-                                      .b_matrix = 30,
-                                      .result_matrix = 20};
+constexpr FluidGpuMatmul kProduct = {.operands = fluid_gpu_f32,
+                                     .result = fluid_gpu_f32,
+                                     .transpose_a = 1,
+                                     .m = 4,
+                                     .n = 5,
+                                     .k = 6,
+                                     .a_row = 4,
+                                     .b_row = 5,
+                                     .result_row = 5,
+                                     .count = 1,
+                                     .a_matrix = 24,
+                                     .b_matrix = 30,
+                                     .result_matrix = 20};
 constexpr int64_t kWorkspace = 2048;
 constexpr int64_t kPartsBytes = 4 * 4 * 5 * 8;  ///< workspace of the host's favourite
 
@@ -54,7 +54,7 @@ class GpuChooserTest : public ::testing::Test {
   GpuChooser products(ChoiceRecord::Terms terms = {.machine = "this", .workspace = 2048}) {
     return {gpu_, {std::move(terms), {dir_.path(), 1 << 20}}};
   }
-  FluidGpuFactors factors() const {
+  FluidGpuOperands factors() const {
     return {.a = memory_.data(),
             .b = memory_.data() + 128,
             .result = memory_.data() + 512,
@@ -75,8 +75,8 @@ class GpuChooserTest : public ::testing::Test {
   bool chooses_anew(GpuChooser& products) const { return calls_of("matmul_choices", products) > 0; }
   /// The bytes of workspace without which the choice could not run.
   int64_t workspace_of(GpuChooser& products, int64_t allowed = kWorkspace) const {
-    const GpuMultiplier multiplier = products.multiplier(kProduct, factors(), allowed);
-    FluidGpuFactors f = factors();
+    const GpuPlan multiplier = products.multiplier(kProduct, factors(), allowed);
+    FluidGpuOperands f = factors();
     f.workspace = nullptr;
     try {
       gpu_->gpu.multiply(gpu_->stream, multiplier, f);
@@ -220,7 +220,7 @@ TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
 
 TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
   products().multiplier(kProduct, factors(), kWorkspace);
-  const GpuMultiplier kept = products().multiplier(kProduct, factors(), kWorkspace);
+  const GpuPlan kept = products().multiplier(kProduct, factors(), kWorkspace);
   gpu_->gpu.begin_capture(gpu_->stream);
   gpu_->gpu.multiply(gpu_->stream, kept, factors());
   const GpuGraph graph = gpu_->gpu.end_capture(gpu_->stream);
@@ -250,18 +250,18 @@ TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
 
 TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
   GpuChooser able = products();
-  EXPECT_TRUE(able.has_way(kProduct, kWorkspace));
+  EXPECT_TRUE(able.has_algorithm(kProduct, kWorkspace));
   EXPECT_FALSE(able.record().refusal(kProduct));
   fluid::testing::change_host_gpu({.most_rows = kProduct.m - 1});
   GpuChooser unable = products();
-  EXPECT_FALSE(unable.has_way(kProduct, kWorkspace));
+  EXPECT_FALSE(unable.has_algorithm(kProduct, kWorkspace));
   EXPECT_TRUE(unable.record().refusal(kProduct));
-  FluidGpuProduct other = kProduct;
+  FluidGpuMatmul other = kProduct;
   other.bias = 1;
   EXPECT_FALSE(unable.record().refusal(other));
   fluid::testing::change_host_gpu({});
   GpuChooser later = products();
-  EXPECT_FALSE(later.has_way(kProduct, kWorkspace)) << "on disk";
+  EXPECT_FALSE(later.has_algorithm(kProduct, kWorkspace)) << "on disk";
   EXPECT_TRUE(later.refusal(kProduct));
   EXPECT_EQ(later.record().decided(), unable.record().decided()) << "for its checkpoints";
   const ChoiceRecord resumed({.machine = "this", .workspace = 2048}, {"", 0},
@@ -278,7 +278,7 @@ TEST_F(GpuChooserTest, ATaskIsRefusedWhereEveryWayFails) {
     SCOPED_TRACE(tune);
     GpuChooser chooser =
         products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
-    ASSERT_TRUE(chooser.has_way(kProduct, kWorkspace));
+    ASSERT_TRUE(chooser.has_algorithm(kProduct, kWorkspace));
     EXPECT_FALSE(chooser.multiplier(kProduct, factors(), kWorkspace));
     EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
     const GpuChooser later = products(chooser.record().terms());
@@ -345,10 +345,11 @@ TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRefusal) {
   EXPECT_EQ(error_of<DeviceError>([&] { chooser.multiplier(kProduct, factors(), kWorkspace); }),
             said);
   fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
-  EXPECT_EQ(error_of<DeviceError>([&] { chooser.has_way(kProduct, kWorkspace); }).substr(0, 50),
-            said.substr(0, 50));
+  EXPECT_EQ(
+      error_of<DeviceError>([&] { chooser.has_algorithm(kProduct, kWorkspace); }).substr(0, 50),
+      said.substr(0, 50));
   EXPECT_TRUE(chooser.record().decided().empty());
-  EXPECT_TRUE(chooser.has_way(kProduct, kWorkspace));
+  EXPECT_TRUE(chooser.has_algorithm(kProduct, kWorkspace));
 }
 
 TEST_F(GpuChooserTest, AWayThatCannotBeTimedIsPassedOver) {
@@ -369,10 +370,10 @@ TEST_F(GpuChooserTest, EachWayIsRecordedOnce) {
   };
   const auto gpu = std::make_shared<const OpenGpu>(counting, 0);
   const GpuMemory memory = gpu->gpu.allocate(4096);
-  const FluidGpuFactors f = {.a = memory.data(),
-                             .b = memory.data() + 128,
-                             .result = memory.data() + 512,
-                             .workspace = memory.data() + 1024};
+  const FluidGpuOperands f = {.a = memory.data(),
+                              .b = memory.data() + 128,
+                              .result = memory.data() + 512,
+                              .workspace = memory.data() + 1024};
   for (const auto& [work_ms, graphs] : {std::pair(4.0F, 2), std::pair(0.001F, 4)}) {
     fluid::testing::change_host_gpu({.work_ms = work_ms});
     recorded = 0;
@@ -387,12 +388,12 @@ TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
   products().multiplier(kProduct, factors(), kWorkspace);
   GpuChooser again = products();
   FluidGpuTable strict = host_gpu_table();
-  strict.multiplier_create = [](FluidGpu*, const FluidGpuProduct*, const FluidGpuChoice*,
-                                FluidGpuMultiplier**) { return fluid_gpu_misused; };
+  strict.multiplier_create = [](FluidGpu*, const FluidGpuMatmul*, const FluidGpuChoice*,
+                                FluidGpuPlan**) { return fluid_gpu_misused; };
   const auto gpu = std::make_shared<const OpenGpu>(strict, 0);
   GpuChooser none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
-  EXPECT_TRUE(again.has_way(kProduct, kWorkspace));
-  EXPECT_FALSE(none.has_way(kProduct, kWorkspace));
+  EXPECT_TRUE(again.has_algorithm(kProduct, kWorkspace));
+  EXPECT_FALSE(none.has_algorithm(kProduct, kWorkspace));
 }
 
 TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
@@ -416,7 +417,7 @@ TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
 }
 
 TEST(GpuTaskText, SaysAllThatAProductIs) {
-  FluidGpuProduct p = kProduct;
+  FluidGpuMatmul p = kProduct;
   p.operands = fluid_gpu_bf16;
   p.count = 3;
   p.transpose_a = 0;
@@ -490,7 +491,7 @@ TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
   EXPECT_TRUE(chooses_anew(second)) << "another one";
   fluid::testing::change_host_gpu({.most_filters = 0});
   GpuChooser unable = products({.machine = "another", .workspace = 2048});
-  EXPECT_FALSE(unable.has_way(c, kWorkspace));
+  EXPECT_FALSE(unable.has_algorithm(c, kWorkspace));
   EXPECT_TRUE(unable.record().refusal(c));
 }
 

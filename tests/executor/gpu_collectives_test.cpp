@@ -26,7 +26,7 @@ constexpr int64_t kCounts[] = {1, 5, 64, 100, 1000};
 /// A GPU of one of several processes, and its communicator with the others.
 class Peer {
  public:
-  Peer(const World& world, const FluidGpuMeeting& meeting, HostPace pace = HostPace::late,
+  Peer(const World& world, const FluidGpuUniqueId& meeting, HostPace pace = HostPace::late,
        int devices = 4)
       : table_(host_gpu_table()) {
     fluid::testing::reset_host_gpu(
@@ -97,8 +97,8 @@ class Peer {
   GpuCommunicator communicator_;
 };
 
-FluidGpuMeeting new_meeting() {
-  FluidGpuMeeting meeting = {};
+FluidGpuUniqueId new_meeting() {
+  FluidGpuUniqueId meeting = {};
   check_gpu(host_gpu_table(), host_gpu_table().meeting(&meeting));
   return meeting;
 }
@@ -107,7 +107,7 @@ FluidGpuMeeting new_meeting() {
 std::vector<std::string> ranks(int size, const std::function<std::string(const Peer&, int)>& body,
                                HostPace pace = HostPace::late, int devices = 4) {
   fluid::testing::reset_host_gpu({});
-  const FluidGpuMeeting meeting = new_meeting();
+  const FluidGpuUniqueId meeting = new_meeting();
   return Ranks(size,
                [&](const World& world) {
                  std::string result;
@@ -145,7 +145,7 @@ std::string floats(DType dtype, int64_t count, const std::function<double(int64_
 class GpuCollectiveFunctions : public ::testing::TestWithParam<testing::TestedPace> {};
 
 TEST_P(GpuCollectiveFunctions, AddUpEveryFloat) {
-  const std::pair<FluidGpuNumber, DType> elements[] = {
+  const std::pair<FluidGpuDtype, DType> elements[] = {
       {fluid_gpu_f64, f64}, {fluid_gpu_f32, f32}, {fluid_gpu_f16, f16}, {fluid_gpu_bf16, bf16}};
   for (const int size : {1, 2, 3}) {
     for (const auto& [element, dtype] : elements) {
@@ -182,7 +182,7 @@ TEST_P(GpuCollectiveFunctions, ScatterSumsAndGatherThem) {
     const auto parts = [size](const Peer& peer, int rank) {
       peer.settle(fluid_gpu_ok);
       for (const int64_t count : kCounts) {
-        const int64_t share = bucket_share(count, size, 0).size();
+        const int64_t share = bucket_shard(count, size, 0).size();
         std::vector<double> mine(static_cast<size_t>(count));
         for (int64_t i = 0; i < count; ++i) mine[static_cast<size_t>(i)] = number(rank, i);
         const GpuMemory x = peer.copied(bytes_of(mine));
@@ -190,7 +190,7 @@ TEST_P(GpuCollectiveFunctions, ScatterSumsAndGatherThem) {
                                                     count, share, fluid_gpu_f64));
         peer.a_waits_for_b();
         const std::string scattered = peer.read(x);
-        const BucketShare own = bucket_share(count, size, rank);
+        const BucketShard own = bucket_shard(count, size, rank);
         std::vector<double> sum(static_cast<size_t>(count));
         for (int64_t i = 0; i < count; ++i) {
           for (int r = 0; r < size; ++r) sum[static_cast<size_t>(i)] += number(r, i);
@@ -305,7 +305,7 @@ INSTANTIATE_TEST_SUITE_P(Host, GpuCollectiveFunctions, testing::kPaces, testing:
 
 TEST(GpuCommunicators, AreNotReadyUntilAllHaveMet) {
   fluid::testing::reset_host_gpu({});
-  const FluidGpuMeeting meeting = new_meeting();
+  const FluidGpuUniqueId meeting = new_meeting();
   World world = testing::loopback_world(2);
   const Peer peer(world, meeting);
   const auto state = [&] { return host_gpu_table().communicator_state(peer.communicator()); };

@@ -57,14 +57,14 @@ TEST_P(HostGpuFailures, ACallThatIsToldToFailDoes) {
 }
 
 TEST_P(HostGpuProductFailures, AWorkspaceThatIsTooSmallFails) {
-  const FluidGpuProduct p = product_of(fluid_gpu_f32);
+  const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const ProductMemory memory = memory_of(p, ProductData(p));
-  FluidGpuFactors f = memory.factors();
+  FluidGpuOperands f = memory.factors();
   const FluidGpuChoice choice = first_choice(p);
   ASSERT_GT(choice.workspace, 64);
   const GpuMemory small = gpu_->allocate(64);
   f.workspace = small.data();
-  const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
+  const GpuPlan multiplier = gpu_->multiplier(p, choice);
   const auto multiply = [&] {
     gpu_->multiply(a_, multiplier, f);
     gpu_->synchronize(a_);
@@ -73,15 +73,15 @@ TEST_P(HostGpuProductFailures, AWorkspaceThatIsTooSmallFails) {
 }
 
 TEST_P(HostGpuProductFailures, CallsThatAreToldToFailDo) {
-  const FluidGpuProduct p = product_of(fluid_gpu_f32);
+  const FluidGpuMatmul p = product_of(fluid_gpu_f32);
   const ProductMemory memory = memory_of(p, ProductData(p));
-  const FluidGpuFactors f = memory.factors();
+  const FluidGpuOperands f = memory.factors();
   fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
   EXPECT_EQ(lack_of([&] { first_choice(p); }), "matmul_choices was told to fail");
   const FluidGpuChoice choice = first_choice(p);
   fail_host_gpu("multiplier_create", fluid_gpu_out_of_memory);
   EXPECT_EQ(lack_of([&] { gpu_->multiplier(p, choice); }), "multiplier_create was told to fail");
-  const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
+  const GpuPlan multiplier = gpu_->multiplier(p, choice);
   fail_host_gpu("multiply", fluid_gpu_failed);
   EXPECT_EQ(error_of<DeviceError>([&] { gpu_->multiply(a_, multiplier, f); }),
             "multiply was told to fail");

@@ -19,9 +19,9 @@ using fluid::testing::host_gpu_table;
 using fluid::testing::HostPace;
 
 TEST(Stretches, JoinAcrossPaddingAlone) {
-  const auto text = [](std::vector<Stretch> stretches) {
+  const auto text = [](std::vector<ByteRange> stretches) {
     std::string all;
-    for (const Stretch& s : joined(std::move(stretches))) {
+    for (const ByteRange& s : joined(std::move(stretches))) {
       all += std::to_string(s.offset) + "+" + std::to_string(s.bytes) + " ";
     }
     return all;
@@ -75,7 +75,7 @@ struct Seen {
   }
 };
 
-constexpr Stretch kFeed{0, 64};
+constexpr ByteRange kFeed{0, 64};
 
 /// Steps that read slot `reads[i]`, whose feeds come to slot `fed[i]` where it is not negative. As
 /// in a session the step before the last is done by then.

@@ -41,7 +41,7 @@ class Claimed {
     return target.claims(head(), chain_);
   }
   Value value() const { return y_; }
-  std::optional<FluidGpuProduct> product() const { return gpu_product(head(), chain_, 1); }
+  std::optional<FluidGpuMatmul> product() const { return gpu_product(head(), chain_, 1); }
 
  private:
   Claimed& then(Value next) {
@@ -63,7 +63,7 @@ TEST(GpuTarget, ClaimsProductsWithWhatFollowsThem) {
   const Shape a = {64, 32}, b = {32, 16};
   EXPECT_EQ(Claimed(a, b).claims().size(), 1U);
   EXPECT_EQ(Claimed(a, b).claims().at(0).kernel, "cublaslt.matmul");
-  const FluidGpuProduct p = *Claimed(a, b).then_bias().then_relu().product();
+  const FluidGpuMatmul p = *Claimed(a, b).then_bias().then_relu().product();
   EXPECT_EQ(std::tuple(p.m, p.n, p.k, p.count), std::tuple(64, 16, 32, 1));
   EXPECT_EQ(std::tuple(p.a_row, p.b_row, p.result_row), std::tuple(32, 16, 16));
   EXPECT_TRUE(p.bias && p.relu && !p.adds && !p.tf32);
@@ -75,14 +75,14 @@ TEST(GpuTarget, ClaimsProductsWithWhatFollowsThem) {
 }
 
 TEST(GpuTarget, ClaimsTranspositionsAndBatches) {
-  const FluidGpuProduct both =
+  const FluidGpuMatmul both =
       *Claimed({32, 64}, {16, 32}, {.transpose_a = true, .transpose_b = true}).product();
   EXPECT_EQ(std::tuple(both.m, both.n, both.k), std::tuple(64, 16, 32));
   EXPECT_EQ(std::tuple(both.a_row, both.b_row), std::tuple(64, 32));
-  const FluidGpuProduct many = *Claimed({2, 3, 8, 4}, {2, 3, 4, 5}).product();
+  const FluidGpuMatmul many = *Claimed({2, 3, 8, 4}, {2, 3, 4, 5}).product();
   EXPECT_EQ(std::tuple(many.count, many.m, many.a_matrix, many.b_matrix, many.result_matrix),
             std::tuple(6, 8, 32, 20, 40));
-  const FluidGpuProduct folded = *Claimed({2, 3, 8, 4}, {4, 5}).product();
+  const FluidGpuMatmul folded = *Claimed({2, 3, 8, 4}, {4, 5}).product();
   EXPECT_EQ(std::tuple(folded.count, folded.m), std::tuple(1, 48));
   EXPECT_FALSE(Claimed({2, 8, 4}, {8, 5}, {.transpose_a = true}).product()) << "b is broadcast";
   EXPECT_FALSE(Claimed({70000, 8, 4}, {70000, 4, 5}).product()) << "too many";
@@ -328,7 +328,7 @@ TEST(GpuTarget, DoesNotClaimWhatIsRefused) {
   for (const bool tf32 : {false, true}) {
     const GpuLibraries libraries{.tf32 = tf32};
     const auto refusal = [&](const GpuTask& task) {
-      const bool same = (std::get<FluidGpuProduct>(task).tf32 != 0) == tf32;
+      const bool same = (std::get<FluidGpuMatmul>(task).tf32 != 0) == tf32;
       return same ? std::optional<std::string>("no engine") : std::nullopt;
     };
     const GpuTarget refused(kGpu, libraries, refusal);

@@ -39,8 +39,8 @@ class GpuTimelineTest : public ::testing::TestWithParam<HostPace> {
 /// that none waits for.
 TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
   const Gpu& gpu = gpu_->gpu;
-  const std::array<ExchangeRole, 5> roles = {
-      {{}, {.elements = 1}, {}, {.awaits = 1}, {.elements = 1}}};
+  const std::array<CollectiveRole, 5> roles = {
+      {{}, {.elements = 1}, {}, {.awaited_collectives = 1}, {.elements = 1}}};
   const GpuTimeline timeline(gpu_, roles);
   const GpuStream beside = gpu.stream();
   std::array<GpuEvent, 4> order;
@@ -93,7 +93,7 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
 
 /// Where nothing is exchanged, none waits for other processes.
 TEST_P(GpuTimelineTest, HasNoWaitsWithoutExchanges) {
-  const std::array<ExchangeRole, 2> roles = {};
+  const std::array<CollectiveRole, 2> roles = {};
   const GpuTimeline timeline(gpu_, roles);
   const GpuGraph graph = gpu_->gpu.captured(gpu_->stream, [&] {
     timeline.note_begin();

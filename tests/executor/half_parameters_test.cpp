@@ -63,9 +63,9 @@ void expect_copies(Executor& exe, DType half) {
 void expect_o1(DType half, const ExecutorOptions& common) {
   const Program net = network();
   ExecutorOptions options = common;
-  options.amp = amp_of(AmpLevel::o1, half);
+  options.precision.amp = amp_of(AmpLevel::o1, half);
   Executor o1(net, cpu(), options);
-  options.amp = amp_of(AmpLevel::o2, half);
+  options.precision.amp = amp_of(AmpLevel::o2, half);
   Executor o2(net, cpu(), options);
   EXPECT_EQ(o2.parameters().size(), o1.parameters().size());
   expect_copies(o2, half);
@@ -95,7 +95,7 @@ TEST(HalfParameters, TrainAsCastOnesDoInMicroBatches) {
 
 TEST(HalfParameters, StayInASkippedStep) {
   const Program net = network();
-  Executor exe(net, cpu(), {.batch = kSamples, .amp = amp_of(AmpLevel::o2, f16)});
+  Executor exe(net, cpu(), {.batch = kSamples, .precision = {.amp = amp_of(AmpLevel::o2, f16)}});
   exe.run(batch_of(0));
   const Tensor master = exe.parameter("fc0.w"), copy = exe.parameter("fc0.w.half");
   exe.run(batch_of(1, /*overflows=*/true));
@@ -109,17 +109,19 @@ TEST(HalfParameters, StayInASkippedStep) {
 TEST(HalfParameters, FollowWhatIsLoadedAndAreNotSaved) {
   const TempDir dir;
   const Program net = network();
-  Executor trained(net, cpu(), {.batch = kSamples, .amp = amp_of(AmpLevel::o2, bf16)});
+  Executor trained(net, cpu(),
+                   {.batch = kSamples, .precision = {.amp = amp_of(AmpLevel::o2, bf16)}});
   trained.run(batch_of(0));
   trained.save(dir.file("w.safetensors"));
-  Executor loaded(net, cpu(), {.seed = 1, .amp = amp_of(AmpLevel::o2, bf16)});
+  Executor loaded(net, cpu(), {.seed = 1, .precision = {.amp = amp_of(AmpLevel::o2, bf16)}});
   loaded.load(dir.file("w.safetensors"));  // before there are copies
   loaded.prepare({.eval = {kSamples}});
   expect_copies(loaded, bf16);
-  Executor late(net, cpu(), {.batch = kSamples, .seed = 1, .amp = amp_of(AmpLevel::o2, bf16)});
+  Executor late(net, cpu(),
+                {.batch = kSamples, .seed = 1, .precision = {.amp = amp_of(AmpLevel::o2, bf16)}});
   late.load(dir.file("w.safetensors"));
   expect_copies(late, bf16);
-  Executor plain(net, cpu(), {.seed = 1, .amp = amp_of(AmpLevel::o1, bf16)});
+  Executor plain(net, cpu(), {.seed = 1, .precision = {.amp = amp_of(AmpLevel::o1, bf16)}});
   plain.load(dir.file("w.safetensors"));  // which would refuse parameters it does not have
   plain.prepare({.eval = {kSamples}});
   const Batch batch = batch_of(3);

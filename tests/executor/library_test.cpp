@@ -52,7 +52,7 @@ Trained train(const ExecutorOptions& options) {
 }
 
 TEST(Library, TrainsAsGeneratedKernelsDo) {
-  const Trained generated = train({.libraries = false}), library = train({});
+  const Trained generated = train({.debug = {.libraries = false}}), library = train({});
   for (size_t i = 0; i < generated.losses.size(); ++i) {
     EXPECT_NEAR(library.losses[i], generated.losses[i], 2e-5) << "step " << i;
   }
@@ -69,7 +69,7 @@ TEST(Library, ATrainingStepShowsANan) {
 TEST(Library, GivesTheSameBytesEachTimeAndWhileThePlanIsChecked) {
   const Trained once = train({});
   EXPECT_EQ(train({}).parameters, once.parameters);
-  EXPECT_EQ(train({.verify_plan = true}).parameters, once.parameters);
+  EXPECT_EQ(train({.debug = {.verify_plan = true}}).parameters, once.parameters);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(LossScale, FollowsPyTorchsGradScaler) {
   const LossScale scale{.initial = golden["initial"],
                         .interval = golden["growth_interval"],
                         .floor = 0x1p-20};  // PyTorch has none
-  Executor exe(net, cpu(), {.batch = kSamples, .amp = f16_with(scale)});
+  Executor exe(net, cpu(), {.batch = kSamples, .precision = {.amp = f16_with(scale)}});
   int64_t step = 0, skipped = 0;
   for (const auto& expected : golden["steps"]) {
     exe.run(batch_of(expected["overflows"]));
@@ -77,19 +77,20 @@ void expect_skipped_step_changes_little(const ExecutorOptions& options) {
 }
 
 TEST(LossScale, ASkippedStepChangesNothingButTheScaleAndTheRandomNumbers) {
-  ExecutorOptions options{.batch = kSamples, .amp = f16_with({})};
+  ExecutorOptions options{.batch = kSamples, .precision = {.amp = f16_with({})}};
   expect_skipped_step_changes_little(options);
   options.micro_batches = 3;
   expect_skipped_step_changes_little(options);
-  options.amp->level = AmpLevel::o2;
+  options.precision.amp->level = AmpLevel::o2;
   expect_skipped_step_changes_little(options);
 }
 
 TEST(LossScale, IsTakenOffTheGradients) {
   const Program net = trained_program(SGD{.lr = 0.01});  // Adam would not notice
   const auto trained_with = [&](double scale) {
-    Executor exe(net, cpu(),
-                 {.batch = kSamples, .amp = f16_with({.initial = scale, .dynamic = false})});
+    Executor exe(
+        net, cpu(),
+        {.batch = kSamples, .precision = {.amp = f16_with({.initial = scale, .dynamic = false})}});
     for (int i = 0; i < 3; ++i) exe.run(batch_of(false));
     EXPECT_EQ(exe.parameter(kLossScale).item(), scale);
     return exe.parameter("fc0.w");
@@ -100,9 +101,10 @@ TEST(LossScale, IsTakenOffTheGradients) {
 
 TEST(LossScale, StaysWithinFloorAndCeiling) {
   const Program net = trained_program();
-  Executor exe(net, cpu(),
-               {.batch = kSamples,
-                .amp = f16_with({.initial = 8, .interval = 1, .floor = 4, .ceiling = 16})});
+  Executor exe(
+      net, cpu(),
+      {.batch = kSamples,
+       .precision = {.amp = f16_with({.initial = 8, .interval = 1, .floor = 4, .ceiling = 16})}});
   for (int i = 0; i < 3; ++i) exe.run(batch_of(false));
   EXPECT_EQ(exe.parameter(kLossScale).item(), 16);
   for (int i = 0; i < 4; ++i) exe.run(batch_of(true));

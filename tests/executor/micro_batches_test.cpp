@@ -54,7 +54,7 @@ double distance(Executor& a, Executor& b, const std::string& name) {
 }
 
 TEST(Slices, CutABatchAsEvenlyAsPossible) {
-  const std::vector<SliceOfBatch> slices = slices_of(11, 3);
+  const std::vector<MicroBatch> slices = split_into_micro_batches(11, 3);
   ASSERT_EQ(slices.size(), 3U);
   const std::vector<int64_t> firsts = {0, 4, 8}, samples = {4, 4, 3};
   const std::vector<Slice> kinds = {Slice::first, Slice::middle, Slice::last};
@@ -63,9 +63,9 @@ TEST(Slices, CutABatchAsEvenlyAsPossible) {
     EXPECT_EQ(slices[i].samples, samples[i]);
     EXPECT_EQ(slices[i].slice, kinds[i]);
   }
-  EXPECT_EQ(slices_of(2, 5).size(), 2U);
-  EXPECT_EQ(slices_of(1, 5).front().slice, Slice::whole);
-  EXPECT_EQ(slices_of(0, 5).front().slice, Slice::empty);
+  EXPECT_EQ(split_into_micro_batches(2, 5).size(), 2U);
+  EXPECT_EQ(split_into_micro_batches(1, 5).front().slice, Slice::whole);
+  EXPECT_EQ(split_into_micro_batches(0, 5).front().slice, Slice::empty);
 }
 
 TEST(MicroBatches, TrainAsTheWholeBatchDoes) {
@@ -73,7 +73,8 @@ TEST(MicroBatches, TrainAsTheWholeBatchDoes) {
   for (const DType dtype : {f64, f32}) {
     const double bound = dtype == f64 ? 1e-12 : 1e-5;
     const auto executor = [&](int64_t slices) {
-      return Executor(net, cpu(), {.batch = kSamples, .dtype = dtype, .micro_batches = slices});
+      return Executor(net, cpu(),
+                      {.batch = kSamples, .micro_batches = slices, .precision = {.dtype = dtype}});
     };
     for (const int64_t slices : dtype == f64 ? std::vector{2, 4, 50} : std::vector{4}) {
       Executor sliced = executor(slices), again = executor(1);

@@ -61,10 +61,12 @@ std::vector<std::byte> everything(Executor& exe) {
 /// Runs a step on numbers that overflow and returns what is said of it, which costs the training
 /// nothing: it goes on as without.
 std::string said_of(const Program& net, int64_t micro_batches) {
-  ExecutorOptions options{
-      .batch = kSamples, .amp = kHalf, .micro_batches = micro_batches, .check_finite = true};
+  ExecutorOptions options{.batch = kSamples,
+                          .micro_batches = micro_batches,
+                          .precision = {.amp = kHalf},
+                          .debug = {.check_finite = true}};
   Executor checked(net, cpu(), options);
-  options.check_finite = false;
+  options.debug.check_finite = false;
   Executor plain(net, cpu(), options);
   checked.run(batch_of(0.01F));
   plain.run(batch_of(0.01F));
@@ -100,7 +102,8 @@ TEST(NonFinite, IsFoundBackwardInAMiddleLayer) {
     const Value root = sqrt(zero);  // has no slope there
     return v + root;
   });
-  Executor exe(net, cpu(), {.batch = kSamples, .amp = kHalf, .check_finite = true});
+  Executor exe(net, cpu(),
+               {.batch = kSamples, .precision = {.amp = kHalf}, .debug = {.check_finite = true}});
   EXPECT_TRUE(std::isfinite(exe.run(batch_of(0.01F))["loss"].item()));
   EXPECT_EQ(exe.parameter(kSkippedSteps).item(), 1);
   const std::string text = exe.first_nonfinite(batch_of(0.01F));
@@ -115,16 +118,16 @@ TEST(NonFinite, CostsAStepThatIsAppliedNothing) {
   const Program net = network([](Value v) { return v; });
   for (const auto& [level, micro_batches] : {std::pair(AmpLevel::o1, 1), {AmpLevel::o2, 3}}) {
     ExecutorOptions options{.batch = kSamples,
-                            .amp = AmpOptions{.dtype = f16, .level = level},
-                            .micro_batches = micro_batches};
+                            .micro_batches = micro_batches,
+                            .precision = {.amp = AmpOptions{.dtype = f16, .level = level}}};
     const Executor plain(net, cpu(), options);
-    options.check_finite = true;
+    options.debug.check_finite = true;
     const Executor checked(net, cpu(), options);
     EXPECT_EQ(checked.text(Mode::train, kSamples), plain.text(Mode::train, kSamples));
     EXPECT_EQ(checked.memory().total, plain.memory().total);
     EXPECT_EQ(checked.compile_report().kernels, plain.compile_report().kernels);
   }
-  const Executor f32(net, cpu(), {.batch = kSamples, .check_finite = true});
+  const Executor f32(net, cpu(), {.batch = kSamples, .debug = {.check_finite = true}});
   EXPECT_NE(f32.text(Mode::train, kSamples).find("is_finite("), std::string::npos);
 }
 
@@ -135,7 +138,7 @@ TEST(NonFinite, IsFoundWithinAKernelInF32) {
     const Value large = exp(v);
     return v + (large - large);
   });
-  Executor exe(net, cpu(), {.batch = kSamples, .check_finite = true});
+  Executor exe(net, cpu(), {.batch = kSamples, .debug = {.check_finite = true}});
   EXPECT_TRUE(std::isfinite(exe.run(batch_of(0.01F))["loss"].item()));
   EXPECT_EQ(exe.first_nonfinite(batch_of(0.01F)), "");
   const std::vector<std::byte> before = parameter_bytes(exe);
@@ -148,7 +151,8 @@ TEST(NonFinite, IsFoundWithinAKernelInF32) {
 
 TEST(NonFinite, InAnySliceKeepsTheStepFromBeingApplied) {
   const Program net = network([](Value v) { return v; });
-  Executor exe(net, cpu(), {.batch = kSamples, .micro_batches = 3, .check_finite = true});
+  Executor exe(net, cpu(),
+               {.batch = kSamples, .micro_batches = 3, .debug = {.check_finite = true}});
   const std::vector<std::byte> before = parameter_bytes(exe);
   Batch bad = batch_of(0.01F);  // in its first slice
   bad.columns[0].second.as<float>()[5] = std::numeric_limits<float>::quiet_NaN();
@@ -163,7 +167,7 @@ TEST(NonFinite, IsLookedForInTheLastStepAlone) {
   unchecked.run(batch_of(0.01F));
   expect_user_error([&] { unchecked.first_nonfinite(batch_of(0.01F)); },
                     "first_nonfinite() needs what check_finite keeps of a step: set it");
-  Executor exe(net, cpu(), {.batch = kSamples, .check_finite = true});
+  Executor exe(net, cpu(), {.batch = kSamples, .debug = {.check_finite = true}});
   exe.run(batch_of(0.01F));
   Batch other = batch_of(0.01F);
   other.size = kSamples + 1;
@@ -194,9 +198,9 @@ std::vector<std::string> told(const Program& net, ExecutorOptions options,
   return testing::Ranks(
              static_cast<int>(values.size()),
              [&](const World& world) {
-               options.world = world;
+               options.distributed.world = world;
                options.threads = 1;
-               options.check_finite = true;
+               options.debug.check_finite = true;
                Executor exe(net, cpu(), options);
                exe.prepare({.train = {kSamples, 0}});
                const std::vector<float> good(values.size(), 0.01F);
@@ -208,7 +212,7 @@ std::vector<std::string> told(const Program& net, ExecutorOptions options,
                exe.run(share(good, world));
                if (parameter_bytes(exe) == before) text += ", but training does not go on";
                const std::vector<std::byte> after = parameter_bytes(exe);
-               exe.process_group().agree(
+               exe.process_group().check_equal(
                    "set of parameters",
                    std::string(reinterpret_cast<const char*>(after.data()), after.size()));
                return text;
@@ -234,7 +238,8 @@ TEST(NonFinite, OfOneRankIsToldToAll) {
   });
   const Program plain = network([](Value v) { return v; });
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const ExecutorOptions half{.amp = kHalf}, sliced{.amp = kHalf, .micro_batches = 3};
+  const ExecutorOptions half{.precision = {.amp = kHalf}},
+      sliced{.micro_batches = 3, .precision = {.amp = kHalf}};
   expect_told(told(net, half, {0.01F, 1000}), "rank 1: ", line, "mul: element ");
   expect_told(told(net, sliced, {1000, 0}), "rank 0: ", line, "mul: element ");
   expect_told(told(net, {}, {1e37F, 0.01F}), "rank 0: ", line, "mul: element ");
@@ -252,7 +257,7 @@ TEST(NonFinite, OfOneRanksBackwardIsToldToAll) {
   const Value loss = mean(square(linear(root, {.units = 1})));
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 1e-4});
-  expect_told(told(net, {.amp = kHalf}, {0.01F, 1e-30F}), "rank 1: ", line, "");
+  expect_told(told(net, {.precision = {.amp = kHalf}}, {0.01F, 1e-30F}), "rank 1: ", line, "");
 }
 
 TEST(NonFinite, ASumOverRanksIsOfNoRank) {
@@ -261,7 +266,8 @@ TEST(NonFinite, ASumOverRanksIsOfNoRank) {
   const Value loss = mean(square(linear(x, {.units = 1, .weight_init = Init::constant(1)})));
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.01});
-  const ExecutorOptions options{.amp = kHalf, .buckets = {.dtype = f16}};
+  const ExecutorOptions options{.precision = {.amp = kHalf},
+                                .distributed = {.buckets = {.dtype = f16}}};
   expect_told(told(net, options, {30, 0.01F, 30}), "", 0, "");
 }
 
@@ -282,7 +288,8 @@ TEST(NonFinite, IsFoundInALossWhoseStepWasApplied) {
   for (const AmpLevel level : {AmpLevel::o1, AmpLevel::o2}) {
     AmpOptions amp = kHalf;
     amp.level = level;
-    Executor exe(net, cpu(), {.batch = kSamples, .amp = amp, .check_finite = true});
+    Executor exe(net, cpu(),
+                 {.batch = kSamples, .precision = {.amp = amp}, .debug = {.check_finite = true}});
     const std::vector<std::byte> before = parameter_bytes(exe);
     EXPECT_TRUE(std::isinf(exe.run(batch)["loss"].item()));
     EXPECT_EQ(exe.parameter(kSkippedSteps).item(), 0);
@@ -295,7 +302,7 @@ TEST(NonFinite, IsFoundInALossWhoseStepWasApplied) {
 
 TEST(NonFinite, IsFoundInWhatTheStepGets) {
   const Program net = network([](Value v) { return v; });
-  Executor exe(net, cpu(), {.batch = kSamples, .check_finite = true});
+  Executor exe(net, cpu(), {.batch = kSamples, .debug = {.check_finite = true}});
   Batch bad = batch_of(0.01F);
   bad.columns[0].second.as<float>()[5] = std::numeric_limits<float>::quiet_NaN();
   exe.run(bad);

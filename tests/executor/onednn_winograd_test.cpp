@@ -75,7 +75,7 @@ struct Forward : LibraryProgram {
 class Winograd : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (!winograd_runs_here()) GTEST_SKIP() << "the processor lacks AVX-512";
+    if (!winograd_supported()) GTEST_SKIP() << "the processor lacks AVX-512";
   }
 
   static void expect_claims(LibraryProgram& p, size_t claims) {

@@ -39,7 +39,7 @@ class Progress {
   void ends(const ir::Op& op) {
     {
       const std::lock_guard lock(mutex_);
-      if (is_exchange(op)) {
+      if (is_collective(op)) {
         handed_over_.push_back(kernels_);
       } else {
         ++kernels_;
@@ -68,7 +68,7 @@ class MadeUpCommunicator : public Communicator {
   void reduce_scatter(void*, int64_t, DType) override {}
   void all_gather(void*, int64_t, DType) override {}
   void broadcast(void*, int64_t, int) override {}
-  void meet(std::chrono::milliseconds) override {}
+  void barrier(std::chrono::milliseconds) override {}
   void set_timeout(std::chrono::milliseconds) override {}
 };
 
@@ -129,8 +129,9 @@ class ParallelStep {
  private:
   static SessionOptions how() {
     constexpr int64_t kLayer = (kUnits + 1) * kUnits * 4;  // bytes
-    SessionOptions options = session_options(
-        {.world = {.size = 2}, .buckets = {.first_bytes = kLayer, .bytes = kLayer}});
+    SessionOptions options =
+        session_options({.distributed = {.world = {.size = 2},
+                                         .buckets = {.first_bytes = kLayer, .bytes = kLayer}}});
     options.passes.batch = kSamples;
     return options;
   }

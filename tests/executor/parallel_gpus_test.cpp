@@ -39,7 +39,7 @@ struct Rank {
   }
 
   double* values() const { return reinterpret_cast<double*>(host.data()); }
-  void exchange(ExchangeKind kind) { all->start(0, {kCount, kind}, x.data(), f64); }
+  void exchange(CollectiveKind kind) { all->start(0, {kCount, kind}, x.data(), f64); }
   /// Waits for the exchange; what x is then.
   std::string finish() {
     all->await(1);
@@ -66,7 +66,7 @@ TEST(ParallelGpus, ExchangesRunBesideWhatDoesNotWaitForThem) {
         int64_t word = 0;
         if (world.rank == 1) rank.control->broadcast(&word, sizeof word, 0);
         rank.all->begin();
-        rank.exchange(ExchangeKind::sum);
+        rank.exchange(CollectiveKind::sum);
         rank.open->gpu.fill(rank.open->stream, rank.host.data(), 0, rank.host.bytes());
         if (world.rank == 0) {
           rank.open->gpu.synchronize(rank.open->stream);
@@ -79,7 +79,7 @@ TEST(ParallelGpus, ExchangesRunBesideWhatDoesNotWaitForThem) {
 
 /// As on the CPU: shares are whole lines of 32 elements, and those of others are 0.
 TEST(ParallelGpus, ScatterAndGatherAsTheCpuDoes) {
-  const auto make = [](ExchangeKind kind) {
+  const auto make = [](CollectiveKind kind) {
     return Ranks(2,
                  [kind](const World& world) {
                    Rank rank(world);
@@ -89,9 +89,9 @@ TEST(ParallelGpus, ScatterAndGatherAsTheCpuDoes) {
                  })
         .results();
   };
-  EXPECT_EQ(make(ExchangeKind::scatter),
+  EXPECT_EQ(make(CollectiveKind::scatter),
             (std::vector<std::string>{"100 162 0 0 ", "0 0 164 198 "}));
-  EXPECT_EQ(make(ExchangeKind::gather), std::vector<std::string>(2, "0 31 132 149 "));
+  EXPECT_EQ(make(CollectiveKind::gather), std::vector<std::string>(2, "0 31 132 149 "));
 }
 
 TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
@@ -100,7 +100,7 @@ TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
                                              rank.all->broadcast(rank.x.data(), rank.x.bytes());
                                              rank.all->reserve(1);
                                              rank.all->begin();
-                                             rank.exchange(ExchangeKind::sum);
+                                             rank.exchange(CollectiveKind::sum);
                                              return rank.finish();
                                            }).results();
   for (const std::string& result : results) EXPECT_EQ(result, "0 93 96 147 ");
@@ -133,7 +133,7 @@ void expect_said_alone(const std::function<std::string(Rank&)>& body) {
 TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
   expect_said_alone([](Rank& rank) {
     rank.all->begin();
-    rank.exchange(ExchangeKind::sum);
+    rank.exchange(CollectiveKind::sum);
     const std::string said = error_of<DeviceError>([&] { rank.finish(); });
     const bool again = error_of<DeviceError>([&] { rank.all->begin(); }) == said;
     return said + (again ? "" : ", then another");
@@ -143,11 +143,11 @@ TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
 /// The first of two exchanges that were begun is named, and the second is not waited for again.
 TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
   expect_said_alone([](Rank& rank) {
-    std::vector<BegunTogether> begun;
+    std::vector<StartedCollective> begun;
     std::vector<GpuEvent> ends;
     for (int i = 0; i < 2; ++i) {
       begun.push_back(rank.all->begin());
-      rank.exchange(ExchangeKind::sum);
+      rank.exchange(CollectiveKind::sum);
       rank.all->await(1);
       rank.open->gpu.record(ends.emplace_back(rank.open->gpu.event()), rank.open->stream);
     }
@@ -170,7 +170,7 @@ TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
   fluid::testing::reset_host_gpu({.devices = 2});
   FluidGpuTable idle = host_gpu_table();
   idle.communicator_state = [](FluidGpuCommunicator*) { return fluid_gpu_ok; };
-  idle.all_reduce = [](FluidGpuCommunicator*, FluidGpuStream*, void*, int64_t, FluidGpuNumber) {
+  idle.all_reduce = [](FluidGpuCommunicator*, FluidGpuStream*, void*, int64_t, FluidGpuDtype) {
     return fluid_gpu_ok;
   };
   const auto open = std::make_shared<const OpenGpu>(idle, 1);

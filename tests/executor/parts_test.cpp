@@ -88,7 +88,7 @@ std::vector<double> first_step(const Program& net, int64_t first, int64_t count,
                                ExecutorOptions options) {
   options.batch = count;
   options.threads = 1;
-  options.dtype = f64;
+  options.precision.dtype = f64;
   Executor exe(net, cpu(), options);
   const Outputs outputs = exe.run(batch_of(first, count));
   std::vector<double> seen;
@@ -119,8 +119,8 @@ TEST(Parts, RanksMakeTheStepOfTheWholeBatch) {
   for (const int size : {2, 3}) {
     const auto body = [&](const World& world) {  // the last rank has what is left
       const int64_t first = 5 * world.rank, end = world.rank + 1 == size ? kSamples : first + 5;
-      const std::vector<double> seen =
-          first_step(net, first, end - first, {.micro_batches = size - 1, .world = world});
+      const std::vector<double> seen = first_step(
+          net, first, end - first, {.micro_batches = size - 1, .distributed = {.world = world}});
       return std::string(reinterpret_cast<const char*>(seen.data()), seen.size() * sizeof(double));
     };
     for (const std::string& text : Ranks(size, body).results()) {

@@ -61,7 +61,7 @@ TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
     for (const bool fuse : {true, false}) {
       const Program net(
           testing::conv_net({.size = 20, .first = 3, .second = 5, .optimizer = optimizer}));
-      Executor exe(net, cpu(), {.batch = kImages, .fuse = fuse});
+      Executor exe(net, cpu(), {.batch = kImages, .debug = {.fuse = fuse}});
       exe.run(images(9));
       const auto before = state_bytes(exe, optimizer);
       for (const int64_t bad : {int64_t{10}, int64_t{-1}, int64_t{1} << 40}) {
@@ -87,7 +87,7 @@ TEST(Refusal, ABadLabelLeavesRunningStatisticsAsTheyWere) {
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.1});
   for (const bool fuse : {true, false}) {
-    Executor exe(net, cpu(), {.batch = kImages, .fuse = fuse, .verify_plan = true});
+    Executor exe(net, cpu(), {.batch = kImages, .debug = {.verify_plan = true, .fuse = fuse}});
     exe.run(images(9));
     const std::vector<std::byte> before = parameter_bytes(exe);
     expect_user_error([&] { exe.run(images(10)); }, "the step was not applied");
@@ -168,7 +168,7 @@ TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
     for (const bool fuse : {true, false}) {
       SCOPED_TRACE(fuse ? "fused" : "not fused");
       const Program net = labelled_rows(optimizer);
-      const ExecutorOptions options{.batch = 1, .fuse = fuse};
+      const ExecutorOptions options{.batch = 1, .debug = {.fuse = fuse}};
       Executor here(net, cpu(), options);
       expect_unchanged(here, optimizer);
       Executor there(net, gpu_device(testing::host_gpu_table(), {}), options);

@@ -30,8 +30,8 @@ TEST(ResultOptions, OfAPlaceAreThoseThatChangeItsResults) {
 TEST(ResultOptions, ThatDifferAreNamed) {
   const Texts before = texts(cuda(0), kCached);
   ExecutorOptions options = kCached;
-  options.tune = false;
-  options.workspace = 1 << 20;
+  options.gpu.tune = false;
+  options.gpu.workspace = 1 << 20;
   EXPECT_EQ(changed_results(before, texts(cuda(1), options, 3)),
             "tuning off (was on), workspace 1048576 bytes (was 67108864 bytes)");
   EXPECT_EQ(changed_results(texts(cpu(), {}), texts(cpu(), {}, 3)), "threads 3 (was 2)");

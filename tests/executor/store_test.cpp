@@ -61,15 +61,15 @@ TEST(Store, TellsWhatWasProposedInItsOrder) {
       store.propose("first", "a");
       store.propose("second", "c");
     }
-    store.meet(kLong);
+    store.barrier(kLong);
     std::string all;
     for (int64_t i = 0; const auto found = store.proposal(i); ++i) {
       all += found->first + " " + found->second + ", ";
     }
     if (store.proposal(-1)) all += "before the first";
-    store.meet(kLong);
+    store.barrier(kLong);
     if (world.rank == 0) store.propose("third", "");
-    store.meet(kLong);
+    store.barrier(kLong);
     return all + store.proposal(2)->first;
   });
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "second b, first a, third");

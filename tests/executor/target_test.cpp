@@ -58,7 +58,7 @@ TEST(TargetDescription, PlansAsTheMachineItDescribesToTheByte) {
 TEST(TargetDescription, OfAnotherInstructionSetHasNoLibraries) {
   TargetDescription other = describe_host(2);
   other.vector_bits = other.vector_bits == 128 ? 256 : 128;
-  EXPECT_FALSE(CpuTarget(other).has_this_instruction_set());
+  EXPECT_FALSE(CpuTarget(other).matches_host_isa());
   EXPECT_EQ(planned(CpuTarget(other)).find("kernel = \""), std::string::npos);
 }
 

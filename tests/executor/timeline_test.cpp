@@ -32,7 +32,7 @@ TEST(Timeline, OfOneProcessIsWhatItComputes) {
 
 TEST(Timeline, HidesAMessageBehindWhatDoesNotWaitForIt) {
   const TimedCall calls[] = {
-      {.ms = 2}, {.sent = Message{.bytes = 300}}, {.ms = 4}, {.ms = 1, .awaits = 1}};
+      {.ms = 2}, {.sent = Message{.bytes = 300}}, {.ms = 4}, {.ms = 1, .awaited_collectives = 1}};
   const Timeline t = timeline(calls, kTwo);
   ASSERT_EQ(t.messages.size(), 1U);
   EXPECT_DOUBLE_EQ(t.messages[0].complete, 2);
@@ -49,8 +49,8 @@ TEST(Timeline, SendsOneMessageAfterTheOther) {
                              {.sent = Message{.bytes = 400}},
                              {.ms = 1},
                              {.sent = Message{.bytes = 200}},
-                             {.ms = 2, .awaits = 1},
-                             {.ms = 1, .awaits = 2}};
+                             {.ms = 2, .awaited_collectives = 1},
+                             {.ms = 1, .awaited_collectives = 2}};
   const Timeline t = timeline(calls, kTwo);
   ASSERT_EQ(t.messages.size(), 2U);
   // The first is under way from 1 to 5, so that the second, complete at 2, waits until then.
@@ -73,7 +73,7 @@ TEST(Timeline, EndsWhenTheLastMessageIsThere) {
 }
 
 TEST(Timeline, KnowsOnlyMessagesThatWereSent) {
-  const TimedCall calls[] = {{.ms = 1, .awaits = 1}, {.sent = Message{.bytes = 100}}};
+  const TimedCall calls[] = {{.ms = 1, .awaited_collectives = 1}, {.sent = Message{.bytes = 100}}};
   EXPECT_THROW(timeline(calls, kTwo), InternalError);
 }
 

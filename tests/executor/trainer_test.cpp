@@ -241,7 +241,8 @@ TEST(Trainer, TrainsOnRanks) {
                               .rank = world.rank,
                               .world = world.size};
     Reader data(points(kSamples, 1), share), held_out(points(13, 2), share);
-    Trainer trainer(net, cpu(), {.threads = 1, .dtype = f64, .world = world});
+    Trainer trainer(net, cpu(),
+                    {.threads = 1, .precision = {.dtype = f64}, .distributed = {.world = world}});
     const History history = trainer.fit(
         data, quietly({.epochs = 3, .validation = &held_out, .on_step = [&](const StepEvent& step) {
                          if (step.step == 7 && world.rank == world.size - 1) trainer.stop();

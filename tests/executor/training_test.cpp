@@ -47,7 +47,7 @@ TEST(Training, GivesTheSameBitsOnOneThreadAndOnTwo) {
 }
 
 TEST(Training, GivesTheSameBitsWhileThePlanIsChecked) {
-  EXPECT_EQ(trained({}, 3), trained({.verify_plan = true}, 3));
+  EXPECT_EQ(trained({}, 3), trained({.debug = {.verify_plan = true}}, 3));
 }
 
 TEST(Training, OtherBatchesShareTheVariables) {

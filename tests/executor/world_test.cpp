@@ -83,13 +83,13 @@ TEST(World, OfOneRunsTheProgramOfNone) {
   minimize(net.ir().main().outputs[0].value, Adam{.lr = 0.01}, {.clip = {.global_norm = 0.5}});
   for (const int64_t slices : {1, 3}) {
     const ExecutorOptions none{
-        .batch = 8, .amp = AmpOptions{.dtype = f16}, .micro_batches = slices};
+        .batch = 8, .micro_batches = slices, .precision = {.amp = AmpOptions{.dtype = f16}}};
     ExecutorOptions one = none;
-    one.world =
+    one.distributed.world =
         World::from(with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "1"}}));
-    one.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
-    one.zero = 1;
-    one.sync_bn = true;
+    one.distributed.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
+    one.distributed.zero = 1;
+    one.distributed.sync_bn = true;
     const Executor a(net, cpu(), none), b(net, cpu(), one);
     EXPECT_EQ(b.text(Mode::train, 8), a.text(Mode::train, 8));
     EXPECT_EQ(b.memory().total, a.memory().total);

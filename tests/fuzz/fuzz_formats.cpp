@@ -66,7 +66,7 @@ struct Settings {
 
 template <class T>
 T number_of(const std::string& text) {
-  const std::optional<T> value = number_in<T>(text);
+  const std::optional<T> value = parse_number<T>(text);
   if (!value) throw UserError("'" + text + "' is no number");
   return *value;
 }

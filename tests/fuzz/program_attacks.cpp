@@ -94,8 +94,9 @@ void run_step(std::unique_ptr<ir::Program> recorded, Random& random) {
   const double work = work_of(*recorded);
   const bool libraries = below(random, 2) == 0;
   const Program program(std::move(recorded));
-  ExecutorOptions options{
-      .threads = 1, .libraries = libraries, .verify_plan = true, .memory_limit = kMemoryLimit};
+  ExecutorOptions options{.threads = 1,
+                          .memory_limit = kMemoryLimit,
+                          .debug = {.verify_plan = true, .libraries = libraries}};
   if (work > kMostWork) {
     Options plan{.mode = Mode::eval, .batch = kBatchSize, .libraries = libraries};
     run_passes(*program.ir().clone(), pipeline(plan), plan, CpuTarget(describe_host(1)));

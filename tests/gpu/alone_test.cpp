@@ -16,7 +16,7 @@ class GpuAlone : public GpuTest {
 
   std::vector<double> losses(ExecutorOptions options) const {
     options.batch = batch();
-    options.dtype = f64;
+    options.precision.dtype = f64;
     Executor exe(linear_regression_program(), cuda(0), options);
     std::vector<double> all;
     for (int i = 0; i < kSteps; ++i) all.push_back(exe.run(linear_batch(batch()))["loss"].item());
@@ -27,10 +27,11 @@ class GpuAlone : public GpuTest {
 TEST_F(GpuAlone, TrainsAsItDoesWithoutExchanges) {
   const std::vector<double> expected = losses({});
   const Buckets small{.first_bytes = 8, .bytes = 8};
-  for (const ExecutorOptions& options : {ExecutorOptions{.force_collectives = true},
-                                         {.force_collectives = true, .zero = 1},
-                                         {.micro_batches = 2, .force_collectives = true},
-                                         {.force_collectives = true, .buckets = small}}) {
+  for (const ExecutorOptions& options :
+       {ExecutorOptions{.distributed = {.force_collectives = true}},
+        {.distributed = {.force_collectives = true, .zero = 1}},
+        {.micro_batches = 2, .distributed = {.force_collectives = true}},
+        {.distributed = {.force_collectives = true, .buckets = small}}}) {
     const std::vector<double> found = losses(options);
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_NEAR(found[i], expected[i], 1e-9 * expected[i]) << "step " << i;
@@ -48,7 +49,7 @@ TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 0.1});
   for (int again = 0; again < 2; ++again) {
-    Executor exe(net, cuda(0), {.batch = 2, .force_collectives = true});
+    Executor exe(net, cuda(0), {.batch = 2, .distributed = {.force_collectives = true}});
     Tensor some(f32, {2, 4}), labels(i64, {2});
     const Batch batch{.size = 2, .columns = {{"x", some}, {"label", labels}}};
     exe.run(batch);

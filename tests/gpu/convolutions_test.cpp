@@ -31,7 +31,7 @@ class GpuLibraryConvolutions : public GpuLibraryTest {
     const std::vector<double> expected = data.expected(c);
     for (const FluidGpuChoice& choice : choices(c)) {
       EXPECT_LE(choice.workspace, kWorkspace);
-      const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
+      const GpuPlan multiplier = gpu_->multiplier(c, choice);
       ASSERT_TRUE(multiplier);
       std::vector<double> before;
       for (int time = 0; time < 2; ++time) {
@@ -89,8 +89,8 @@ TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
   const ConvolutionData data(c);
   for (const FluidGpuChoice& choice : choices(c)) {
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
-    FluidGpuFactors f = memory.factors();
-    const GpuMultiplier multiplier = gpu_->multiplier(c, choice);
+    FluidGpuOperands f = memory.factors();
+    const GpuPlan multiplier = gpu_->multiplier(c, choice);
     gpu_->multiply(stream_, multiplier, f);
     gpu_->synchronize(stream_);
     f.result = const_cast<void*>(f.addend);

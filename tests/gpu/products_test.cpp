@@ -14,20 +14,20 @@ using fluid::testing::ProductMemory;
 using fluid::testing::ProductSize;
 
 constexpr int64_t kWorkspace = int64_t{64} << 20;
-constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f64, fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
+constexpr FluidGpuDtype kNumbers[] = {fluid_gpu_f64, fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
 
 class GpuLibraryProducts : public GpuLibraryTest {
  protected:
   /// By every algorithm that would be tried, twice.
-  void expect_right(const FluidGpuProduct& p) {
+  void expect_right(const FluidGpuMatmul& p) {
     const ProductData data(p);
     const ProductMemory memory(*gpu_, stream_, p, data, kWorkspace);
     const std::vector<double> expected = data.expected(p);
-    const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, kMostWays);
+    const std::vector<FluidGpuChoice> choices = gpu_->choices(p, kWorkspace, kMaxAlgorithms);
     EXPECT_FALSE(choices.empty());
     for (const FluidGpuChoice& choice : choices) {
       EXPECT_LE(choice.workspace, kWorkspace);
-      const GpuMultiplier multiplier = gpu_->multiplier(p, choice);
+      const GpuPlan multiplier = gpu_->multiplier(p, choice);
       ASSERT_TRUE(multiplier);
       for (int time = 0; time < 2; ++time) {
         gpu_->fill(stream_, memory.factors().result, 0xff, p.count * p.result_matrix);
@@ -41,7 +41,7 @@ class GpuLibraryProducts : public GpuLibraryTest {
 TEST_F(GpuLibraryProducts, EveryNumberAndTranspositionIsMultiplied) {
   std::vector<ProductSize> sizes = {{5, 7, 9}, {64, 48, 96}, {1, 130, 33}, {129, 1, 65}};
   sizes.resize(scaled<size_t>(sizes.size(), 1));
-  for (const FluidGpuNumber number : kNumbers) {
+  for (const FluidGpuDtype number : kNumbers) {
     for (const auto& size : sizes) {
       for (const int which : {0, 1, 2, 3}) {
         for (const int64_t count : {1, 3}) {
@@ -54,8 +54,8 @@ TEST_F(GpuLibraryProducts, EveryNumberAndTranspositionIsMultiplied) {
 }
 
 TEST_F(GpuLibraryProducts, EveryEpilogueIsApplied) {
-  for (const FluidGpuNumber number : kNumbers) {
-    FluidGpuProduct p = product_of(number, true, false, 2, {33, 20, 40});
+  for (const FluidGpuDtype number : kNumbers) {
+    FluidGpuMatmul p = product_of(number, true, false, 2, {33, 20, 40});
     p.adds = 1;
     expect_right(p);
     if (number == fluid_gpu_f64) continue;

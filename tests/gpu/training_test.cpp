@@ -75,7 +75,7 @@ class GpuTraining : public GpuTest, public ::testing::WithParamInterface<Work> {
 };
 
 TEST_P(GpuTraining, FollowsTheCpuInF64) {
-  const ExecutorOptions options{.dtype = f64};
+  const ExecutorOptions options{.precision = {.dtype = f64}};
   const std::vector<double> expected = losses(cpu(), options, steps());
   const std::vector<double> found = losses(cuda(0), options, steps());
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -107,7 +107,7 @@ void expect_drift_of(const std::vector<double>& expected, const std::vector<doub
 }
 
 TEST_P(GpuTraining, FollowsTheCpuInF32) {
-  const std::vector<double> exact = losses(cpu(), {.dtype = f64}, steps());
+  const std::vector<double> exact = losses(cpu(), {.precision = {.dtype = f64}}, steps());
   expect_drift_of(losses(cpu(), {}, steps()), losses(cuda(0), {}, steps()), exact, {10, 4e-5},
                   "f32");
 }
@@ -119,9 +119,10 @@ TEST_P(GpuTraining, FollowsTheCpuInMixedPrecision) {
                                    {.dtype = f16, .level = AmpLevel::o1}};
   modes.resize(scaled<size_t>(modes.size(), 2));
   const int some = scaled(50, 1);
-  const std::vector<double> exact = losses(cpu(), {.dtype = f64}, some);
+  const std::vector<double> exact = losses(cpu(), {.precision = {.dtype = f64}}, some);
   for (const AmpOptions& amp : modes) {
-    expect_drift_of(losses(cpu(), {.amp = amp}, some), losses(cuda(0), {.amp = amp}, some), exact,
+    expect_drift_of(losses(cpu(), {.precision = {.amp = amp}}, some),
+                    losses(cuda(0), {.precision = {.amp = amp}}, some), exact,
                     {4, amp.dtype == bf16 ? 0x1p-6 : 0x1p-9},
                     std::string(name_of(amp.dtype)) + (amp.level == AmpLevel::o1 ? " o1" : " o2"));
   }
@@ -137,14 +138,14 @@ TEST_P(GpuTraining, RepeatsBitForBitAfterTiming) {
 }
 TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInBf16) {
   const TempDir cache;
-  expect_repeats(
-      {.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o1}, .cache_dir = cache.path()});
+  expect_repeats({.cache_dir = cache.path(),
+                  .precision = {.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o1}}});
 }
 
 TEST_P(GpuTraining, RepeatsBitForBitAfterTimingInF16) {
   const TempDir cache;
-  expect_repeats(
-      {.amp = AmpOptions{.dtype = f16, .level = AmpLevel::o2}, .cache_dir = cache.path()});
+  expect_repeats({.cache_dir = cache.path(),
+                  .precision = {.amp = AmpOptions{.dtype = f16, .level = AmpLevel::o2}}});
 }
 
 std::string work_name(const ::testing::TestParamInfo<Work>& info) { return info.param.name; }
@@ -173,7 +174,8 @@ TEST_F(GpuMemoryUse, IsThatOfThePlan) {
 /// By one rank, which has a communicator, too.
 TEST_F(GpuMemoryUse, OutsideTheArenaIsListed) {
   const Program net = minimized(mnist_cnn_program(0.1), Adam{});
-  const Executor exe(net, cuda(0), {.batch = scaled(1024, 2), .force_collectives = true});
+  const Executor exe(net, cuda(0),
+                     {.batch = scaled(1024, 2), .distributed = {.force_collectives = true}});
   const MemoryUse use = exe.memory();
   std::set<std::string> owners;
   for (const auto& [owner, bytes] : use.outside) {

@@ -100,8 +100,8 @@ TEST(PassManager, DiffShowsLinesInOrder) {
 
 TEST(Inference, NamesTheOutputsLeftOut) {
   const auto program = conv_net();
-  EXPECT_EQ(outputs_left_out(*program, {.feeds = {"image"}}), std::vector<std::string>{"loss"});
-  EXPECT_TRUE(outputs_left_out(*program, {.feeds = {"image", "label"}}).empty());
+  EXPECT_EQ(omitted_outputs(*program, {.feeds = {"image"}}), std::vector<std::string>{"loss"});
+  EXPECT_TRUE(omitted_outputs(*program, {.feeds = {"image", "label"}}).empty());
 }
 
 /// Ops without a place in the user's source get none, least of all one in Fluid's own.

@@ -68,7 +68,7 @@ void for_each_meeting(const FluidGpuConvolution& c, const Visit& visit) {
 
 }  // namespace
 
-FluidGpuConvolution convolution_of(FluidGpuDirection direction, FluidGpuNumber number,
+FluidGpuConvolution convolution_of(FluidGpuDirection direction, FluidGpuDtype number,
                                    bool channels_last, ConvolutionSize s) {
   return {.direction = direction,
           .number = number,
@@ -121,7 +121,7 @@ std::vector<double> ConvolutionData::expected(const FluidGpuConvolution& c) cons
 }
 
 void expect_convolved(const std::vector<double>& found, const std::vector<double>& expected,
-                      FluidGpuNumber number) {
+                      FluidGpuDtype number) {
   constexpr double kRounding[] = {0, 1e-4, 1e-2, 4e-2};
   double largest = 1, worst = 0;
   for (const double x : expected) largest = std::max(largest, std::abs(x));

@@ -11,7 +11,7 @@ struct ConvolutionSize {
   int64_t taps = 3, stride = 1, padding = 1, dilation = 1, groups = 1;
 };
 
-FluidGpuConvolution convolution_of(FluidGpuDirection direction, FluidGpuNumber number,
+FluidGpuConvolution convolution_of(FluidGpuDirection direction, FluidGpuDtype number,
                                    bool channels_last = false, ConvolutionSize size = {});
 
 /// `expected` is what the table says a convolution of small integers comes to, rounded to the
@@ -24,7 +24,7 @@ struct ConvolutionData : FactorData {
 /// Expects results to be near enough. Sums of small integers are exact, but algorithms may
 /// transform what they add up (Winograd, FFT), and round that.
 void expect_convolved(const std::vector<double>& found, const std::vector<double>& expected,
-                      FluidGpuNumber number);
+                      FluidGpuDtype number);
 
 struct ConvolutionMemory : FactorMemory {
   ConvolutionMemory(const Gpu& gpu, const GpuStream& stream, const FluidGpuConvolution& convolution,

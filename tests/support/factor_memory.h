@@ -21,7 +21,7 @@ class FactorMemory {
   FactorMemory(const Gpu& gpu, const GpuStream& stream, const FactorData& data, bool adds,
                int64_t workspace);
 
-  const FluidGpuFactors& factors() const { return factors_; }
+  const FluidGpuOperands& factors() const { return factors_; }
   /// What lies at an address of the GPU's that a result, or an addend, has.
   std::vector<double> read(const void* address) const;
   std::vector<double> result() const { return read(factors_.result); }
@@ -34,7 +34,7 @@ class FactorMemory {
   DType result_;
   int64_t results_;
   std::vector<GpuMemory> held_;
-  FluidGpuFactors factors_ = {};
+  FluidGpuOperands factors_ = {};
 };
 
 }  // namespace fluid::testing

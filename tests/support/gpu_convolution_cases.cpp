@@ -8,7 +8,7 @@
 namespace fluid::testing {
 namespace {
 
-constexpr FluidGpuNumber kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
+constexpr FluidGpuDtype kNumbers[] = {fluid_gpu_f32, fluid_gpu_f16, fluid_gpu_bf16};
 
 void lay(const Values& images, const std::optional<Layout>& layout) {
   for (const Value& v : images) v.op()->results[0].type.layout = layout;
@@ -79,7 +79,7 @@ ConvolutionProgram filter_gradient(DType dtype, const ConvolutionCase& c) {
 Convolutions convolutions_of(std::span<const ConvolutionSize> sizes) {
   Convolutions all;
   for (const FluidGpuDirection direction : kDirections) {
-    for (const FluidGpuNumber number : kNumbers) {
+    for (const FluidGpuDtype number : kNumbers) {
       for (const bool last : {false, true}) {
         for (const ConvolutionSize& size : sizes) {
           all.push_back(convolution_of(direction, number, last, size));
@@ -92,7 +92,7 @@ Convolutions convolutions_of(std::span<const ConvolutionSize> sizes) {
 
 Convolutions followed_convolutions(const ConvolutionSize& size) {
   Convolutions all;
-  for (const FluidGpuNumber number : kNumbers) {
+  for (const FluidGpuDtype number : kNumbers) {
     for (const bool last : {false, true}) {
       FluidGpuConvolution c = convolution_of(fluid_gpu_forward, number, last, size);
       c.bias = 1;

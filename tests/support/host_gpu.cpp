@@ -14,9 +14,9 @@
 
 using namespace fluid::testing;
 
-struct FluidGpuMultiplier {
+struct FluidGpuPlan {
   FluidGpu* gpu = nullptr;
-  std::variant<FluidGpuProduct, FluidGpuConvolution> task = {};
+  std::variant<FluidGpuMatmul, FluidGpuConvolution> task = {};
   FluidGpuChoice choice = {};
   bool loaded = false;
 };
@@ -193,12 +193,12 @@ void require_task(FluidGpu* gpu, const Task& task) {
   if (const std::string fault = host_fault(task); !fault.empty()) throw misused(fault);
 }
 
-bool has_way(const FluidGpuProduct& p) { return p.m <= host_gpu_state().options.most_rows; }
-bool has_way(const FluidGpuConvolution& c) {
+bool has_algorithm(const FluidGpuMatmul& p) { return p.m <= host_gpu_state().options.most_rows; }
+bool has_algorithm(const FluidGpuConvolution& c) {
   return c.filters <= host_gpu_state().options.most_filters;
 }
 
-bool computes(const FluidGpuProduct& p) {
+bool computes(const FluidGpuMatmul& p) {
   return p.m <= host_gpu_state().options.most_rows_computed;
 }
 bool computes(const FluidGpuConvolution&) { return true; }
@@ -209,7 +209,7 @@ FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int
   return host_gpu_call(name, gpu, [&] {
     require_task(gpu, task);
     std::vector<FluidGpuChoice> found = host_choices(task, workspace);
-    if (!has_way(task)) found.clear();
+    if (!has_algorithm(task)) found.clear();
     *count = std::min(*count, static_cast<int32_t>(found.size()));
     std::copy_n(found.begin(), *count, choices);
   });
@@ -217,7 +217,7 @@ FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int
 
 template <class Task>
 FluidGpuResult create_multiplier(const char* name, FluidGpu* gpu, const Task& task,
-                                 const FluidGpuChoice& choice, FluidGpuMultiplier** multiplier) {
+                                 const FluidGpuChoice& choice, FluidGpuPlan** multiplier) {
   return host_gpu_call(name, gpu, [&] {
     require_task(gpu, task);
     if (!is_host_choice(task, choice)) throw misused("this is no choice for the product");
@@ -226,7 +226,7 @@ FluidGpuResult create_multiplier(const char* name, FluidGpu* gpu, const Task& ta
   });
 }
 
-FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuProduct* product, int64_t workspace,
+FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                               FluidGpuChoice* choices, int32_t* count) {
   return choices_of("matmul_choices", gpu, *product, workspace, choices, count);
 }
@@ -236,22 +236,22 @@ FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* con
   return choices_of("convolution_choices", gpu, *convolution, workspace, choices, count);
 }
 
-FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuProduct* product,
-                                 const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
+FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                 const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
   return create_multiplier("multiplier_create", gpu, *product, *choice, multiplier);
 }
 
 FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                const FluidGpuChoice* choice, FluidGpuMultiplier** multiplier) {
+                                const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
   return create_multiplier("convolver_create", gpu, *convolution, *choice, multiplier);
 }
 
-FluidGpuResult multiplier_destroy(FluidGpuMultiplier* multiplier) {
+FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier) {
   return host_gpu_call("multiplier_destroy", nullptr, [&] { destroy(multiplier); });
 }
 
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuMultiplier* multiplier,
-                        const FluidGpuFactors* factors) {
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+                        const FluidGpuOperands* factors) {
   FluidGpu* gpu = stream->gpu;
   return host_gpu_call("multiply", gpu, [&] {
     if (stream->capture && !multiplier->loaded) {

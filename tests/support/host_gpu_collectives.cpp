@@ -128,7 +128,7 @@ FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
   });
 }
 
-FluidGpuResult host_meeting(FluidGpuMeeting* meeting) {
+FluidGpuResult host_meeting(FluidGpuUniqueId* meeting) {
   return host_gpu_call("meeting", nullptr, [&] {
     const std::string folder = HostMeeting::make_folder();
     *meeting = {};
@@ -136,8 +136,9 @@ FluidGpuResult host_meeting(FluidGpuMeeting* meeting) {
   });
 }
 
-FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
-                                        int32_t ranks, FluidGpuCommunicator** communicator) {
+FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting,
+                                        int32_t rank, int32_t ranks,
+                                        FluidGpuCommunicator** communicator) {
   return host_gpu_call("communicator_create", gpu, [&] {
     if (rank < 0 || rank >= ranks) throw misused("a rank is none of those that there are");
     const std::string identity = std::to_string(number_of(*gpu));
@@ -181,7 +182,7 @@ FluidGpuResult host_communicator_destroy(FluidGpuCommunicator* c) {
 }
 
 FluidGpuResult host_all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                               int64_t count, FluidGpuNumber element) {
+                               int64_t count, FluidGpuDtype element) {
   const DType dtype = host_dtype(element);
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   return begin(c, stream, "all_reduce",
@@ -192,7 +193,7 @@ FluidGpuResult host_all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, 
 }
 
 FluidGpuResult host_reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                                   int64_t count, int64_t share, FluidGpuNumber element) {
+                                   int64_t count, int64_t share, FluidGpuDtype element) {
   const DType dtype = host_dtype(element);
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   const std::span<std::byte> own = share_of(all, share, size_of(dtype), c->meeting->rank());
@@ -207,7 +208,7 @@ FluidGpuResult host_reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stre
 }
 
 FluidGpuResult host_all_gather(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
-                               int64_t count, int64_t share, FluidGpuNumber element) {
+                               int64_t count, int64_t share, FluidGpuDtype element) {
   const DType dtype = host_dtype(element);
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   return begin(c, stream, "all_gather",

@@ -8,19 +8,19 @@ namespace fluid::testing {
 // each other in a folder. As with a GPU's library, a call is queued only while its state is asked
 // for: who asks too seldom has what follows run before it.
 FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity);
-FluidGpuResult host_meeting(FluidGpuMeeting* meeting);
-FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuMeeting* meeting, int32_t rank,
-                                        int32_t ranks, FluidGpuCommunicator** communicator);
+FluidGpuResult host_meeting(FluidGpuUniqueId* meeting);
+FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting,
+                                        int32_t rank, int32_t ranks,
+                                        FluidGpuCommunicator** communicator);
 FluidGpuResult host_communicator_state(FluidGpuCommunicator* communicator);
 FluidGpuResult host_communicator_abort(FluidGpuCommunicator* communicator);
 FluidGpuResult host_communicator_destroy(FluidGpuCommunicator* communicator);
 FluidGpuResult host_all_reduce(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                               void* data, int64_t count, FluidGpuNumber element);
+                               void* data, int64_t count, FluidGpuDtype element);
 FluidGpuResult host_reduce_scatter(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                                   void* data, int64_t count, int64_t share,
-                                   FluidGpuNumber element);
+                                   void* data, int64_t count, int64_t share, FluidGpuDtype element);
 FluidGpuResult host_all_gather(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
-                               void* data, int64_t count, int64_t share, FluidGpuNumber element);
+                               void* data, int64_t count, int64_t share, FluidGpuDtype element);
 FluidGpuResult host_broadcast(FluidGpuCommunicator* communicator, FluidGpuStream* stream,
                               void* data, int64_t bytes, int32_t root);
 

@@ -60,7 +60,7 @@ Numbers numbers_at(const FluidGpuConvolution& c, const void* data, int64_t count
 /// One computation: all pairs of a filter's tap and a pixel that meet in a map.
 class Computation {
  public:
-  Computation(const FluidGpuConvolution& c, const FluidGpuFactors& f)
+  Computation(const FluidGpuConvolution& c, const FluidGpuOperands& f)
       : c_(c),
         images_(images_of(c)),
         filters_(filters_of(c)),
@@ -154,7 +154,7 @@ void for_each_place(const Tensor& tensor, const Visit& visit) {
   }
 }
 
-void finish(const FluidGpuConvolution& c, const FluidGpuFactors& f, const Place& p, double value) {
+void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Place& p, double value) {
   const auto at = static_cast<int64_t>(result_of(c).at(p));
   if (c.adds != 0) value += number_at(f.addend, c.number, at);
   if (c.bias != 0) value += number_at(f.bias, c.number, p[1]);
@@ -203,7 +203,7 @@ bool is_host_choice(const FluidGpuConvolution& c, const FluidGpuChoice& choice) 
 }
 
 std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpuChoice& choice,
-                                    const FluidGpuFactors& f) {
+                                    const FluidGpuOperands& f) {
   const int64_t bytes = size_of(host_dtype(c.number)), result = bytes * result_of(c).count();
   std::vector<HostTouched> touched = {
       {f.a, bytes * a_of(c).count()}, {f.b, bytes * b_of(c).count()}, {f.result, result}};
@@ -215,7 +215,7 @@ std::vector<HostTouched> touched_by(const FluidGpuConvolution& c, const FluidGpu
 
 std::vector<std::function<void()>> host_work(const FluidGpuConvolution& c,
                                              const FluidGpuChoice& choice,
-                                             const FluidGpuFactors& f) {
+                                             const FluidGpuOperands& f) {
   if (!in_parts(choice)) {
     return {[=] {
       const Computation computation(c, f);

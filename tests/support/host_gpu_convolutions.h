@@ -11,9 +11,9 @@ std::string host_fault(const FluidGpuConvolution& convolution);
 std::vector<FluidGpuChoice> host_choices(const FluidGpuConvolution& convolution, int64_t workspace);
 bool is_host_choice(const FluidGpuConvolution& convolution, const FluidGpuChoice& choice);
 std::vector<HostTouched> touched_by(const FluidGpuConvolution& convolution,
-                                    const FluidGpuChoice& choice, const FluidGpuFactors& factors);
+                                    const FluidGpuChoice& choice, const FluidGpuOperands& factors);
 std::vector<std::function<void()>> host_work(const FluidGpuConvolution& convolution,
                                              const FluidGpuChoice& choice,
-                                             const FluidGpuFactors& factors);
+                                             const FluidGpuOperands& factors);
 
 }  // namespace fluid::testing

@@ -57,7 +57,7 @@ Kernels read_ptx(std::string_view text, FluidGpu* gpu) {
 /// Those of host_gpu_text, or of PTX.
 Kernels kernels_of(std::string_view text, FluidGpu* gpu) {
   if (!text.starts_with(kTextBegins)) return read_ptx(text, gpu);
-  const auto number = fluid::number_in<size_t>(text.substr(kTextBegins.size()));
+  const auto number = fluid::parse_number<size_t>(text.substr(kTextBegins.size()));
   if (number && *number < host_gpu_state().modules.size()) return host_gpu_state().modules[*number];
   throw HostRefusal{fluid_gpu_failed, "this is no image of kernels"};
 }

@@ -7,18 +7,18 @@
 
 namespace fluid::testing {
 
-DType host_dtype(FluidGpuNumber number) {
+DType host_dtype(FluidGpuDtype number) {
   constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
   return kTypes[number];
 }
 
-double number_at(const void* data, FluidGpuNumber number, int64_t i) {
+double number_at(const void* data, FluidGpuDtype number, int64_t i) {
   if (number == fluid_gpu_f64) return static_cast<const double*>(data)[i];
   if (number == fluid_gpu_f32) return static_cast<const float*>(data)[i];
   return half_to_float(static_cast<const uint16_t*>(data)[i], host_dtype(number));
 }
 
-void set_number(void* data, FluidGpuNumber number, int64_t i, double value) {
+void set_number(void* data, FluidGpuDtype number, int64_t i, double value) {
   if (number == fluid_gpu_f64) {
     static_cast<double*>(data)[i] = value;
   } else if (number == fluid_gpu_f32) {

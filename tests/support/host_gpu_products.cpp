@@ -8,10 +8,10 @@ namespace {
 constexpr uint64_t kMark = 0x686f7374;  ///< in choices that are the host's
 constexpr int64_t kParts = 4;
 
-bool is_half(FluidGpuNumber number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
+bool is_half(FluidGpuDtype number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
 
 /// The product at one place of one of the results: from step `begin` of the sum to before `end`.
-double sum(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, int64_t row,
+double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
            int64_t column, int64_t begin, int64_t end) {
   const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
   const auto read = [&](const void* data, int64_t i) {
@@ -31,7 +31,7 @@ double sum(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, i
   return p.operands == fluid_gpu_f64 ? wide : narrow;
 }
 
-void finish(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, int64_t row,
+void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
             int64_t column, double value) {
   const int64_t at = matrix * p.result_matrix + row * p.result_row + column;
   if (p.adds != 0) value += number_at(f.addend, p.result, at);
@@ -41,7 +41,7 @@ void finish(const FluidGpuProduct& p, const FluidGpuFactors& f, int64_t matrix, 
 }
 
 template <class Visit>
-void for_each_result(const FluidGpuProduct& p, const Visit& visit) {
+void for_each_result(const FluidGpuMatmul& p, const Visit& visit) {
   for (int64_t matrix = 0; matrix < p.count; ++matrix) {
     for (int64_t row = 0; row < p.m; ++row) {
       for (int64_t column = 0; column < p.n; ++column) visit(matrix, row, column);
@@ -49,8 +49,8 @@ void for_each_result(const FluidGpuProduct& p, const Visit& visit) {
   }
 }
 
-int64_t results(const FluidGpuProduct& p) { return p.count * p.m * p.n; }
-int64_t parts_bytes(const FluidGpuProduct& p) { return kParts * results(p) * 8; }
+int64_t results(const FluidGpuMatmul& p) { return p.count * p.m * p.n; }
+int64_t parts_bytes(const FluidGpuMatmul& p) { return kParts * results(p) * 8; }
 bool in_parts(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
 
 /// From its first element to behind its last.
@@ -60,7 +60,7 @@ int64_t extent(int64_t rows, int64_t columns, int64_t row, int64_t matrix, int64
 
 struct Extents {
   int64_t a, b, result;
-  explicit Extents(const FluidGpuProduct& p)
+  explicit Extents(const FluidGpuMatmul& p)
       : a(p.transpose_a != 0 ? extent(p.k, p.m, p.a_row, p.a_matrix, p.count)
                              : extent(p.m, p.k, p.a_row, p.a_matrix, p.count)),
         b(p.transpose_b != 0 ? extent(p.n, p.k, p.b_row, p.b_matrix, p.count)
@@ -70,7 +70,7 @@ struct Extents {
 
 }  // namespace
 
-std::string host_fault(const FluidGpuProduct& p) {
+std::string host_fault(const FluidGpuMatmul& p) {
   const bool widens = is_half(p.operands) && p.result == fluid_gpu_f32;
   if (p.result != p.operands && !widens) return "a product's result is of another kind";
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a product of nothing";
@@ -84,7 +84,7 @@ std::string host_fault(const FluidGpuProduct& p) {
   return short_rows ? "a row lies over the one before" : "";
 }
 
-std::vector<FluidGpuChoice> host_choices(const FluidGpuProduct& product, int64_t workspace) {
+std::vector<FluidGpuChoice> host_choices(const FluidGpuMatmul& product, int64_t workspace) {
   std::vector<FluidGpuChoice> choices;
   if (parts_bytes(product) <= workspace) {
     choices.push_back({.opaque = {kMark, kParts}, .workspace = parts_bytes(product)});
@@ -93,13 +93,13 @@ std::vector<FluidGpuChoice> host_choices(const FluidGpuProduct& product, int64_t
   return choices;
 }
 
-bool is_host_choice(const FluidGpuProduct& product, const FluidGpuChoice& choice) {
+bool is_host_choice(const FluidGpuMatmul& product, const FluidGpuChoice& choice) {
   const int64_t needed = in_parts(choice) ? parts_bytes(product) : 0;
   return choice.opaque[0] == kMark && choice.workspace == needed;
 }
 
-std::vector<HostTouched> touched_by(const FluidGpuProduct& p, const FluidGpuChoice& choice,
-                                    const FluidGpuFactors& f) {
+std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuChoice& choice,
+                                    const FluidGpuOperands& f) {
   const Extents extents(p);
   const int64_t in = size_of(host_dtype(p.operands)), out = size_of(host_dtype(p.result));
   std::vector<HostTouched> touched = {
@@ -110,8 +110,8 @@ std::vector<HostTouched> touched_by(const FluidGpuProduct& p, const FluidGpuChoi
   return touched;
 }
 
-std::vector<std::function<void()>> host_work(const FluidGpuProduct& p, const FluidGpuChoice& choice,
-                                             const FluidGpuFactors& f) {
+std::vector<std::function<void()>> host_work(const FluidGpuMatmul& p, const FluidGpuChoice& choice,
+                                             const FluidGpuOperands& f) {
   if (!in_parts(choice)) {
     return {[=] {
       for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {

@@ -315,7 +315,7 @@ class Interpreter {
   }
 
   /// Halves combined lane by lane, as the contract of Scalar::lanes says.
-  Number lanes_total(const ExprNode& n, DType dtype) {
+  Number reduce_lanes(const ExprNode& n, DType dtype) {
     Accumulator& acc = accs_.at(n.ivalue);
     if (!acc.decl->lanes) return accumulated(n, dtype, 0);
     std::vector<Number> values;
@@ -350,7 +350,7 @@ class Interpreter {
       case Scalar::acc:
         return accumulated(n, n.dtype, lane_);
       case Scalar::lanes:
-        return lanes_total(n.args[0].node(), n.dtype);
+        return reduce_lanes(n.args[0].node(), n.dtype);
       case Scalar::select:
         return value(n.args[value(n.args[0]).i ? 1 : 2]);
       case Scalar::cast:

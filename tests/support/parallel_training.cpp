@@ -79,7 +79,7 @@ Seen seen_in(const std::string& text) {
 
 Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t samples,
              Place place) {
-  const World& world = options.world;
+  const World& world = options.distributed.world;
   Reader reader(
       parallel_samples(samples),
       {.batch = kWhole / world.size, .shuffle_seed = 1, .rank = world.rank, .world = world.size});
@@ -113,7 +113,7 @@ Seen trained_by(int size, const Program& net, const ExecutorOptions& options, in
                 int64_t samples, PlaceOf place_of) {
   const auto body = [&](const World& world) {
     ExecutorOptions mine = options;
-    mine.world = world;
+    mine.distributed.world = world;
     const Place place = place_of == nullptr ? cpu() : place_of(world.rank);
     return text_of(trained(net, mine, steps, samples, place));
   };

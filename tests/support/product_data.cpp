@@ -3,13 +3,13 @@
 #include <algorithm>
 
 namespace fluid::testing {
-DType dtype_of(FluidGpuNumber number) {
+DType dtype_of(FluidGpuDtype number) {
   constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
   return kTypes[number];
 }
 
-FluidGpuProduct product_of(FluidGpuNumber number, bool transpose_a, bool transpose_b, int64_t count,
-                           ProductSize size) {
+FluidGpuMatmul product_of(FluidGpuDtype number, bool transpose_a, bool transpose_b, int64_t count,
+                          ProductSize size) {
   const auto [m, n, k] = size;
   return {.operands = number,
           .result = number,
@@ -27,13 +27,13 @@ FluidGpuProduct product_of(FluidGpuNumber number, bool transpose_a, bool transpo
           .result_matrix = m * n};
 }
 
-ProductData::ProductData(const FluidGpuProduct& p)
+ProductData::ProductData(const FluidGpuMatmul& p)
     : FactorData{small_integers(dtype_of(p.operands), p.count * p.a_matrix, 1),
                  small_integers(dtype_of(p.operands), p.count * p.b_matrix, 2),
                  small_integers(dtype_of(p.result), p.count * p.result_matrix, 3),
                  small_integers(dtype_of(p.result), p.n, 4)} {}
 
-std::vector<double> ProductData::expected(const FluidGpuProduct& p) const {
+std::vector<double> ProductData::expected(const FluidGpuMatmul& p) const {
   Tensor results(DType::f64, {p.count * p.m * p.n});
   for (int64_t i = 0; i < results.numel(); ++i) {
     const int64_t matrix = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;

@@ -11,20 +11,20 @@ struct ProductSize {
 };
 
 /// Without gaps in memory.
-FluidGpuProduct product_of(FluidGpuNumber number, bool transpose_a = false,
-                           bool transpose_b = false, int64_t count = 1, ProductSize size = {});
+FluidGpuMatmul product_of(FluidGpuDtype number, bool transpose_a = false, bool transpose_b = false,
+                          int64_t count = 1, ProductSize size = {});
 
-DType dtype_of(FluidGpuNumber number);
+DType dtype_of(FluidGpuDtype number);
 
 /// `expected` is what the table says a product of small integers comes to, rounded to the result's
 /// type.
 struct ProductData : FactorData {
-  explicit ProductData(const FluidGpuProduct& product);
-  std::vector<double> expected(const FluidGpuProduct& product) const;
+  explicit ProductData(const FluidGpuMatmul& product);
+  std::vector<double> expected(const FluidGpuMatmul& product) const;
 };
 
 struct ProductMemory : FactorMemory {
-  ProductMemory(const Gpu& gpu, const GpuStream& stream, const FluidGpuProduct& product,
+  ProductMemory(const Gpu& gpu, const GpuStream& stream, const FluidGpuMatmul& product,
                 const ProductData& data, int64_t workspace)
       : FactorMemory(gpu, stream, data, product.adds != 0, workspace) {}
 };

@@ -1,4 +1,4 @@
-#include "executor/comm/agree.h"
+#include "executor/comm/check_equal.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -16,7 +16,7 @@ namespace {
 using Texts = std::map<std::string, std::string>;
 
 /// "1, 3": the ranks whose hash differs from rank 0's; "" if none does. Collective.
-std::string ranks_that_differ(Communicator& all, const World& world, uint64_t hash) {
+std::string differing_ranks(Communicator& all, const World& world, uint64_t hash) {
   uint64_t first = hash;
   all.broadcast(&first, sizeof first, 0);
   std::vector<double> differs(static_cast<size_t>(world.size));
@@ -51,21 +51,23 @@ Texts of_text(const std::string& text) {
 
 }  // namespace
 
-void agree(Communicator& all, const World& world, const std::string& what, uint64_t hash) {
-  const std::string ranks = ranks_that_differ(all, world, hash);
+void check_equal(Communicator& all, const World& world, const std::string& what, uint64_t hash) {
+  const std::string ranks = differing_ranks(all, world, hash);
   if (!ranks.empty()) throw UserError(differ(ranks, what));
 }
 
-void agree(Communicator& all, const World& world, const std::string& what, const Texts& values) {
+void check_equal(Communicator& all, const World& world, const std::string& what,
+                 const Texts& values) {
   const std::string own = text_of(values);
-  const std::string ranks = ranks_that_differ(all, world, XXH3_64bits(own.data(), own.size()));
+  const std::string ranks = differing_ranks(all, world, XXH3_64bits(own.data(), own.size()));
   if (ranks.empty()) return;
-  const Texts first = of_text(text_of_rank(all, world, own, 0));
-  const std::string said = first_said(all, world, changes(first, values, "rank 0:"));
+  const Texts first = of_text(broadcast_text(all, world, own, 0));
+  const std::string said = broadcast_first_message(all, world, changes(first, values, "rank 0:"));
   throw UserError(fmt::format("{} ({})", differ(ranks, what), said));
 }
 
-std::string first_said(Communicator& all, const World& world, const std::string& text) {
+std::string broadcast_first_message(Communicator& all, const World& world,
+                                    const std::string& text) {
   std::vector<double> lengths(static_cast<size_t>(world.size));
   lengths[static_cast<size_t>(world.rank)] = static_cast<double>(text.size());
   all.all_reduce(lengths.data(), world.size, f64);
@@ -78,7 +80,8 @@ std::string first_said(Communicator& all, const World& world, const std::string&
   return "rank " + std::to_string(rank) + ": " + first;
 }
 
-std::string text_of_rank(Communicator& all, const World& world, const std::string& text, int root) {
+std::string broadcast_text(Communicator& all, const World& world, const std::string& text,
+                           int root) {
   auto bytes = static_cast<int64_t>(text.size());
   all.broadcast(&bytes, sizeof bytes, root);
   std::string theirs = world.rank == root ? text : std::string();
@@ -91,7 +94,7 @@ Texts together(Communicator& all, const World& world, const Texts& own) {
   const std::string text = text_of(own);
   Texts known;
   for (int rank = 0; rank < world.size; ++rank) {
-    known.merge(of_text(text_of_rank(all, world, text, rank)));
+    known.merge(of_text(broadcast_text(all, world, text, rank)));
   }
   return known;
 }
