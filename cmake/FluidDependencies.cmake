@@ -32,7 +32,7 @@ add_library(json INTERFACE)
 target_link_libraries(json INTERFACE nlohmann_json::nlohmann_json)
 
 add_library(xxhash INTERFACE)
-target_compile_definitions(xxhash INTERFACE XXH_INLINE_ALL)
+target_compile_definitions(xxhash INTERFACE $<BUILD_INTERFACE:XXH_INLINE_ALL>)
 
 if(FLUID_ONEDNN)
   find_library(FLUID_DNNL_LIBRARY dnnl REQUIRED)

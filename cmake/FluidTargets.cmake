@@ -1,15 +1,16 @@
 # Functions that make Fluid's libraries, programs and tests from its folders.
 
 add_library(fluid_flags INTERFACE)
-target_include_directories(fluid_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(fluid_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
-                       -ffp-contract=off)
+target_include_directories(fluid_flags INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                                                 $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
+target_compile_options(fluid_flags INTERFACE
+                       $<BUILD_INTERFACE:-Wall;-Wextra;-Wno-missing-field-initializers;-ffp-contract=off>)
 # GCC 12 sees overflows in std::string and uninitialised std::optional that are not there once it
 # inlines at -O3 (GCC bugs 105329, 105651, 105562); the dev preset keeps these warnings.
 target_compile_options(fluid_flags INTERFACE
-                       $<$<CONFIG:Release>:-Wno-stringop-overflow;-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized>)
+                       $<BUILD_INTERFACE:$<$<CONFIG:Release>:-Wno-stringop-overflow;-Wno-restrict;-Wno-array-bounds;-Wno-maybe-uninitialized>>)
 if(FLUID_WERROR)
-  target_compile_options(fluid_flags INTERFACE -Werror)
+  target_compile_options(fluid_flags INTERFACE $<BUILD_INTERFACE:-Werror>)
 endif()
 if(FLUID_SANITIZE)
   target_compile_options(fluid_flags INTERFACE -fsanitize=${FLUID_SANITIZE} -fno-sanitize-recover=all

@@ -150,6 +150,20 @@ class Executor::Impl {
     return session_.run(*step, batch);
   }
 
+  Batch batch_of(Feeds feeds) const {
+    Batch batch{.size = 1, .columns = feeds};
+    for (const auto& op : session_.recorded().main().ops) {
+      if (source_kind(*op) != SourceKind::feed) continue;
+      const Shape& shape = op->results.at(0).type.shape;
+      const Tensor* given = batch.find(op->symbol);
+      if (given == nullptr || shape.empty() || shape[0] != kBatch || given->shape().empty())
+        continue;
+      batch.size = given->shape()[0];
+      break;
+    }
+    return batch;
+  }
+
   std::string first_nonfinite(const Batch& batch) {
     if (!options_.debug.check_finite) {
       throw UserError("first_nonfinite() needs what check_finite keeps of a step: set it");
@@ -386,6 +400,9 @@ ProcessGroup& Executor::process_group() { return impl_->group(); }
 Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
 Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
 Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
+Outputs Executor::run(Feeds feeds) { return run(impl_->batch_of(feeds)); }
+Outputs Executor::eval(Feeds feeds) { return eval(impl_->batch_of(feeds)); }
+Outputs Executor::predict(Feeds feeds) { return predict(impl_->batch_of(feeds)); }
 
 std::string Executor::first_nonfinite(const Batch& batch) { return impl_->first_nonfinite(batch); }
 

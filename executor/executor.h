@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,10 +33,13 @@ class ProcessGroup;
 /// The variables that Executor::broadcast() sends.
 enum class VariableSet : uint8_t {
   all,
-  buffers,  ///< that the forward pass writes, as running statistics: the others stay equal
+  buffers,  ///< running statistics and other variables that the forward pass writes
 };
 
-/// The sizes of batch that will come, by mode. Sizes listed twice are prepared once.
+/// Tensors by the names of the feeds that they are given to.
+using Feeds = std::initializer_list<std::pair<std::string, Tensor>>;
+
+/// Batch sizes to compile steps for, by mode. A size listed twice is prepared once.
 struct Prepare {
   std::vector<int64_t> train = {};
   std::vector<int64_t> eval = {};
@@ -44,93 +47,96 @@ struct Prepare {
   std::vector<std::string> predict_feeds = {};  ///< the feeds that predict() will get; empty: all
 };
 
-/// Bytes of the one arena.
+/// Bytes of the arena, and of memory outside of it.
 struct MemoryUse {
-  int64_t total = 0;      ///< the arena: state + slots + transient
+  int64_t total = 0;      ///< of the arena: state + slots + transient
   int64_t state = 0;      ///< parameters, optimizer state, counters
-  int64_t slots = 0;      ///< for feeds, one or two, and two for outputs
+  int64_t slots = 0;      ///< one or two slots for feeds, two for outputs
   int64_t transient = 0;  ///< the largest need of any prepared step
-  int64_t touched = 0;    ///< of the total, used so far: the system gives memory at the first use
-  /// On a GPU: who takes its memory besides, with bytes, those first that take most. Measured, so
-  /// that what other processes take while this one is set up counts.
+  int64_t touched = 0;    ///< of the arena's pages, those that were used so far
+  /// On a GPU: owners of memory outside the arena with their bytes, largest first. Measured as
+  /// differences of free memory, so allocations of other processes during set-up are included.
   std::vector<std::pair<std::string, int64_t>> outside = {};
-  int64_t pinned = 0;  ///< on a GPU: bytes of host memory that it copies from and to
+  int64_t pinned = 0;  ///< on a GPU: pinned host memory
 };
 
-/// A compiled program on a place, with its variables. One thread at a time may use it: a call that
-/// comes while another thread is in a call throws UserError. To serve from several threads, give
-/// each an Executor of its own, made from one Program (whose use is then read-only), with
-/// `threads` = cores / threads and one `cache_dir`, so that kernels are compiled once; each has its
-/// own copy of the variables. Outputs belong to the thread that runs the steps, too.
+/// A compiled program on a place, with its variables. The first use initialises all variables from
+/// the seed.
 ///
-/// A process forked from one that has run steps or opened a GPU cannot use it, which is a
-/// UserError.
+/// Threads: one thread at a time may use an Executor and its outputs; a call during a call of
+/// another thread throws UserError. To serve from N threads, make N executors from one Program,
+/// with `threads` = cores / N and one `cache_dir`: kernels are compiled once, and each executor has
+/// its own variables. A process that was forked after the first step, or after a GPU was opened,
+/// cannot use it: UserError.
 ///
-/// The first use initialises every variable from the seed. A feed is given by the name and shape of
-/// its `data`, in the recorded dtype; u8 is taken for any float `data` too, and f64 for f32, to
-/// which it is rounded. What is fed is scaled and normalised as the attributes `scale`, `mean` and
-/// `std` of `data` say.
+/// Feeds: a column has the name, shape and dtype of its `data`. u8 converts to any float dtype, and
+/// f64 to f32. The attributes `scale`, `mean` and `std` of `data` are applied on the way in.
 class Executor {
  public:
   /// Throws UserError when the program cannot be trained or run on `place`, or needs more memory
   /// than `memory_limit`.
   Executor(const Program& program, Place place, ExecutorOptions options = {});
-  /// On a device of the caller's own (executor/device.h), in one process.
+  /// Runs on a device of the caller's own (executor/device/device.h), in one process.
   Executor(const Program& program, std::unique_ptr<Device> device, ExecutorOptions options = {});
   ~Executor();
   Executor(Executor&&) noexcept;
 
-  /// Compiles the steps for these sizes, so that no later step of one of them compiles or
-  /// allocates.
+  /// Compiles the steps for these sizes. Later steps of these sizes neither compile nor allocate.
   void prepare(const Prepare& sizes);
 
-  /// Collective. Gives every rank rank 0's values. The first run() does so by itself; later it is
-  /// for who sets parameters on rank 0 alone.
+  /// Collective. Copies rank 0's variables to all ranks. The first run() does it. Call it after
+  /// setting parameters on rank 0 alone.
   void broadcast(VariableSet variables = VariableSet::all);
-  /// The ranks that run this program together: barriers, text and sums across ranks.
+  /// The ranks that run this program: barriers, broadcasts of text, sums.
   ProcessGroup& process_group();
 
-  /// One training step: forward, backward, update. A program without `minimize` only runs forward.
-  /// Throws UserError for a feed that does not fit and for data a kernel refuses (a label out of
-  /// range): the step is then not applied. Throws DeviceError when a library fails, which says on
-  /// the CPU whether the step was applied in part; on a GPU nobody knows it then.
+  /// Runs one training step: forward, backward, update. Without minimize() in the program it runs
+  /// the forward pass. Throws UserError for a feed that does not fit, and for data that a kernel
+  /// rejects (a label out of range): the step is not applied then. Throws DeviceError when a
+  /// library fails. On the CPU the message says whether the step was applied in part; on a GPU that
+  /// is unknown.
   ///
-  /// On a GPU it returns once the feeds are copied, which the caller may change then, and the step
-  /// goes on by itself: also with eval() and predict(). Two of them are under way at most. What a
-  /// step is refused for is thrown by the first call that waits for it: of its Outputs or those of
-  /// the step after it, of the second run after it (without prefetch the next with new feeds), or
-  /// of what reads or sets variables, saves or prepares. It says which step it was, if another. A
-  /// step begun meanwhile is not applied either. A step of micro-batches, with check_finite or
-  /// profiled is over when run() returns. Of several processes others are thrown a DeviceError.
+  /// On a GPU steps are asynchronous: run() returns once the feeds are copied, and at most two
+  /// steps are in flight. An error of step n is thrown, with n in its message, by the first call
+  /// that synchronizes with step n: reading its outputs or those of step n + 1, reading or writing
+  /// a variable, save(), prepare(), or run() of step n + 2. Steps in flight after a rejected step
+  /// are not applied either. A step with micro-batches, with check_finite or with profiling is
+  /// synchronous. When one rank rejects a step, the other ranks throw DeviceError.
   Outputs run(const Batch& batch);
-  /// All outputs in inference mode (dropout off); changes no variable.
+  /// Computes all outputs in inference mode (no dropout). Changes no variable.
   Outputs eval(const Batch& batch);
-  /// The outputs that need none of the feeds missing from `batch`, in inference mode. With
-  /// strict_shapes: the outputs of the prepared step that gives most of them.
+  /// Computes the outputs that need no absent feed, in inference mode. With strict_shapes: the
+  /// outputs of the prepared step that computes most of them.
   Outputs predict(const Batch& batch);
+  /// run(), eval() and predict() of tensors by the names of their feeds. The batch size is the
+  /// extent of the feeds' batch dimension.
+  ///   exe.predict({{"image", tensor}})
+  Outputs run(Feeds feeds);
+  Outputs eval(Feeds feeds);
+  Outputs predict(Feeds feeds);
   /// Names of the outputs that predict() leaves out, given these feeds.
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
 
-  /// All parameters and recorded states (running statistics) as a safetensors file, written
-  /// atomically, with inf and NaN where they hold these: see nonfinite_parameters().
+  /// Writes parameters and buffers (running statistics) to a safetensors file, atomically. Values
+  /// that are not finite are written as they are; see nonfinite_parameters().
   void save(const std::string& path);
-  /// Names of the variables that save() writes and that have an element that is inf or NaN.
+  /// Names of the variables in save()'s file that have an element that is inf or NaN.
   std::vector<std::string> nonfinite_parameters();
-  /// Sets them from a safetensors file: each must be there with its shape, of any float dtype.
-  /// Before the first prepare() it saves the compilation of their initialisers. `layout` says how a
-  /// file that Fluid did not write holds the weights of linear layers.
+  /// Reads parameters and buffers from a safetensors file, which must hold each with its shape, in
+  /// any float dtype. Before the first prepare() this saves compiling their initialisers. `layout`:
+  /// that of linear layers' weights in a file that Fluid did not write.
   void load(const std::string& path, ParamsLayout layout = ParamsLayout::unsaid);
-  /// Names of what save() writes.
+  /// Names of the variables in save()'s file.
   std::vector<std::string> parameters() const;
-  /// A copy of a variable: a parameter, or a state such as "fc0.w.m".
+  /// A copy of a variable: a parameter, or an optimizer state such as "fc0.w.m".
   Tensor parameter(std::string_view name);
-  /// Throws UserError when there is no such variable or the shape differs; converts between floats,
-  /// and no other dtype. A number that the variable's dtype would make inf is a UserError, too.
+  /// Sets a variable; float dtypes are converted. Throws UserError when there is no such variable,
+  /// when shapes or dtypes differ, and for a finite value that becomes inf.
   void set_parameter(std::string_view name, const Tensor& value);
 
-  /// All that training goes on from, for a checkpoint, whole also where processes share it: then on
-  /// rank 0, and without what is shared on the others. The
-  /// values may be views, valid until the next step runs or is prepared.
+  /// Collective. The state of training, for a checkpoint. With ZeRO-1 rank 0's snapshot holds the
+  /// gathered optimizer states. Tensors may be views, valid until the next step runs or is
+  /// prepared.
   Snapshot snapshot();
   /// Collective. Sets all variables from rank 0's `from`; other ranks give an empty snapshot. A
   /// snapshot that is moved in frees each value once it is set. Returns, on rank 0, the options
@@ -140,44 +146,42 @@ class Executor {
   /// optimizer, and before a training step is prepared.
   std::string restore(Snapshot from, const std::string& where = "snapshot");
 
-  /// With check_finite, after a step that was skipped or whose loss is not finite: runs it again on
-  /// its batch, from what it left where it was applied all the same, and looks at every result.
-  /// Says which op gave the first that is not finite, with its place in the user's source; "" when
-  /// all are. Changes nothing. The step's outputs stay valid. A call of all ranks, each of which
-  /// looks at its own part: they get what the lowest rank found, "rank 1: ...", and "" where only a
-  /// sum over ranks is not finite. Throws UserError without check_finite, and for a batch that no
-  /// step was prepared for.
+  /// Collective. Finds the first op whose result is not finite, after a step that was skipped or
+  /// whose loss is not finite: runs the step again on its batch and checks every result. Returns
+  /// the op with its source line, "rank 1: ..." for the lowest rank that found one, or "" when only
+  /// a sum over ranks is not finite. Changes no variable, and the step's outputs stay valid. Throws
+  /// UserError without DebugOptions::check_finite, and for a batch size that was not prepared.
   std::string first_nonfinite(const Batch& batch);
-
-  /// ExecutorOptions::check_finite.
+  /// Whether DebugOptions::check_finite is on.
   bool checks_finite() const;
 
-  /// Where it runs; cpu() also for a device of the caller's own.
+  /// The place of the constructor; cpu() for a device of the caller's own.
   Place place() const;
 
-  /// The mixed precision that it runs in, and how it was chosen, with choose_amp.
+  /// The mixed precision in use; absent in f32.
   const std::optional<AmpOptions>& amp() const;
+  /// The timing behind choose_amp; absent without it.
   const std::optional<AmpChoice>& amp_choice() const;
 
-  /// Nothing when the loss is not scaled.
+  /// The loss scale and the number of skipped steps; absent when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;
-  /// Tells the schedule Plateau what the loss of an epoch came to, that of validation data where
-  /// there is some. Whether the learning rate falls. With another schedule it changes nothing.
+  /// Gives an epoch's loss to the schedule Plateau: the validation loss, or the training loss
+  /// without validation. Returns whether the learning rate falls. Other schedules ignore it.
   bool reduce_on_plateau(double loss);
-  /// Whether reduce_on_plateau() is waited for.
+  /// Whether the schedule is Plateau.
   bool follows_plateau() const;
 
-  /// Of the last update, when the recipe has a schedule.
+  /// The learning rate of the last update; absent without a schedule.
   std::optional<double> learning_rate() const;
 
-  /// What was recorded so far of the steps that the option `profile` asks for.
+  /// The steps recorded so far, with ExecutorOptions::profile.
   Profile profile() const;
-  /// What the place can do at most: a fifth of a second to measure memory.
+  /// Peak arithmetic and memory bandwidth of the place. Takes 0.2 s to measure memory.
   Limits limits() const;
 
   MemoryUse memory() const;
   CompileReport compile_report() const;
-  /// The final program of a step as text, for people; prepares the step.
+  /// The final program of a step as text, for people. Prepares the step.
   std::string text(Mode mode, int64_t batch) const;
 
  private:

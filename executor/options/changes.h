@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// "lr 0.1 (was 0.2), seed 1 (was 0)": the options of both that differ, and those that only one
-/// has; "" when there is none. `other` stands before what `before` has.
+/// Lists the options that differ between two maps, or that only one map has: "lr 0.1 (was 0.2),
+/// seed 1 (was 0)". Empty when the maps are equal. `other`: the word before values of `before`.
 std::string changes(const std::map<std::string, std::string>& before,
                     const std::map<std::string, std::string>& now, std::string_view other = "was");
 

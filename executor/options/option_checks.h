@@ -6,13 +6,13 @@ namespace fluid {
 
 inline constexpr int kMostThreads = 4096;
 
-/// Throws UserError for an option out of its range, or options that exclude each other.
+/// Throws UserError for an option out of its range, and for options that exclude each other.
 void check_options(const ExecutorOptions& options);
 
-/// Throws UserError for mixed precision that cannot be.
+/// Throws UserError for invalid AmpOptions.
 void check_amp(const ExecutorOptions& options);
 
-/// Throws UserError for options that do not go with statistics shared by processes.
+/// Throws UserError for options that exclude sync_bn.
 void check_shared_statistics(const ExecutorOptions& options);
 
 }  // namespace fluid

@@ -4,8 +4,7 @@
 
 namespace fluid {
 
-/// How a file of parameters holds the weights of linear layers, those that a program multiplies by
-/// from the right: as Fluid does, [in, out], or as PyTorch does, [out, in].
+/// Layout of linear layers' weights in a parameter file: Fluid's [in, out] or PyTorch's [out, in].
 enum class ParamsLayout : uint8_t { unsaid, fluid, pytorch };
 
 }  // namespace fluid

@@ -9,12 +9,12 @@
 
 namespace fluid {
 
-/// In which training may run: f32, or mixed precision at either level.
+/// Precision of a training step: f32, or mixed precision at level O1 or O2.
 enum class Precision : uint8_t { f32, o1, o2 };
 
-/// A precision as checkpoints and messages say it: "off", "bf16", "o2 f16 with a loss scale ...".
+/// Text of a precision for checkpoints and messages: "off", "bf16", "o2 f16 with a loss scale ...".
 std::string amp_text(const std::optional<AmpOptions>& amp);
-/// Which precision such a text is of.
+/// Parses the text of amp_text().
 Precision precision_in(std::string_view amp_text);
 
 }  // namespace fluid

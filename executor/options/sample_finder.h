@@ -6,8 +6,8 @@
 
 namespace fluid {
 
-/// For messages about data that a step rejects: where the user finds the sample whose column for
-/// `feed` holds `value`, "line 7 of 't.csv'"; "" when it is not known.
+/// Returns the place of the first sample whose column for `feed` holds `value`, for messages about
+/// rejected data: "line 7 of 't.csv'", or "" when it is not known.
 using SampleFinder = std::function<std::string(const std::string& feed, int64_t value)>;
 
 }  // namespace fluid

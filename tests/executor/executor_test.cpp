@@ -125,6 +125,22 @@ TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
                     "the program has no feed 'X' (did you mean 'x'?)");
 }
 
+TEST(Executor, TakesTensorsByName) {
+  const Program net = forward_net();
+  Executor exe(net, cpu());
+  set_weights(exe);
+  const Batch batch = forward_batch();
+  const Tensor& x = *batch.find("x");
+  const Tensor& target = *batch.find("target");
+  EXPECT_EQ(exe.predict({{"x", x}})["total"].item(), 16);
+  EXPECT_EQ(exe.eval({{"target", target}, {"x", x}})["distance"].item(),
+            exe.eval(batch)["distance"].item());
+  EXPECT_EQ(exe.run({{"x", x}, {"target", target}})["total"].item(), 16);
+  const Tensor longer(f32, {3, 3});
+  expect_user_error([&] { exe.run({{"x", x}, {"target", longer}}); }, "feed 'target' is f32[3, 3]");
+  expect_user_error([&] { exe.predict({{"y", x}}); }, "the program has no feed 'y'");
+}
+
 /// Without strict_shapes, what was prepared before does not decide.
 TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
   const Program net = forward_net();

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "frontend/fluid.h"
+#include <fluid/fluid.h>
 namespace fl = fluid;
 
 int main(int argc, char** argv) {
