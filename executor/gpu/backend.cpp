@@ -22,14 +22,21 @@ struct Library {
   std::string absence;
 };
 
-/// `path` if given; else the first existing file kName next to the program; else kName, which
-/// dlopen searches for.
+/// Folder of the library that holds this code, or empty when it is part of the program.
+fs::path own_folder() {
+  Dl_info info = {};
+  const bool known = dladdr(reinterpret_cast<const void*>(&cuda_version), &info) != 0;
+  return known && info.dli_fname != nullptr ? fs::path(info.dli_fname).parent_path() : fs::path();
+}
+
+/// `path` if given; else the first existing file kName beside libfluid.so or next to the program;
+/// else kName, which dlopen searches for.
 std::string library_to_load(const std::string& path) {
   if (!path.empty()) return path;
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const char* folder : {".", "lib", "../lib"}) {
-    const fs::path file = program / folder / kName;
-    if (fs::exists(file)) return file.lexically_normal().string();
+  for (const fs::path& folder : {own_folder(), program, program / "lib", program / ".." / "lib"}) {
+    const fs::path file = folder / kName;
+    if (!folder.empty() && fs::exists(file)) return file.lexically_normal().string();
   }
   return kName;
 }
