@@ -9,33 +9,19 @@ best of eager or compiled and NCHW or NHWC counts. The works `start_up` and
 --out, what was measured replaces what FILE says of it. Exits with 1 when a target is missed.
 """
 
-import json
 import os
-import platform
 import sys
 import tempfile
 
 import memory
 import start_up
+from bench_works import FLUID_SETTINGS, NETWORKS, TARGETS, cpu_name, write
 from runner import Runner, arguments, exit_code, measure_in_turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
-TARGETS = {
-    "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.1),
-    "seed_cnn": ("CNN 1-32-64, batch 128 x 1 x 32 x 32, Adam", 0.95),
-    "fluid_mnist": ("MNIST CNN 20-20, batch 100, SGD", 1.0),
-    "seed_cnn_infer": ("CNN 1-32-64, inference of one image", 0.5),
-    "alexnet": ("AlexNet, batch 64 x 3 x 227 x 227, AdamW", 0.85),
-    "alexnet_bf16": ("the same in mixed precision, bf16", 0.75),
-    "resnet18": ("ResNet-18, batch 128 x 3 x 32 x 32, momentum", 1.0),
-    "resnet18_bf16": ("the same in mixed precision, bf16", 1.0),
-}
-NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16")
 # glibc would give large blocks back after every step, and PyTorch would pay for their pages again in
 # the next: 19.7 instead of 12.6 ms for fluid_mnist.
 PEER_SETTINGS = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
-FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/cpu/README.md)
 VARIANTS = [(mode, layout) for mode in ("eager", "compile") for layout in ("nchw", "nhwc")]
 
 
@@ -52,11 +38,6 @@ def measure(work, args, cache):
                               [args.python, os.path.join(HERE, "torch_peer.py"), work, mode, layout],
                               PEER_SETTINGS))
     return measure_in_turns(runners, rounds_of(work, args))
-
-
-def cpu_name():
-    with open("/proc/cpuinfo") as f:
-        return next((l.split(":")[1].strip() for l in f if l.startswith("model name")), platform.processor())
 
 
 def compare(works, args):
@@ -77,18 +58,6 @@ def compare(works, args):
             print(f"| {text} | {rows['fluid']['ms']:.3f} | {rows[best]['ms']:.3f} ({best}) | {ratio:.2f} "
                   f"| {target} | {rows['fluid']['first_s']:.2f} / {rows[best]['first_s']:.1f} |", flush=True)
     return results, missed
-
-
-def write(results, path):
-    """Over what the file says of the same works; its others stay."""
-    if os.path.exists(path):
-        with open(path) as f:
-            known = json.load(f)
-        if "works" in results:
-            results["works"] = known.get("works", {}) | results["works"]
-        results = known | results
-    with open(path, "w") as f:
-        json.dump(results, f, indent=1)
 
 
 def main():

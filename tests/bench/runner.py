@@ -9,12 +9,13 @@ import sys
 import threading
 
 
-def arguments(known, **options):
-    """The command line, and which of the works `known` it asks for: all of them without --only.
-    `options` are further ones, with what argparse needs to know."""
+def arguments(known, second="python", **options):
+    """The command line, and which of the works `known` it asks for: all of them without --only. It names
+    a build and, as `second`, the peers' Python or another build. `options` are further ones, with what
+    argparse needs to know."""
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
-    parser.add_argument("python")
+    parser.add_argument(second)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--out")

@@ -1,0 +1,36 @@
+"""The works that are measured, and the file of results."""
+
+import json
+import os
+import platform
+
+# work: (what it is, largest allowed ratio of Fluid's time to PyTorch's best)
+TARGETS = {
+    "linear_regression": ("linear regression, 1e6 x 2, Adam, a full-batch step", 0.1),
+    "seed_cnn": ("CNN 1-32-64, batch 128 x 1 x 32 x 32, Adam", 0.95),
+    "fluid_mnist": ("MNIST CNN 20-20, batch 100, SGD", 1.0),
+    "seed_cnn_infer": ("CNN 1-32-64, inference of one image", 0.5),
+    "alexnet": ("AlexNet, batch 64 x 3 x 227 x 227, AdamW", 0.85),
+    "alexnet_bf16": ("the same in mixed precision, bf16", 0.75),
+    "resnet18": ("ResNet-18, batch 128 x 3 x 32 x 32, momentum", 1.0),
+    "resnet18_bf16": ("the same in mixed precision, bf16", 1.0),
+}
+NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16")
+FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/cpu/README.md)
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as f:
+        return next((l.split(":")[1].strip() for l in f if l.startswith("model name")), platform.processor())
+
+
+def write(results, path):
+    """Over what the file says of the same works; its others stay."""
+    if os.path.exists(path):
+        with open(path) as f:
+            known = json.load(f)
+        if "works" in results:
+            results["works"] = known.get("works", {}) | results["works"]
+        results = known | results
+    with open(path, "w") as f:
+        json.dump(results, f, indent=1)
