@@ -139,6 +139,53 @@ OpDef comparison(std::string name, std::string doc, Scalar compare) {
   };
 }
 
+OpDef logical_binary(std::string name, std::string doc,
+                     Expr (*function)(const Expr&, const Expr&)) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"a", "bool tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .attrs = {},
+      .outputs = {{"y", "the broadcast shape"}},
+      .infer = infer_logical,
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {{0, 0}, {0, 1}},
+      .lower = map_binary(function),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+OpDef elementwise_extremum(std::string name, std::string doc, Scalar which) {
+  const bool largest = which == Scalar::max;
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"a", "number tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .attrs = {},
+      .outputs = {{"y", "the broadcast shape"}},
+      .infer = infer_number_broadcast,
+      .grad = GradFn([largest](const GradCtx& c) {
+        const Value a = c.in(0), b = c.in(1), dy = c.dout(0), zero = scalar_like(dy, 0);
+        const Value shared = where(equal(a, b), dy * 0.5, dy);  // NaN: dy for both, as in PyTorch
+        const auto gradient = [&](bool none_where_less) {
+          return where(none_where_less ? less(a, b) : greater(a, b), zero, shared);
+        };
+        return Values{sum_to(gradient(largest), a.shape()), sum_to(gradient(!largest), b.shape())};
+      }),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = cost_per_element(1),
+      .in_place = {{0, 0}, {0, 1}},
+      .lower = map_binary(largest ? scalar::max : scalar::min),
+      .kernels = {},
+      .version = 1,
+  };
+}
+
 std::function<Cost(const CostCtx&)> cost_per_element(double flops) {
   return [flops](const CostCtx& c) { return Cost{.flops = flops * c.numel_out()}; };
 }

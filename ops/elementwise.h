@@ -40,6 +40,10 @@ Map map_binary(std::function<Expr(const Expr&, const Expr&)> body);
 
 /// OpDef of a comparison: operands of one dtype that broadcast, a bool result, no gradient.
 OpDef comparison(std::string name, std::string doc, Scalar compare);
+/// OpDef of a logical function of two bool operands that broadcast.
+OpDef logical_binary(std::string name, std::string doc, Expr (*function)(const Expr&, const Expr&));
+/// OpDef of the larger (Scalar::max) or smaller (Scalar::min) of two operands that broadcast.
+OpDef elementwise_extremum(std::string name, std::string doc, Scalar which);
 
 /// A cost of `flops` for each element of the result.
 std::function<Cost(const CostCtx&)> cost_per_element(double flops);

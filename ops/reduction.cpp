@@ -6,6 +6,22 @@
 #include "ops/operators.h"
 
 namespace fluid {
+namespace {
+
+/// Elements equal to the result share dy evenly, as in PyTorch.
+/// Recomputed values of x equal the extremum bit for bit, because a value has one rounding in all
+/// kernels (ops/contract.h). tests/e2e/shared_values_test.cpp checks it.
+Values extremum_grad(const GradCtx& c) {
+  const Value x = c.in(0), zero = scalar_like(x, 0);
+  const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
+  const Value y = unsqueeze_axes(c.out(0), x.shape(), c.attrs());
+  const Value hit = equal(x, y);
+  const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
+  const Value missed = where(equal(y, y), zero, y);  // NaN in the row: all gradients are NaN
+  return {where(hit, unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
+}
+
+}  // namespace
 
 int64_t normalized_axis(const InferCtx& c, int64_t axis, size_t rank) {
   const auto n = static_cast<int64_t>(rank);
@@ -63,18 +79,6 @@ std::vector<Type> infer_extremum(const InferCtx& c) {
   return infer_reduction(c);
 }
 
-/// Recomputed values of x equal the extremum bit for bit, because a value has one rounding in all
-/// kernels (ops/contract.h). tests/e2e/shared_values_test.cpp checks it.
-Values extremum_grad(const GradCtx& c) {
-  const Value x = c.in(0), zero = scalar_like(x, 0);
-  const SumAttrs along{.axes = c.attr<std::vector<int64_t>>("axes"), .keep_dims = true};
-  const Value y = unsqueeze_axes(c.out(0), x.shape(), c.attrs());
-  const Value hit = equal(x, y);
-  const Value hits = sum(where(hit, scalar_like(x, 1), zero), along);
-  const Value missed = where(equal(y, y), zero, y);  // NaN in the row: all gradients are NaN
-  return {where(hit, unsqueeze_axes(c.dout(0), x.shape(), c.attrs()) / hits, missed)};
-}
-
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
   return Reduce{combine, [body = std::move(body)](const LowerCtx& c) {
                   const Shape& shape = c.in_type(0).shape;
@@ -95,6 +99,25 @@ Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body) {
                   result.body = body(c.read(0, index));
                   return result;
                 }};
+}
+
+OpDef reduced_extremum(std::string name, std::string doc, Combine which) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"x", "number tensor, with elements along the axes"}},
+      .attrs = reduction_attrs(),
+      .outputs = {{"y", "x's dtype"}},
+      .infer = infer_extremum,
+      .grad = GradFn(extremum_grad),
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx& c) { return Cost{.flops = c.numel_in(0)}; },
+      .in_place = {},
+      .lower = reduce_along(which, [](const Expr& x) { return x; }),
+      .kernels = {},
+      .version = 1,
+  };
 }
 
 Value unsqueeze_axes(Value y, const Shape& from, const Attrs& attrs) {

@@ -27,8 +27,8 @@ std::vector<Type> infer_reduction(const InferCtx& c);
 /// Like infer_reduction, but fails for an empty axis: an empty maximum is undefined.
 std::vector<Type> infer_extremum(const InferCtx& c);
 
-/// Gradient of max and min. Elements equal to the result share dy evenly, as in PyTorch.
-Values extremum_grad(const GradCtx& c);
+/// OpDef of the largest (Combine::max) or smallest (Combine::min) element along attribute "axes".
+OpDef reduced_extremum(std::string name, std::string doc, Combine which);
 
 /// A Reduce of body(element of operand 0) along attribute "axes".
 Reduce reduce_along(Combine combine, std::function<Expr(const Expr&)> body);

@@ -3,22 +3,7 @@
 namespace fluid {
 
 OpDef logical_or_op() {
-  return OpDef{
-      .name = "logical_or",
-      .doc = "Whether a or b holds.",
-      .inputs = {{"a", "bool tensor"}, {"b", "same dtype, broadcasts with a"}},
-      .attrs = {},
-      .outputs = {{"y", "the broadcast shape"}},
-      .infer = infer_logical,
-      .grad = NoGrad{},
-      .effects = Pure{},
-      .amp = Amp::kFollow,
-      .cost = cost_per_element(1),
-      .in_place = {{0, 0}, {0, 1}},
-      .lower = map_binary([](const Expr& a, const Expr& b) { return scalar::logical_or(a, b); }),
-      .kernels = {},
-      .version = 1,
-  };
+  return logical_binary("logical_or", "Whether a or b holds.", scalar::logical_or);
 }
 
 }  // namespace fluid

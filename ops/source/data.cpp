@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/arguments.h"
+#include "ops/source/source.h"
 
 namespace fluid {
 
@@ -45,29 +46,18 @@ std::vector<Type> infer(const InferCtx& c) {
 }  // namespace
 
 OpDef data_op() {
-  return OpDef{
-      .name = "data",
-      .doc =
-          "A feed, known by its symbol. Its first dimension is usually the batch. What is fed "
-          "is read as (x * scale - mean) / std.",
-      .inputs = {},
-      .attrs = {{"scale", 1.0, "the feed's values are multiplied by it when they are read"},
-                {"mean", std::vector<double>{},
-                 std::string("subtracted after that") + kPerChannel + "; none: 0"},
-                {"std", std::vector<double>{},
-                 std::string("what is left is divided by it") + kPerChannel + "; none: 1"}},
-      .outputs = {{"value", "of the recorded type"}},
-      .infer = infer,
-      .grad = NoGrad{},
-      .effects = Pure{},
-      .amp = Amp::kFollow,
-      .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },
-      .in_place = {},
-      .lower = Source{},
-      .kernels = {},
-      .version = 1,
-      .open_attrs = true,
-  };
+  OpDef def =
+      source("data",
+             "A feed, known by its symbol. Its first dimension is usually the batch. What is fed "
+             "is read as (x * scale - mean) / std.",
+             {{"scale", 1.0, "the feed's values are multiplied by it when they are read"},
+              {"mean", std::vector<double>{},
+               std::string("subtracted after that") + kPerChannel + "; none: 0"},
+              {"std", std::vector<double>{},
+               std::string("what is left is divided by it") + kPerChannel + "; none: 1"}});
+  def.infer = infer;
+  def.open_attrs = true;
+  return def;
 }
 
 }  // namespace fluid

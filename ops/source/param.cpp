@@ -1,25 +1,7 @@
-#include "ops/op_def.h"
+#include "ops/source/source.h"
 
 namespace fluid {
 
-OpDef param_op() {
-  return OpDef{
-      .name = "param",
-      .doc = "A trainable variable, known by its symbol.",
-      .inputs = {},
-      .attrs = {{"init", std::string("zeros"), "the initialiser; its settings are attributes too"}},
-      .outputs = {{"value", "of the recorded type"}},
-      .infer = [](const InferCtx& c) { return c.ins(); },
-      .grad = NoGrad{},
-      .effects = Pure{},
-      .amp = Amp::kFollow,
-      .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },
-      .in_place = {},
-      .lower = Source{},
-      .kernels = {},
-      .version = 1,
-      .open_attrs = true,
-  };
-}
+OpDef param_op() { return variable("param", "A trainable variable, known by its symbol."); }
 
 }  // namespace fluid

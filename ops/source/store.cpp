@@ -1,24 +1,11 @@
-#include "ops/op_def.h"
+#include "ops/source/source.h"
 
 namespace fluid {
 
 OpDef store_op() {
-  return OpDef{
-      .name = "store",
-      .doc = "Writes the operand into the variable named by the symbol at the end of the step.",
-      .inputs = {{"value", "of the variable's type"}},
-      .attrs = {},
-      .outputs = {},
-      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
-      .grad = NoGrad{},
-      .effects = Pure{},
-      .amp = Amp::kFollow,
-      .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },
-      .in_place = {},
-      .lower = Store{},
-      .kernels = {},
-      .version = 1,
-  };
+  return sink("store",
+              "Writes the operand into the variable named by the symbol at the end of the step.",
+              "of the variable's type", {});
 }
 
 }  // namespace fluid

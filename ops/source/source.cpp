@@ -1,0 +1,51 @@
+#include "ops/source/source.h"
+
+namespace fluid {
+
+OpDef source(std::string name, std::string doc, std::vector<AttrDef> attrs) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {},
+      .attrs = std::move(attrs),
+      .outputs = {{"value", "of the recorded type"}},
+      .infer = [](const InferCtx& c) { return c.ins(); },
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },
+      .in_place = {},
+      .lower = Source{},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+OpDef variable(std::string name, std::string doc) {
+  OpDef def =
+      source(std::move(name), std::move(doc),
+             {{"init", std::string("zeros"), "the initialiser; its settings are attributes too"}});
+  def.open_attrs = true;
+  return def;
+}
+
+OpDef sink(std::string name, std::string doc, std::string operand, std::vector<AttrDef> attrs) {
+  return OpDef{
+      .name = std::move(name),
+      .doc = std::move(doc),
+      .inputs = {{"value", std::move(operand)}},
+      .attrs = std::move(attrs),
+      .outputs = {},
+      .infer = [](const InferCtx&) { return std::vector<Type>{}; },
+      .grad = NoGrad{},
+      .effects = Pure{},
+      .amp = Amp::kFollow,
+      .cost = [](const CostCtx&) { return Cost{.bytes = 0}; },
+      .in_place = {},
+      .lower = Store{},
+      .kernels = {},
+      .version = 1,
+  };
+}
+
+}  // namespace fluid
