@@ -1,6 +1,6 @@
 #include "executor/checkpoint/result_options.h"
 
-#include "executor/gpu/gpu_workspace.h"
+#include "executor/gpu_libraries/gpu_workspace.h"
 #include "executor/options/changes.h"
 #include "executor/options/precision.h"
 #include "ir/print.h"

@@ -4,7 +4,7 @@
 
 #include <exception>
 
-#include "executor/comm/check_equal.h"
+#include "executor/comm/communicator.h"
 #include "ir/error.h"
 
 namespace fluid {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/cpu/parallel.h"
 #include "executor/device/forks.h"
+#include "executor/host/parallel.h"
 #include "ops/table.h"
 
 namespace fluid {

@@ -6,8 +6,8 @@
 
 #include "codegen/compiler.h"
 #include "executor/comm/collective_queue.h"
-#include "executor/cpu/library.h"
 #include "executor/cpu/plan_guard.h"
+#include "executor/cpu_libraries/library.h"
 #include "executor/device/buffer_refs.h"
 #include "executor/device/exchange_calls.h"
 #include "executor/device/kernel_memo.h"

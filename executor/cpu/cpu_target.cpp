@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "executor/cpu/library.h"
-#include "executor/cpu/parallel.h"
+#include "executor/cpu_libraries/library.h"
+#include "executor/host/parallel.h"
 #include "ops/table.h"
 
 namespace fluid {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "executor/cpu/arena.h"
 #include "executor/device/place_memory.h"
 #include "executor/device/step_report.h"
+#include "executor/host/arena.h"
 
 namespace fluid {
 

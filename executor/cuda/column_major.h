@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 namespace fluid::cuda {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "executor/cuda/dnn_descriptor.h"
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 namespace fluid::cuda {
 

@@ -2,7 +2,7 @@
 
 // The functions of the table, documented in executor/gpu/backend_table.h.
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 namespace fluid::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "executor/cpu/arena.h"
+#include "executor/host/arena.h"
 #include "executor/session/prepared_step.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "executor/cpu/parallel.h"
 #include "executor/fluidrun/print_to.h"
+#include "executor/host/parallel.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
 #include "ir/error.h"

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/cpu/cpu_target.h"
-#include "executor/cpu/host_cpu.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
 #include "executor/fluidrun/common.h"
-#include "executor/gpu/backend.h"
-#include "executor/gpu/gpu_description.h"
+#include "executor/gpu_driver/backend.h"
+#include "executor/gpu_driver/gpu_description.h"
+#include "executor/host/host_cpu.h"
 #include "ir/error.h"
 
 namespace fluid {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "executor/comm/collective_queue.h"
-#include "executor/gpu/gpu_number.h"
+#include "executor/gpu_driver/gpu_task.h"
 #include "ir/error.h"
 #include "passes/bucket.h"
 
@@ -22,7 +22,7 @@ constexpr std::chrono::microseconds kPause{20};
 constexpr std::chrono::milliseconds kRejectedStepTimeout{2'000};
 
 FluidGpuDtype element_of(DType dtype) {
-  const std::optional<FluidGpuDtype> number = gpu_number(dtype);
+  const std::optional<FluidGpuDtype> number = gpu_dtype(dtype);
   check(number.has_value(), "floats are exchanged between GPUs, nothing else");
   return *number;
 }

@@ -8,7 +8,7 @@
 #include "executor/comm/communicator.h"
 #include "executor/device/exchange_calls.h"
 #include "executor/gpu/gpu_timeline.h"
-#include "executor/gpu/open_gpu.h"
+#include "executor/gpu_driver/open_gpu.h"
 
 namespace fluid {
 

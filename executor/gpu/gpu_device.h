@@ -5,9 +5,9 @@
 #include <string>
 
 #include "executor/device/device.h"
-#include "executor/gpu/backend_table.h"
 #include "executor/gpu/gpu_collectives.h"
-#include "executor/gpu/gpu_workspace.h"
+#include "executor/gpu_driver/backend_table.h"
+#include "executor/gpu_libraries/gpu_workspace.h"
 
 namespace fluid {
 

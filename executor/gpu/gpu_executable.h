@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "executor/device/kernel_memo.h"
-#include "executor/gpu/gpu_chooser.h"
 #include "executor/gpu/gpu_collectives.h"
-#include "executor/gpu/gpu_feeds.h"
 #include "executor/gpu/gpu_kernels.h"
-#include "executor/gpu/gpu_results.h"
 #include "executor/gpu/gpu_step_list.h"
 #include "executor/gpu/gpu_timeline.h"
-#include "executor/gpu/gpu_trial_buffers.h"
-#include "executor/gpu/open_gpu.h"
+#include "executor/gpu/gpu_transfers.h"
+#include "executor/gpu_driver/open_gpu.h"
+#include "executor/gpu_libraries/gpu_chooser.h"
+#include "executor/gpu_libraries/gpu_trial_memory.h"
 
 namespace fluid {
 

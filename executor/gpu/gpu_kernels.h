@@ -9,7 +9,7 @@
 #include "codegen/gpu.h"
 #include "codegen/object_cache.h"
 #include "executor/device/compile_report.h"
-#include "executor/gpu/open_gpu.h"
+#include "executor/gpu_driver/open_gpu.h"
 
 namespace fluid {
 

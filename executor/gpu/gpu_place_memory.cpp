@@ -8,7 +8,7 @@
 
 #include "executor/device/bytes_text.h"
 #include "executor/device/step_report.h"
-#include "executor/gpu/gpu_results.h"
+#include "executor/gpu/gpu_transfers.h"
 #include "ir/error.h"
 
 namespace fluid {

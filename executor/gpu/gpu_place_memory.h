@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "executor/device/place_memory.h"
-#include "executor/gpu/open_gpu.h"
+#include "executor/gpu_driver/open_gpu.h"
 
 namespace fluid {
 

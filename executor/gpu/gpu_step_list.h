@@ -8,9 +8,9 @@
 #include "executor/device/buffer_refs.h"
 #include "executor/device/exchange_calls.h"
 #include "executor/device/kernel_memo.h"
-#include "executor/gpu/gpu.h"
 #include "executor/gpu/gpu_kernels.h"
-#include "executor/gpu/gpu_library_call.h"
+#include "executor/gpu_driver/gpu.h"
+#include "executor/gpu_libraries/gpu_library_call.h"
 
 namespace fluid {
 

@@ -6,10 +6,8 @@
 
 #include "codegen/gpu.h"
 #include "executor/device/op_cost.h"
-#include "executor/gpu/choice_record.h"
-#include "executor/gpu/gpu_convolution.h"
-#include "executor/gpu/gpu_library_call.h"
-#include "executor/gpu/gpu_product.h"
+#include "executor/gpu_libraries/choice_record.h"
+#include "executor/gpu_libraries/gpu_library_call.h"
 #include "ops/table.h"
 
 namespace fluid {

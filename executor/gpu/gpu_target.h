@@ -4,8 +4,8 @@
 #include <set>
 
 #include "executor/device/kernel_memo.h"
-#include "executor/gpu/gpu_task.h"
-#include "executor/gpu/gpu_workspace.h"
+#include "executor/gpu_driver/gpu_task.h"
+#include "executor/gpu_libraries/gpu_workspace.h"
 #include "passes/target.h"
 
 namespace fluid {

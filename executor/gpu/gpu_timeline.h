@@ -6,7 +6,7 @@
 
 #include "executor/device/exchange_calls.h"
 #include "executor/device/step_times.h"
-#include "executor/gpu/open_gpu.h"
+#include "executor/gpu_driver/open_gpu.h"
 
 namespace fluid {
 

@@ -1,10 +1,10 @@
 #include "executor/places/device_of.h"
 
 #include "executor/cpu/cpu_device.h"
-#include "executor/cpu/parallel.h"
 #include "executor/device/forks.h"
-#include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_device.h"
+#include "executor/gpu_driver/backend.h"
+#include "executor/host/parallel.h"
 
 namespace fluid {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "executor/gpu/backend.h"
+#include "executor/gpu_driver/backend.h"
 #include "ir/error.h"
 #include "ir/number.h"
 

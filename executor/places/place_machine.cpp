@@ -5,11 +5,11 @@
 
 #include "codegen/compiler.h"
 #include "executor/cpu/cpu_target.h"
-#include "executor/cpu/parallel.h"
 #include "executor/device/bytes_text.h"
-#include "executor/gpu/backend.h"
-#include "executor/gpu/choice_record.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/gpu_driver/backend.h"
+#include "executor/gpu_libraries/choice_record.h"
+#include "executor/host/parallel.h"
 
 namespace fluid {
 namespace {

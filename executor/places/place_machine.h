@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "executor/gpu/gpu_workspace.h"
+#include "executor/gpu_libraries/gpu_workspace.h"
 #include "executor/options/place.h"
 #include "passes/target.h"
 

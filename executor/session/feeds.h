@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +40,12 @@ void check_feeds(const Batch& batch, const std::vector<Feed>& feeds,
 /// step's dtype, scales and normalises. A column without a batch dimension is copied whole.
 void copy_feed(const Tensor& column, const Feed& feed, int64_t first, int64_t samples,
                std::byte* to, int threads);
+
+/// Index of the first finite element of `value` that overflows to inf in `dtype`.
+std::optional<int64_t> first_beyond(const Tensor& value, DType dtype);
+
+/// Throws UserError when a finite element of `value` overflows to inf in `dtype`. `what`: name of
+/// the tensor in the message.
+void check_range(const Tensor& value, DType dtype, const std::string& what);
 
 }  // namespace fluid

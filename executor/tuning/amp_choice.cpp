@@ -13,7 +13,7 @@
 #include "codegen/compiler.h"
 #include "codegen/object_cache.h"
 #include "executor/checkpoint/snapshot.h"
-#include "executor/cpu/library.h"
+#include "executor/cpu_libraries/library.h"
 #include "executor/device/bytes_text.h"
 #include "executor/device/out_of_memory.h"
 #include "executor/places/device_of.h"

@@ -16,7 +16,7 @@ TARGETS = {
     "resnet18_bf16": ("the same in mixed precision, bf16", 1.0),
 }
 NETWORKS = ("alexnet", "alexnet_bf16", "resnet18", "resnet18_bf16")
-FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/cpu/README.md)
+FLUID_SETTINGS = {"GOMP_SPINCOUNT": "1000"}  # as fluidrun sets it for itself (executor/host/README.md)
 
 
 def cpu_name():

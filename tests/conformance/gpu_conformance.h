@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/gpu/gpu.h"
+#include "executor/gpu_driver/gpu.h"
 #include "tests/support/gpu_convolution_cases.h"
 #include "tests/support/product_data.h"
 

@@ -11,8 +11,8 @@
 
 #include "executor/cuda/functions.h"
 #include "executor/cuda/objects.h"
-#include "executor/gpu/gpu_convolution.h"
-#include "executor/gpu/gpu_workspace.h"
+#include "executor/gpu_libraries/gpu_library_call.h"
+#include "executor/gpu_libraries/gpu_workspace.h"
 #include "tests/support/gpu_convolution_cases.h"
 
 namespace fluid::cuda {

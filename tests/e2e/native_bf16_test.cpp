@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "executor/cpu/host_cpu.h"
+#include "executor/host/host_cpu.h"
 #include "tests/support/fluidrun_test.h"
 
 namespace fluid {

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "executor/cpu/cpu_device.h"
-#include "executor/cpu/parallel.h"
 #include "executor/device/device.h"
+#include "executor/host/parallel.h"
 #include "executor/tuning/amp_choice.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"

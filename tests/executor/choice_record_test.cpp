@@ -1,6 +1,6 @@
 // What a choice is kept for.
 
-#include "executor/gpu/choice_record.h"
+#include "executor/gpu_libraries/choice_record.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "executor/comm/check_equal.h"
 #include "ir/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"

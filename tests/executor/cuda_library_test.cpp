@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "executor/gpu/backend.h"
+#include "executor/gpu_driver/backend.h"
 #include "ir/atomic_file.h"
 #include "tests/support/temp_dir.h"
 

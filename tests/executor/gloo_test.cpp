@@ -13,7 +13,6 @@
 #include <random>
 #include <thread>
 
-#include "executor/comm/check_equal.h"
 #include "executor/comm/communicator.h"
 #include "ir/error.h"
 #include "ir/tensor.h"

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "executor/gpu/backend.h"
+#include "executor/gpu_driver/backend.h"
 #include "executor/places/find_place.h"
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"

@@ -1,6 +1,6 @@
 // How a way to compute a product, or a convolution, is chosen, and kept.
 
-#include "executor/gpu/gpu_chooser.h"
+#include "executor/gpu_libraries/gpu_chooser.h"
 
 #include <gtest/gtest.h>
 

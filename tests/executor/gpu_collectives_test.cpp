@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "executor/gpu/gpu.h"
+#include "executor/gpu_driver/gpu.h"
 #include "ir/tensor.h"
 #include "passes/bucket.h"
 #include "tests/support/host_gpu_test.h"

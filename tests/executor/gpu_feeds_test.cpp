@@ -1,7 +1,5 @@
 // Feeds on their way to a GPU's slots, beside steps.
 
-#include "executor/gpu/gpu_feeds.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <numeric>
 
 #include "executor/gpu/gpu_place_memory.h"
+#include "executor/gpu/gpu_transfers.h"
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu.h"
 

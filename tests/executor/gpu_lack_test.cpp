@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "executor/device/out_of_memory.h"
-#include "executor/gpu/backend.h"
-#include "executor/gpu/gpu.h"
+#include "executor/gpu_driver/backend.h"
+#include "executor/gpu_driver/gpu.h"
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu_test.h"
 

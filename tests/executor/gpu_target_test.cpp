@@ -4,9 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "executor/gpu/gpu_convolution.h"
-#include "executor/gpu/gpu_library_call.h"
-#include "executor/gpu/gpu_product.h"
+#include "executor/gpu_libraries/gpu_library_call.h"
 #include "frontend/program.h"
 #include "ops/functions.h"
 #include "ops/nn/conv2d.h"

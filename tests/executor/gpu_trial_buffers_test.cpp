@@ -1,10 +1,10 @@
 // Where a library's task is tried while the memory it belongs in holds what is needed.
 
-#include "executor/gpu/gpu_trial_buffers.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
+
+#include "executor/gpu_libraries/gpu_trial_memory.h"
 
 namespace fluid {
 namespace {

@@ -1,4 +1,4 @@
-#include "executor/cpu/host_cpu.h"
+#include "executor/host/host_cpu.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "executor/cpu/idle_threads.h"
-
 #include <gtest/gtest.h>
 #include <omp.h>
 
 #include <cstdlib>
 #include <filesystem>
+
+#include "executor/host/parallel.h"
 
 namespace fluid {
 namespace {

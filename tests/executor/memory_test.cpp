@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "executor/cpu/arena.h"
 #include "executor/cpu/plan_guard.h"
 #include "executor/device/variables.h"
+#include "executor/host/arena.h"
 #include "tests/support/errors.h"
 
 namespace fluid {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "executor/session/slices.h"
+#include "executor/session/prepared_step.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 #include "ops/operators.h"

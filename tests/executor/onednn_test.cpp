@@ -1,12 +1,13 @@
 // oneDNN's kernels against the ops' own definitions, plain and in the layouts that oneDNN asks for.
 
-#include "executor/cpu/onednn.h"
+#include "executor/cpu_libraries/onednn.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "executor/cpu/parallel.h"
+#include "executor/host/parallel.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "tests/support/library_program.h"
 
@@ -76,11 +77,11 @@ TEST(Onednn, Conv2dGradients) {
   const Type input = {f32, {2, 16, 9, 9}, {}}, filter = {f32, {32, 16, 3, 3}, {}};
   LibraryProgram for_input;
   const Value dy = for_input.feed({2, 32, 7, 7}), w = for_input.feed(filter.shape);
-  for_input.then(conv2d_grad_input(dy, w, {.input = input}));
+  for_input.then(internal::conv2d_grad_input(dy, w, {.input = input}));
   check_claims(for_input, 2);
   LibraryProgram for_filter;
   const Value x = for_filter.feed(input.shape), gradient = for_filter.feed({2, 32, 7, 7});
-  for_filter.then(conv2d_grad_filter(x, gradient, {.filter = filter}));
+  for_filter.then(internal::conv2d_grad_filter(x, gradient, {.filter = filter}));
   check_claims(for_filter, 2);
 }
 
@@ -103,15 +104,15 @@ std::array<size_t, 3> run_cases(DType dtype) {
     claims[0] += run_claims(forward);
     LibraryProgram for_input{.dtype = dtype};
     const Value dy = for_input.feed(y.shape());
-    for_input.then(
-        conv2d_grad_input(dy, for_input.feed(c.w),
-                          {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.x, {}}}));
+    for_input.then(internal::conv2d_grad_input(
+        dy, for_input.feed(c.w),
+        {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.x, {}}}));
     claims[1] += run_claims(for_input);
     LibraryProgram for_filter{.dtype = dtype};
     const Value x = for_filter.feed(c.x);
-    for_filter.then(
-        conv2d_grad_filter(x, for_filter.feed(y.shape()),
-                           {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.w, {}}}));
+    for_filter.then(internal::conv2d_grad_filter(
+        x, for_filter.feed(y.shape()),
+        {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.w, {}}}));
     claims[2] += run_claims(for_filter);
   }
   return claims;
@@ -139,8 +140,8 @@ TEST(Onednn, Conv2dGradientOfFiltersInSlicesOfTheBatch) {
     LibraryProgram p{.dtype = bf16};
     const Type filter = {bf16, {32, 32 / c.groups, 3, 3}, {}};
     const Value x = p.feed({c.images, 32, 5, 6}), dy = p.feed({c.images, 32, 3, 3});
-    p.then(conv2d_grad_filter(x, dy,
-                              {.stride = 2, .padding = 1, .groups = c.groups, .filter = filter}));
+    p.then(internal::conv2d_grad_filter(
+        x, dy, {.stride = 2, .padding = 1, .groups = c.groups, .filter = filter}));
     if (run_claims(p) == 0) {
       GTEST_SKIP() << "oneDNN has no kernels in bf16 for this processor";
     }
@@ -201,12 +202,12 @@ TEST(Onednn, ConvolutionsWithChannelsLast) {
     forward.then(conv2d(in, forward.feed(filter.shape)));
     check_channels_last(forward);
     const Value x = for_filter.feed(input.shape), gradient = for_filter.feed({2, 20, 7, 7});
-    for_filter.then(conv2d_grad_filter(x, gradient, {.filter = filter}));
+    for_filter.then(internal::conv2d_grad_filter(x, gradient, {.filter = filter}));
     check_channels_last(for_filter);
     if (channels == 1) continue;
     LibraryProgram for_input;
     const Value dy = for_input.feed({2, 20, 7, 7}), w = for_input.feed(filter.shape);
-    for_input.then(conv2d_grad_input(dy, w, {.input = input}));
+    for_input.then(internal::conv2d_grad_input(dy, w, {.input = input}));
     check_channels_last(for_input);
   }
 }

@@ -1,13 +1,14 @@
 // Convolutions by Winograd's algorithm against the ops' own definitions.
 
-#include "executor/cpu/onednn_winograd.h"
+#include "executor/cpu_libraries/onednn_winograd.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "executor/cpu/winograd_tiles.h"
+#include "executor/cpu_libraries/winograd_tiles.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "tests/support/golden.h"
 #include "tests/support/library_program.h"
@@ -111,8 +112,8 @@ TEST_P(Winograd, GradientsOfInputs) {
     SCOPED_TRACE(c.x.str() + " and " + c.w.str());
     LibraryProgram p{.dtype = GetParam()};
     const Value dy = p.feed(Forward(c, GetParam()).result().shape());
-    p.then(conv2d_grad_input(dy, p.feed(c.w),
-                             {.padding = c.attrs.padding, .input = Type{GetParam(), c.x, {}}}));
+    p.then(internal::conv2d_grad_input(
+        dy, p.feed(c.w), {.padding = c.attrs.padding, .input = Type{GetParam(), c.x, {}}}));
     expect_claims(p, 1);
   }
 }
@@ -122,8 +123,8 @@ TEST_P(Winograd, GradientsOfFilters) {
     SCOPED_TRACE(c.x.str() + " and " + c.w.str());
     LibraryProgram p{.dtype = GetParam()};
     const Value x = p.feed(c.x), dy = p.feed(Forward(c, GetParam()).result().shape());
-    p.then(conv2d_grad_filter(x, dy,
-                              {.padding = c.attrs.padding, .filter = Type{GetParam(), c.w, {}}}));
+    p.then(internal::conv2d_grad_filter(
+        x, dy, {.padding = c.attrs.padding, .filter = Type{GetParam(), c.w, {}}}));
     expect_claims(p, 1);
   }
 }
@@ -134,7 +135,8 @@ TEST_F(Winograd, ManyTiles) {
   Forward forward(c, f32);
   LibraryProgram for_filter;
   const Value x = for_filter.feed(c.x), dy = for_filter.feed(forward.result().shape());
-  for_filter.then(conv2d_grad_filter(x, dy, {.padding = 1, .filter = Type{f32, c.w, {}}}));
+  for_filter.then(
+      internal::conv2d_grad_filter(x, dy, {.padding = 1, .filter = Type{f32, c.w, {}}}));
   for (LibraryProgram* p : {static_cast<LibraryProgram*>(&forward), &for_filter}) {
     const std::vector<Claim> direct = onednn_claims(*p->chain[0], {}, kRates);
     ASSERT_FALSE(direct.empty());

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "executor/cpu/cpu_target.h"
-#include "executor/cpu/parallel.h"
 #include "executor/executor.h"
+#include "executor/host/parallel.h"
 #include "ir/print.h"
 #include "passes/memory_plan.h"
 #include "passes/pass.h"

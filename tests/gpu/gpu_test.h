@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "executor/gpu/backend.h"
+#include "executor/gpu_driver/backend.h"
 
 namespace fluid {
 

@@ -2,10 +2,9 @@
 
 #include <cstring>
 
-#include "executor/gpu/gpu.h"
-#include "executor/gpu/gpu_convolution.h"
-#include "executor/gpu/gpu_product.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/gpu_driver/gpu.h"
+#include "executor/gpu_libraries/gpu_library_call.h"
 #include "ops/operators.h"
 #include "tests/gpu/library_test.h"
 #include "tests/support/gpu_convolution_cases.h"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "executor/gpu/gpu.h"
+#include "executor/gpu_driver/gpu.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace fluid {

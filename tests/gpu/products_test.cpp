@@ -1,7 +1,7 @@
 // Products of matrices of many sizes by a GPU's library, by every algorithm that the executor
 // would try.
 
-#include "executor/gpu/gpu_trials.h"
+#include "executor/gpu_libraries/gpu_trials.h"
 #include "tests/gpu/library_test.h"
 #include "tests/support/product_data.h"
 

@@ -15,7 +15,11 @@ executor/options
 executor/device
 executor/comm
 executor/profile
+executor/host
+executor/cpu_libraries
 executor/cpu
+executor/gpu_driver
+executor/gpu_libraries
 executor/gpu
 executor/cuda
 executor/places
@@ -71,10 +75,10 @@ while read -r header files; do
   done < <(grep -rnE "^ *# *include *[<\"]$header" --include='*.h' --include='*.cpp' "${!above[@]}" || true)
 done << 'END'
 llvm(-c)?/ codegen/([a-z_]+\.cpp|llvm_headers\.h)
-dnnl executor/cpu/onednn[a-z_]*\.(h|cpp)
+dnnl executor/cpu_libraries/onednn[a-z_]*\.(h|cpp)
 gloo/ executor/comm/gloo\.cpp
 (cuda|cublas|cudnn|nccl|nvJitLink)[a-zA-Z_]*\.h executor/cuda/[a-z_]+\.(h|cpp)
-omp\.h executor/cpu/(parallel|idle_threads)\.cpp
+omp\.h executor/host/parallel\.cpp
 CLI/ executor/fluidrun/[a-z_]+\.cpp
 nlohmann/ (frontend|executor)/[a-z_/]+\.cpp
 zlib\.h frontend/files/[a-z_]+\.cpp

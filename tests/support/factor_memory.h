@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "executor/gpu/gpu.h"
+#include "executor/gpu_driver/gpu.h"
 #include "ir/tensor.h"
 
 namespace fluid::testing {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/gpu/gpu_task.h"
+#include "executor/gpu_driver/gpu_task.h"
 #include "tests/support/convolution_data.h"
 #include "tests/support/library_program.h"
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <vector>
 
-#include "executor/gpu/backend.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu/gpu_target.h"
+#include "executor/gpu_driver/backend.h"
 
 namespace fluid::testing {
 namespace {

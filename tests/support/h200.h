@@ -1,6 +1,6 @@
 #pragma once
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 namespace fluid::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 #include "tests/support/host_gpu_work.h"
 
 namespace fluid::testing {

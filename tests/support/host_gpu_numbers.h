@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 #include "ir/type.h"
 
 namespace fluid::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 namespace fluid::testing {
 

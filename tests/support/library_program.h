@@ -2,7 +2,7 @@
 
 // Library kernels against the ops' own definitions.
 
-#include "executor/cpu/library.h"
+#include "executor/cpu_libraries/library.h"
 #include "ops/functions.h"
 #include "tests/support/interpreter.h"
 

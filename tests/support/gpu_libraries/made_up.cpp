@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 namespace {
 

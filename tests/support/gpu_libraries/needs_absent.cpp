@@ -1,6 +1,6 @@
 // A GPU library that needs another one, as one does whose cuDNN was not installed.
 
-#include "executor/gpu/backend_table.h"
+#include "executor/gpu_driver/backend_table.h"
 
 extern "C" int fluid_absent();
 

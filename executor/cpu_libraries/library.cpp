@@ -1,0 +1,66 @@
+#include "executor/cpu_libraries/library.h"
+
+#include "executor/host/arena.h"
+
+#ifdef FLUID_ONEDNN
+#include "executor/cpu_libraries/onednn.h"
+#include "executor/cpu_libraries/onednn_winograd.h"
+#include "executor/device/library_task.h"
+#endif
+
+namespace fluid {
+
+void check_spare_memory() {
+  constexpr int64_t kSpare = int64_t{64} << 20;
+  const Arena given_back(kSpare);
+}
+
+#ifdef FLUID_ONEDNN
+
+std::vector<Claim> library_claims(const ir::Op& op, const Chain& epilogue,
+                                  const TargetDescription& cpu, double bytes_per_second) {
+  check_spare_memory();
+  const OnednnRates rates = {.flops = cpu.gflops_f32 * 1e9 * cpu.threads,
+                             .bytes = bytes_per_second,
+                             .vector_lanes = cpu.vector_bits / 32};
+  std::vector<Claim> claims = onednn_claims(op, epilogue, rates);
+  std::ranges::move(winograd_claims(op, epilogue, rates), std::back_inserter(claims));
+  std::ranges::stable_sort(claims, std::less(), &Claim::seconds);
+  return claims;
+}
+
+std::string library_version() { return onednn_version(); }
+
+LibraryRoutine library_kernel(const ir::Op& fused, int64_t batch) {
+  check_spare_memory();
+  const LibraryBody body(fused);
+  const auto name = fused.attrs.get<std::string>("kernel");
+  auto routine = winograd_kernel(name, *body.head, body.epilogue, batch);
+  if (!routine) routine = onednn_kernel(name, *body.head, body.epilogue, batch);
+  const size_t operands = fused.operands.size();
+  LibraryBinder bind = [=, bind_own = std::move(routine->bind)](void* const* buffers,
+                                                                void* workspace) {
+    std::vector<void*> own;
+    for (const size_t i : body.buffers) own.push_back(buffers[i]);
+    own.push_back(buffers[operands]);
+    return bind_own(own.data(), workspace);
+  };
+  return {std::move(bind), routine->workspace};
+}
+
+#else
+
+std::vector<Claim> library_claims(const ir::Op&, const Chain&, const TargetDescription&, double) {
+  return {};
+}
+
+std::string library_version() { return ""; }
+
+LibraryRoutine library_kernel(const ir::Op& fused, int64_t) {
+  throw InternalError("this build has no library for a fused op of kernel '" +
+                      fused.attrs.get<std::string>("kernel") + "'");
+}
+
+#endif
+
+}  // namespace fluid

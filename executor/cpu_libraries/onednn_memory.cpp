@@ -1,0 +1,198 @@
+#include "executor/cpu_libraries/onednn_memory.h"
+
+#include <fmt/format.h>
+#include <immintrin.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "executor/cpu_libraries/onednn.h"
+#include "executor/host/parallel.h"
+#include "ir/error.h"
+#include "ir/tensor.h"
+
+namespace fluid {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+Dims dims_of(const Type& type) {
+  Dims dims;
+  for (const Dim& d : type.shape) {
+    check(!d.batch, "oneDNN needs concrete extents, not " + type.str());
+    dims.push_back(d.size);
+  }
+  return dims;
+}
+
+Layout layout_or_plain(const Type& type) {
+  if (type.layout) return *type.layout;
+  Layout plain;
+  plain.order.resize(type.shape.size());
+  std::iota(plain.order.begin(), plain.order.end(), 0);
+  return plain;
+}
+
+struct Blocking {
+  Dims padded;   ///< extents rounded up to blocks
+  Dims strides;  ///< between blocks, in elements
+};
+
+Blocking blocking_of(const Dims& dims, const Layout& layout) {
+  Dims block(dims.size(), 1);
+  int64_t stride = 1;
+  for (const Layout::Block& b : layout.blocks) {
+    block[static_cast<size_t>(b.axis)] *= b.size;
+    stride *= b.size;
+  }
+  Blocking result{dims, Dims(dims.size())};
+  for (auto axis = layout.order.rbegin(); axis != layout.order.rend(); ++axis) {
+    const auto d = static_cast<size_t>(*axis);
+    const int64_t blocks = (dims[d] + block[d] - 1) / block[d];
+    result.padded[d] = blocks * block[d];
+    result.strides[d] = stride;
+    stride *= blocks;
+  }
+  return result;
+}
+
+constexpr int64_t kSerial = 1 << 14;  // elements; fewer are copied before another thread wakes up
+
+#if defined(__x86_64__)
+#define FLUID_F16C __attribute__((target("avx,f16c")))
+
+FLUID_F16C size_t widen_by_eight(const uint16_t* from, float* to, size_t n) {
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(half));
+  }
+  return i;
+}
+
+FLUID_F16C size_t narrow_by_eight(const float* from, uint16_t* to, size_t n) {
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i half = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), half);
+  }
+  return i;
+}
+
+bool converts_f16() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
+#else
+size_t widen_by_eight(const uint16_t*, float*, size_t) { return 0; }
+size_t narrow_by_eight(const float*, uint16_t*, size_t) { return 0; }
+bool converts_f16() { return false; }
+#endif
+
+const bool kByEight = converts_f16();
+
+void widen(const uint16_t* from, float* to, size_t n) {
+  for (size_t i = kByEight ? widen_by_eight(from, to, n) : 0; i < n; ++i) {
+    to[i] = half_to_float(from[i], DType::f16);
+  }
+}
+
+void narrow(const float* from, uint16_t* to, size_t n) {
+  for (size_t i = kByEight ? narrow_by_eight(from, to, n) : 0; i < n; ++i) {
+    to[i] = float_to_half(from[i], DType::f16);
+  }
+}
+
+}  // namespace
+
+std::optional<dnnl::memory::data_type> onednn_dtype(DType dtype) {
+  if (dtype == DType::f32) return dnnl::memory::data_type::f32;
+  if (dtype == DType::bf16) return dnnl::memory::data_type::bf16;
+  return std::nullopt;
+}
+
+Desc onednn_desc(const Type& type) {
+  const Dims dims = dims_of(type);
+  const Layout layout = layout_or_plain(type);
+  const Blocking blocking = blocking_of(dims, layout);
+  Layout plain = layout;
+  plain.blocks.clear();  // this constructor does not support blocks
+  Desc desc(dims, *onednn_dtype(type.dtype), blocking_of(dims, plain).strides);
+  std::copy(blocking.strides.begin(), blocking.strides.end(),
+            desc.data.format_desc.blocking.strides);
+  auto& blocks = desc.data.format_desc.blocking;
+  blocks.inner_nblks = static_cast<int>(layout.blocks.size());
+  for (size_t b = 0; b < layout.blocks.size(); ++b) {
+    blocks.inner_blks[b] = layout.blocks[b].size;
+    blocks.inner_idxs[b] = layout.blocks[b].axis;
+  }
+  std::copy(blocking.padded.begin(), blocking.padded.end(), desc.data.padded_dims);
+  return desc;
+}
+
+Desc onednn_any(const Type& type) {
+  return Desc(dims_of(type), *onednn_dtype(type.dtype), dnnl::memory::format_tag::any);
+}
+
+Desc onednn_images(const Desc& desc, int64_t count) {
+  Dims dims = desc.dims();
+  dims[0] = count;
+  return desc.submemory_desc(dims, Dims(dims.size()));
+}
+
+int64_t onednn_image_bytes(const Desc& desc) {
+  return desc.data.format_desc.blocking.strides[0] *
+         static_cast<int64_t>(dnnl::memory::data_type_size(desc.data_type()));
+}
+
+Desc onednn_as(const Desc& desc, dnnl::memory::data_type dtype) {
+  Desc other = desc;
+  other.data.data_type = dnnl::memory::convert_to_c(dtype);
+  return other;
+}
+
+std::optional<Type> with_onednn_layout(const Type& type, const Desc& desc) {
+  const dnnl_memory_desc_t& d = desc.data;
+  if (d.format_kind != dnnl_blocked || d.extra.flags != dnnl_memory_extra_flag_none) return {};
+  const auto& blocking = d.format_desc.blocking;
+  const size_t rank = type.shape.size();
+  Layout layout;
+  Dims blocks(d.padded_dims, d.padded_dims + rank);  // number of blocks along each axis
+  for (int b = 0; b < blocking.inner_nblks; ++b) {
+    layout.blocks.push_back({static_cast<int>(blocking.inner_idxs[b]), blocking.inner_blks[b]});
+    blocks[static_cast<size_t>(blocking.inner_idxs[b])] /= blocking.inner_blks[b];
+  }
+  layout.order.resize(rank);
+  std::iota(layout.order.begin(), layout.order.end(), 0);
+  const auto as_laid_out = [&] {
+    Type result = type;
+    const bool plain = layout.blocks.empty() && std::ranges::is_sorted(layout.order);
+    result.layout = plain ? std::nullopt : std::optional(layout);
+    return result;
+  };
+  if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
+  // Among axes with equal strides, an axis with a single block is the inner one.
+  const auto stride_and_blocks = [&](int axis) {
+    return std::pair(blocking.strides[axis], blocks[static_cast<size_t>(axis)]);
+  };
+  std::ranges::stable_sort(layout.order, std::greater(), stride_and_blocks);
+  if (onednn_desc(as_laid_out()) == desc) return as_laid_out();
+  return {};
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* v = dnnl::version();
+  return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
+}
+
+void HalfCopy::run() const {
+  const auto part = [](void* context, int64_t begin, int64_t end) {
+    const auto& copy = *static_cast<const HalfCopy*>(context);
+    uint16_t* half = copy.half + begin;
+    float* wide = copy.wide + begin;
+    const auto n = static_cast<size_t>(end - begin);
+    copy.widens ? widen(half, wide, n) : narrow(wide, half, n);
+  };
+  parallel_for(n, n > kSerial ? thread_count(0) : 1, part, const_cast<HalfCopy*>(this));
+}
+
+}  // namespace fluid

@@ -1,0 +1,187 @@
+#include "executor/cpu_libraries/onednn_plan.h"
+
+#include "executor/cpu_libraries/onednn_memory.h"
+#include "ops/nn/window.h"
+
+namespace fluid {
+namespace {
+
+using dnnl::prop_kind;
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+/// A tensor's given layout, and the layout that the primitive may choose.
+struct Side {
+  Desc given, any;
+
+  explicit Side(const Type& type) : given(onednn_desc(type)), any(onednn_any(type)) {}
+};
+
+/// Returns the descriptors of an image. If a pass chose its layout, the primitive must use it.
+Side image_side(const Type& type) {
+  Side side(type);
+  if (type.layout) side.any = side.given;
+  return side;
+}
+
+/// Returns the descriptors of a filter. oneDNN's grouped filters have one more dimension, but the
+/// same bytes as our plain filters.
+Side filter_side(const Type& type, int64_t groups) {
+  if (groups == 1) return Side(type);
+  const Shape& s = type.shape;
+  Side side({type.dtype, {groups, s[0].size / groups, s[1], s[2], s[3]}, {}});
+  side.any = side.given;
+  return side;
+}
+
+/// A convolution of x with w to y as oneDNN describes it. An op computes one of the three.
+struct ConvProblem {
+  Side x, w, y;
+  Dims strides, dilations, before, after;
+
+  ConvProblem(const ir::Op& op, const Type& x_type, const Type& w_type, const Type& y_type)
+      : x(image_side(x_type)),
+        w(filter_side(w_type, op.attrs.get<int64_t>("groups"))),
+        y(image_side(y_type)) {
+    if (y_type.layout && y_type.layout->blocks.empty() && x_type.shape[1].is(1)) {
+      // With one channel, y's layout has the bytes of a plain one. oneDNN chooses kernels by the
+      // strides.
+      x.any = onednn_desc({x_type.dtype, x_type.shape, y_type.layout});
+    }
+    const Window2d window = window_of(op.attrs, w_type.shape[2].size, w_type.shape[3].size);
+    for (const WindowAxis& axis : {window.y, window.x}) {
+      strides.push_back(axis.stride);
+      dilations.push_back(axis.dilation - 1);
+      before.push_back(axis.before);
+      after.push_back(axis.after);
+    }
+  }
+
+  dnnl::convolution_forward::primitive_desc forward(prop_kind kind, const Desc& bias,
+                                                    const dnnl::primitive_attr& attributes) const {
+    return {{kind, kDirect, x.any, w.any, bias, y.any, strides, dilations, before, after},
+            attributes,
+            onednn_engine(),
+            true};
+  }
+
+  /// Returns the forward primitive that backward primitives need as a hint.
+  dnnl::convolution_forward::primitive_desc hint() const {
+    return forward(prop_kind::forward_training, Desc(), onednn_attributes({}));
+  }
+};
+
+bool has_epilogue(const OnednnTask& task) { return task.epilogue.bias || task.epilogue.relu; }
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+/// Views a plain tensor of rank > 2 as a matrix: all dims but the last become rows.
+Type folded(const Type& t) {
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d].size;
+  return {t.dtype, {rows, t.shape.back()}, {}};
+}
+
+Desc matrix(const Type& t, bool transposed) {
+  Dims dims, strides(t.shape.size());
+  for (const Dim& d : t.shape) dims.push_back(d.size);
+  int64_t stride = 1;
+  for (size_t d = dims.size(); d-- > 0; stride *= dims[d]) strides[d] = stride;
+  if (transposed) {
+    std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+    std::swap(strides[dims.size() - 1], strides[dims.size() - 2]);
+  }
+  return Desc(dims, *onednn_dtype(t.dtype), strides);
+}
+
+bool same_batch(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+}  // namespace
+
+std::optional<OnednnPlan> plan_conv2d(const OnednnTask& task) {
+  const ConvProblem p(task.op, task.operands[0], task.operands[1], task.result);
+  const auto& bias = task.epilogue.bias;
+  const Desc bias_desc = bias ? onednn_desc(*bias) : Desc();
+  const auto pd =
+      p.forward(prop_kind::forward_inference, bias_desc, onednn_attributes(task.epilogue));
+  if (!pd) return std::nullopt;
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
+                                       {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given}};
+  if (bias) args.push_back({DNNL_ARG_BIAS, bias_desc, bias_desc});
+  args.push_back({DNNL_ARG_DST, pd.dst_desc(), p.y.given});
+  return OnednnPlan{dnnl::convolution_forward(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
+}
+
+std::optional<OnednnPlan> plan_conv2d_grad_input(const OnednnTask& task) {
+  const ConvProblem p(task.op, task.result, task.operands[1], task.operands[0]);
+  const auto hint = p.hint();
+  if (!hint || has_epilogue(task)) return std::nullopt;
+  const dnnl::convolution_backward_data::primitive_desc pd(
+      {kDirect, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
+      onednn_attributes({}), onednn_engine(), hint, true);
+  if (!pd) return std::nullopt;
+  return OnednnPlan{dnnl::convolution_backward_data(pd),
+                    {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
+                     {DNNL_ARG_WEIGHTS, pd.weights_desc(), p.w.given},
+                     {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), p.x.given}},
+                    pd.scratchpad_desc(),
+                    pd.impl_info_str()};
+}
+
+std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
+  const ConvProblem p(task.op, task.operands[0], task.result, task.operands[1]);
+  const auto hint = p.hint();
+  if (!hint || has_epilogue(task)) return std::nullopt;
+  const dnnl::convolution_backward_weights::primitive_desc pd(
+      {kDirect, p.x.any, p.w.any, p.y.any, p.strides, p.dilations, p.before, p.after},
+      onednn_attributes({}), onednn_engine(), hint, true);
+  if (!pd) return std::nullopt;
+  const auto slice = [&](const Desc& x, const Desc& dw, const Desc& dy) {
+    return OnednnSlices::PrimitiveDesc(
+        {kDirect, x, dw, dy, p.strides, p.dilations, p.before, p.after}, onednn_attributes({}),
+        onednn_engine(), hint, true);
+  };
+  return OnednnPlan{dnnl::convolution_backward_weights(pd),
+                    {{DNNL_ARG_SRC, pd.src_desc(), p.x.given},
+                     {DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), p.y.given},
+                     {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
+                    pd.scratchpad_desc(),
+                    pd.impl_info_str(),
+                    OnednnSlices::of(pd, slice)};
+}
+
+std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {
+  const bool transpose_a = task.op.attrs.get<bool>("transpose_a");
+  const bool transpose_b = task.op.attrs.get<bool>("transpose_b");
+  Type a = task.operands[0], b = task.operands[1], y = task.result;
+  if (a.layout || b.layout || y.layout || b.shape.size() < 2) return std::nullopt;
+  if (b.shape.size() == 2 && a.shape.size() > 2 && !transpose_a) {
+    a = folded(a);
+    y = folded(y);
+  }
+  if (!same_batch(a.shape, b.shape)) return std::nullopt;
+  const Desc src = matrix(a, transpose_a), weights = matrix(b, transpose_b), dst = matrix(y, false);
+  Desc bias;
+  if (task.epilogue.bias) {
+    Type row = y;
+    for (size_t d = 0; d + 1 < row.shape.size(); ++d) row.shape[d] = 1;
+    bias = matrix(row, false);
+  }
+  const auto desc = task.epilogue.bias ? dnnl::matmul::desc(src, weights, bias, dst)
+                                       : dnnl::matmul::desc(src, weights, dst);
+  const dnnl::matmul::primitive_desc pd(desc, onednn_attributes(task.epilogue), onednn_engine(),
+                                        true);
+  if (!pd) return std::nullopt;
+  std::vector<OnednnPlan::Arg> args = {{DNNL_ARG_SRC, src, src},
+                                       {DNNL_ARG_WEIGHTS, weights, weights}};
+  if (task.epilogue.bias) args.push_back({DNNL_ARG_BIAS, bias, bias});
+  args.push_back({DNNL_ARG_DST, dst, dst});
+  return OnednnPlan{dnnl::matmul(pd), args, pd.scratchpad_desc(), pd.impl_info_str()};
+}
+
+}  // namespace fluid

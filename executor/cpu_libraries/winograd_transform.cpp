@@ -1,0 +1,343 @@
+#include "executor/cpu_libraries/winograd_transform.h"
+
+#include "ir/error.h"
+
+#if defined(__x86_64__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns in its own vector headers
+#include <immintrin.h>
+
+namespace fluid {
+namespace {
+
+#define FLUID_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c"), always_inline)) inline
+#define FLUID_AVX512_ENTRY __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,f16c")))
+
+using Vec = __m512;
+
+FLUID_AVX512 Vec all(float x) { return _mm512_set1_ps(x); }
+FLUID_AVX512 Vec fma(float a, Vec x, Vec y) { return _mm512_fmadd_ps(all(a), x, y); }
+
+template <DType D>
+FLUID_AVX512 Vec load(const void* from, int64_t i) {
+  if constexpr (D == DType::f32) {
+    return _mm512_loadu_ps(static_cast<const float*>(from) + i);
+  } else {
+    const __m256i half = _mm256_loadu_si256(
+        reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(from) + i));
+    if constexpr (D == DType::f16) return _mm512_cvtph_ps(half);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+  }
+}
+
+/// Rounds to nearest even; NaN stays NaN.
+FLUID_AVX512 __m256i to_bf16(Vec x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, quiet), 16));
+}
+
+template <DType D>
+FLUID_AVX512 void store(Vec x, void* to, int64_t i) {
+  if constexpr (D == DType::f32) {
+    _mm512_storeu_ps(static_cast<float*>(to) + i, x);
+  } else {
+    const __m256i half =
+        D == DType::f16 ? _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT) : to_bf16(x);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(static_cast<uint16_t*>(to) + i), half);
+  }
+}
+
+/// Returns the values at the points p and -p, from the sums of even and odd powers.
+FLUID_AVX512 void both(Vec even, Vec odd, Vec* to) {
+  to[0] = even + odd;
+  to[1] = even - odd;
+}
+
+/// Multiplies a line of a tile by one of Winograd's matrices.
+template <int kTaps>
+struct Line;
+
+template <>
+struct Line<3> {
+  FLUID_AVX512 static void by_b(const Vec* d, Vec* t) {
+    t[0] = fma(4, d[0], fma(-5, d[2], d[4]));
+    const Vec even = fma(-4, d[2], d[4]), odd = fma(-4, d[1], d[3]);
+    both(even, odd, t + 1);
+    const Vec outer = d[4] - d[2], twice = d[3] - d[1];
+    both(outer, twice + twice, t + 3);
+    t[5] = fma(4, d[1], fma(-5, d[3], d[5]));
+  }
+
+  FLUID_AVX512 static void by_a(const Vec* m, Vec* y) {
+    const Vec s1 = m[1] + m[2], d1 = m[1] - m[2];
+    const Vec s2 = m[3] + m[4], d2 = m[3] - m[4];
+    y[0] = m[0] + s1 + s2;
+    y[1] = fma(2, d2, d1);
+    y[2] = fma(4, s2, s1);
+    y[3] = fma(8, d2, d1) + m[5];
+  }
+
+  FLUID_AVX512 static void by_a_transposed(const Vec* y, Vec* m) {
+    m[0] = y[0];
+    both(y[0] + y[2], y[1] + y[3], m + 1);
+    both(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
+    m[5] = y[3];
+  }
+
+  FLUID_AVX512 static void by_g(const Vec* g, Vec* u) {
+    u[0] = all(1 / 4.f) * g[0];
+    const Vec outer = all(-1 / 6.f) * (g[0] + g[2]);
+    both(outer, all(-1 / 6.f) * g[1], u + 1);
+    const Vec outer2 = fma(1 / 24.f, g[0], all(1 / 6.f) * g[2]);
+    both(outer2, all(1 / 12.f) * g[1], u + 3);
+    u[5] = g[2];
+  }
+
+  FLUID_AVX512 static void by_g_transposed(const Vec* u, Vec* g) {
+    const Vec s1 = u[1] + u[2], d1 = u[2] - u[1];
+    const Vec s2 = u[3] + u[4], d2 = u[3] - u[4];
+    g[0] = fma(1 / 4.f, u[0], fma(-1 / 6.f, s1, all(1 / 24.f) * s2));
+    g[1] = fma(1 / 6.f, d1, all(1 / 12.f) * d2);
+    g[2] = fma(-1 / 6.f, s1, fma(1 / 6.f, s2, u[5]));
+  }
+};
+
+template <>
+struct Line<5> {
+  FLUID_AVX512 static void by_b(const Vec* d, Vec* t) {
+    t[0] = fma(21 / 4.f, d[4] - d[2], d[0] - d[6]);
+    both(fma(-17 / 4.f, d[4], d[2] + d[6]), fma(-17 / 4.f, d[3], d[1] + d[5]), t + 1);
+    both(fma(1 / 4.f, d[2], fma(-5 / 4.f, d[4], d[6])),
+         fma(1 / 2.f, d[1], fma(-5 / 2.f, d[3], d[5] + d[5])), t + 3);
+    both(fma(4, d[2], fma(-5, d[4], d[6])), fma(2, d[1], fma(-5 / 2.f, d[3], all(1 / 2.f) * d[5])),
+         t + 5);
+    t[7] = fma(21 / 4.f, d[3] - d[5], d[7] - d[1]);
+  }
+
+  FLUID_AVX512 static void by_a(const Vec* m, Vec* y) {
+    const Vec s1 = m[1] + m[2], s2 = m[3] + m[4], s3 = m[5] + m[6];
+    const Vec d1 = m[1] - m[2], d2 = m[3] - m[4], d3 = m[5] - m[6];
+    y[0] = m[0] + s1 + s2 + s3;
+    y[1] = fma(2, d2, fma(1 / 2.f, d3, d1));
+    y[2] = fma(4, s2, fma(1 / 4.f, s3, s1));
+    y[3] = fma(8, d2, fma(1 / 8.f, d3, d1)) + m[7];
+  }
+
+  FLUID_AVX512 static void by_a_transposed(const Vec* y, Vec* m) {
+    m[0] = y[0];
+    both(y[0] + y[2], y[1] + y[3], m + 1);
+    both(fma(4, y[2], y[0]), fma(8, y[3], y[1] + y[1]), m + 3);
+    both(fma(1 / 4.f, y[2], y[0]), fma(1 / 8.f, y[3], all(1 / 2.f) * y[1]), m + 5);
+    m[7] = y[3];
+  }
+
+  FLUID_AVX512 static void by_g(const Vec* g, Vec* u) {
+    u[0] = g[0];
+    both(all(-2 / 9.f) * (g[0] + g[2] + g[4]), all(-2 / 9.f) * (g[1] + g[3]), u + 1);
+    both(all(1 / 90.f) * fma(16, g[4], fma(4, g[2], g[0])), all(1 / 45.f) * fma(4, g[3], g[1]),
+         u + 3);
+    both(all(32 / 45.f) * fma(1 / 16.f, g[4], fma(1 / 4.f, g[2], g[0])),
+         all(16 / 45.f) * fma(1 / 4.f, g[3], g[1]), u + 5);
+    u[7] = g[4];
+  }
+
+  FLUID_AVX512 static void by_g_transposed(const Vec* u, Vec* g) {
+    const Vec s1 = all(-2 / 9.f) * (u[1] + u[2]), d1 = all(-2 / 9.f) * (u[1] - u[2]);
+    const Vec s2 = all(1 / 90.f) * (u[3] + u[4]), d2 = all(1 / 90.f) * (u[3] - u[4]);
+    const Vec s3 = all(32 / 45.f) * (u[5] + u[6]), d3 = all(32 / 45.f) * (u[5] - u[6]);
+    g[0] = u[0] + s1 + s2 + s3;
+    g[1] = fma(2, d2, fma(1 / 2.f, d3, d1));
+    g[2] = fma(4, s2, fma(1 / 4.f, s3, s1));
+    g[3] = fma(8, d2, fma(1 / 8.f, d3, d1));
+    g[4] = fma(16, s2, fma(1 / 16.f, s3, s1)) + u[7];
+  }
+};
+
+/// Computes M x M' for a square x of kIn lines. kLine multiplies a line by M.
+template <int kIn, int kOut, void (*kLine)(const Vec*, Vec*)>
+FLUID_AVX512 void sandwich(const Vec* x, Vec* y) {
+  Vec half[kIn * kOut];  // transposed
+  for (int c = 0; c < kIn; ++c) {
+    Vec column[kIn], result[kOut];
+    for (int r = 0; r < kIn; ++r) column[r] = x[r * kIn + c];
+    kLine(column, result);
+    for (int r = 0; r < kOut; ++r) half[r * kIn + c] = result[r];
+  }
+  for (int r = 0; r < kOut; ++r) kLine(half + r * kIn, y + r * kOut);
+}
+
+template <int kPlanes>
+FLUID_AVX512 void to_planes(const Vec* x, const WinogradPlanes& planes, int64_t i) {
+  for (int p = 0; p < kPlanes; ++p) _mm512_storeu_ps(planes.data + p * planes.stride + i, x[p]);
+}
+
+template <int kPlanes>
+FLUID_AVX512 void from_planes(const WinogradPlanes& planes, int64_t i, Vec* x) {
+  for (int p = 0; p < kPlanes; ++p) x[p] = _mm512_loadu_ps(planes.data + p * planes.stride + i);
+}
+
+template <DType D, int kTaps>
+struct Transforms {
+  using L = Line<kTaps>;
+  static constexpr int kReach = kWinogradTile + kTaps - 1, kPlanes = kReach * kReach;
+  static constexpr int kArea = kTaps * kTaps;
+
+  /// Transforms a square of kSide x kSide pixels, for all channels. kLine multiplies a line by the
+  /// matrix.
+  template <int kSide, void (*kLine)(const Vec*, Vec*)>
+  FLUID_AVX512 static void square(std::byte* const* pixels, int64_t channels, WinogradPlanes to) {
+    for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      Vec x[kSide * kSide], y[kPlanes];
+      for (int p = 0; p < kSide * kSide; ++p) x[p] = load<D>(pixels[p], i);
+      sandwich<kSide, kReach, kLine>(x, y);
+      to_planes<kPlanes>(y, to, i);
+    }
+  }
+
+  FLUID_AVX512_ENTRY static void image(const WinogradInputPixels& pixels, int64_t channels,
+                                       WinogradPlanes to) {
+    square<kReach, L::by_b>(pixels.data(), channels, to);
+  }
+
+  FLUID_AVX512_ENTRY static void gradient(const WinogradOutputPixels& pixels, int64_t channels,
+                                          WinogradPlanes to) {
+    square<kWinogradTile, L::by_a_transposed>(pixels.data(), channels, to);
+  }
+
+  FLUID_AVX512_ENTRY static void results(WinogradPlanes from, int64_t channels, const void* bias,
+                                         bool relu, const WinogradOutputPixels& pixels) {
+    for (int64_t i = 0; i < channels; i += kWinogradLanes) {
+      Vec x[kPlanes], y[kWinogradTile * kWinogradTile];
+      from_planes<kPlanes>(from, i, x);
+      sandwich<kReach, kWinogradTile, L::by_a>(x, y);
+      const Vec added = bias != nullptr ? load<D>(bias, i) : all(0);
+      for (size_t p = 0; p < pixels.size(); ++p) {
+        if (pixels[p] == nullptr) continue;
+        const Vec sum = y[p] + added;
+        // max returns its second operand when one is NaN, so NaN passes the relu.
+        store<D>(relu ? _mm512_max_ps(all(0), sum) : sum, pixels[p], i);
+      }
+    }
+  }
+
+  // A block of 16 x 16 filters: rows of 16 filters, whose taps are contiguous in memory.
+  static constexpr int64_t kRow = kWinogradLanes * kArea;
+
+  FLUID_AVX512_ENTRY static void filter(const WinogradFilter& f, const void* w, int64_t begin,
+                                        int64_t end, WinogradPlanes to) {
+    alignas(64) float block[kWinogradLanes * kRow];
+    // Distances in the block between the filters of adjacent `to` and adjacent `from` channels.
+    const int64_t next_to = f.turned ? kArea : kRow, next_from = f.turned ? kRow : kArea;
+    const __m512i lanes =
+        _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                           _mm512_set1_epi32(static_cast<int>(next_to)));
+    for (int64_t s = begin; s < end; s += kWinogradLanes) {
+      for (int64_t t = 0; t < f.to(); t += kWinogradLanes) {
+        const int64_t out = f.turned ? s : t, in = f.turned ? t : s;
+        for (int64_t r = 0; r < kWinogradLanes; ++r) {
+          for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
+            _mm512_store_ps(block + r * kRow + i, load<D>(w, ((out + r) * f.ins + in) * kArea + i));
+          }
+        }
+        for (int64_t c = 0; c < kWinogradLanes; ++c) {
+          Vec g[kArea], u[kPlanes];
+          for (int64_t tap = 0; tap < kArea; ++tap) {
+            g[tap] = _mm512_i32gather_ps(
+                lanes, block + c * next_from + (f.turned ? kArea - 1 - tap : tap), 4);
+          }
+          sandwich<kTaps, kReach, L::by_g>(g, u);
+          to_planes<kPlanes>(u, to, (s + c) * f.to() + t);
+        }
+      }
+    }
+  }
+
+  FLUID_AVX512_ENTRY static void filter_gradient(const WinogradFilter& f, WinogradPlanes from,
+                                                 int64_t begin, int64_t end, void* w) {
+    alignas(64) float block[kWinogradLanes * kRow];
+    const __m512i lanes =
+        _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                           _mm512_set1_epi32(static_cast<int>(kRow)));
+    for (int64_t in = begin; in < end; in += kWinogradLanes) {
+      for (int64_t out = 0; out < f.outs; out += kWinogradLanes) {
+        for (int64_t c = 0; c < kWinogradLanes; ++c) {
+          Vec m[kPlanes], g[kArea];
+          from_planes<kPlanes>(from, (in + c) * f.outs + out, m);
+          sandwich<kReach, kTaps, L::by_g_transposed>(m, g);
+          for (int64_t tap = 0; tap < kArea; ++tap) {
+            _mm512_i32scatter_ps(block + c * kArea + tap, lanes, g[tap], 4);
+          }
+        }
+        for (int64_t r = 0; r < kWinogradLanes; ++r) {
+          for (int64_t i = 0; i < kRow; i += kWinogradLanes) {
+            store<D>(_mm512_load_ps(block + r * kRow + i), w, ((out + r) * f.ins + in) * kArea + i);
+          }
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+bool winograd_supported() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("f16c");
+}
+
+#define FLUID_BY_FORM(form, call)                                                    \
+  check(form.taps == 3 || form.taps == 5, "Winograd's transforms of other filters"); \
+  switch (form.dtype) {                                                              \
+    case DType::f32:                                                                 \
+      FLUID_BY_TAPS(DType::f32, form, call)                                          \
+    case DType::bf16:                                                                \
+      FLUID_BY_TAPS(DType::bf16, form, call)                                         \
+    case DType::f16:                                                                 \
+      FLUID_BY_TAPS(DType::f16, form, call)                                          \
+    default:                                                                         \
+      throw InternalError("Winograd's transforms of another dtype");                 \
+  }
+#define FLUID_BY_TAPS(D, form, call) \
+  return form.taps == 3 ? Transforms<D, 3>::call : Transforms<D, 5>::call;
+
+#else
+
+namespace fluid {
+
+bool winograd_supported() { return false; }
+
+#define FLUID_BY_FORM(form, call) throw InternalError("Winograd's transforms on another processor")
+
+#endif
+
+void winograd_image(const WinogradForm& form, const WinogradInputPixels& pixels, int64_t channels,
+                    WinogradPlanes to) {
+  FLUID_BY_FORM(form, image(pixels, channels, to))
+}
+
+void winograd_gradient(const WinogradForm& form, const WinogradOutputPixels& pixels,
+                       int64_t channels, WinogradPlanes to) {
+  FLUID_BY_FORM(form, gradient(pixels, channels, to))
+}
+
+void winograd_results(const WinogradForm& form, WinogradPlanes from, int64_t channels,
+                      const void* bias, bool relu, const WinogradOutputPixels& pixels) {
+  FLUID_BY_FORM(form, results(from, channels, bias, relu, pixels))
+}
+
+void winograd_filter(const WinogradFilter& filter, const void* w, int64_t begin, int64_t end,
+                     WinogradPlanes to) {
+  FLUID_BY_FORM(filter.form, filter(filter, w, begin, end, to))
+}
+
+void winograd_filter_gradient(const WinogradFilter& filter, WinogradPlanes from, int64_t begin,
+                              int64_t end, void* w) {
+  FLUID_BY_FORM(filter.form, filter_gradient(filter, from, begin, end, w))
+}
+
+}  // namespace fluid

@@ -1,0 +1,224 @@
+#include "executor/gpu_driver/gpu.h"
+
+#include <fmt/format.h>
+
+#include "executor/device/bytes_text.h"
+#include "executor/device/out_of_memory.h"
+#include "executor/gpu_driver/backend.h"
+
+namespace fluid {
+namespace {
+
+/// Creates an object by `make(&object)` and owns it. `gpu`: as for check_gpu().
+template <class Owned, class T, class Make>
+Owned made(const FluidGpuTable& table, FluidGpu* gpu, Make&& make) {
+  T* object = nullptr;
+  check_gpu(table, make(&object), gpu);
+  return Owned(table, object);
+}
+
+std::string text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+constexpr const char* kLittleOnGpu =
+    "take a smaller batch, micro-batches or mixed precision, or end what else uses the GPU";
+constexpr const char* kLittleOnHost =
+    "take a smaller batch, or end what else uses the host's memory";
+
+OutOfMemory too_little(const FluidGpuTable& table, FluidGpu* gpu, GpuMemory::Where where,
+                       int64_t bytes) {
+  if (where == GpuMemory::Where::gpu) {
+    return {fmt::format("the GPU has no {} in one piece", text(bytes)), memory_advice(table, gpu)};
+  }
+  return {fmt::format("the host has no {} that a GPU may copy from and to", text(bytes)),
+          kLittleOnHost};
+}
+
+}  // namespace
+
+std::string memory_advice(const FluidGpuTable& table, FluidGpu* gpu) {
+  int64_t free = 0, total = 0;
+  if (table.memory_info(gpu, &free, &total) != fluid_gpu_ok) return kLittleOnGpu;
+  return fmt::format("{} of {} are free; {}", text(free), text(total), kLittleOnGpu);
+}
+
+void check_gpu(const FluidGpuTable& table, FluidGpuResult result, FluidGpu* gpu) {
+  if (result == fluid_gpu_ok) return;
+  const std::string said = table.error();
+  if (result != fluid_gpu_out_of_memory) throw GpuError(result, said);
+  throw OutOfMemory(said, gpu == nullptr ? kNoContextAdvice : memory_advice(table, gpu));
+}
+
+GpuMemory::GpuMemory(const FluidGpuTable& table, FluidGpu* gpu, Where where, int64_t bytes,
+                     int64_t* held)
+    : table_(&table), gpu_(gpu), where_(where), bytes_(bytes), held_(held) {
+  void* address = nullptr;
+  const auto take = where == Where::gpu ? table.allocate : table.allocate_host;
+  const FluidGpuResult result = take(gpu, bytes, &address);
+  if (result == fluid_gpu_out_of_memory) throw too_little(table, gpu, where, bytes);
+  check_gpu(table, result, gpu);
+  data_ = static_cast<std::byte*>(address);
+  *held_ += bytes_;
+}
+
+GpuMemory::~GpuMemory() {
+  if (held_ != nullptr) *held_ -= bytes_;
+  if (data_ == nullptr) return;
+  (where_ == Where::gpu ? table_->release : table_->release_host)(gpu_, data_);
+}
+
+void GpuMemory::swap(GpuMemory& other) {
+  std::swap(table_, other.table_);
+  std::swap(gpu_, other.gpu_);
+  std::swap(where_, other.where_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(held_, other.held_);
+}
+
+Gpu::Gpu(const FluidGpuTable& table, int device)
+    : table_(table), gpu_(made<decltype(gpu_), FluidGpu>(table, nullptr, [&](FluidGpu** gpu) {
+        return table.open(device, gpu);
+      })) {}
+
+std::pair<int64_t, int64_t> Gpu::memory_info() const {
+  int64_t free = 0, total = 0;
+  check(table_.memory_info(gpu_.get(), &free, &total));
+  return {free, total};
+}
+
+GpuStream Gpu::stream() const {
+  return made<GpuStream, FluidGpuStream>(table_, gpu_.get(), [&](FluidGpuStream** stream) {
+    return table_.stream_create(gpu_.get(), stream);
+  });
+}
+
+GpuEvent Gpu::event(FluidGpuEventUse use) const {
+  return made<GpuEvent, FluidGpuEvent>(table_, gpu_.get(), [&](FluidGpuEvent** event) {
+    return table_.event_create(gpu_.get(), use, event);
+  });
+}
+
+std::string Gpu::assemble(std::string_view text) const {
+  void* image = nullptr;
+  size_t bytes = 0;
+  check(table_.assemble(gpu_.get(), text.data(), text.size(), &image, &bytes));
+  std::string code(static_cast<const char*>(image), bytes);
+  table_.image_release(image);
+  return code;
+}
+
+GpuModule Gpu::module(std::string_view machine_code) const {
+  return made<GpuModule, FluidGpuModule>(table_, gpu_.get(), [&](FluidGpuModule** module) {
+    return table_.module_load(gpu_.get(), machine_code.data(), machine_code.size(), module);
+  });
+}
+
+FluidGpuKernel* Gpu::kernel(const GpuModule& module, const char* name) const {
+  FluidGpuKernel* kernel = nullptr;
+  check(table_.module_kernel(module.get(), name, &kernel));
+  return kernel;
+}
+
+void Gpu::copy(const GpuStream& stream, void* to, const void* from, int64_t bytes) const {
+  check(table_.copy(stream.get(), to, from, bytes));
+}
+
+void Gpu::fill(const GpuStream& stream, void* to, uint8_t value, int64_t bytes) const {
+  check(table_.fill(stream.get(), to, value, bytes));
+}
+
+void Gpu::launch(const GpuStream& stream, FluidGpuKernel* kernel, int64_t groups, int64_t threads,
+                 std::span<void* const> arguments) const {
+  const FluidGpuLaunch launch{kernel, groups, threads, arguments.data(),
+                              static_cast<int32_t>(arguments.size())};
+  check(table_.launch(stream.get(), &launch));
+}
+
+void Gpu::synchronize(const GpuStream& stream) const {
+  check(table_.stream_synchronize(stream.get()));
+}
+
+void Gpu::record(const GpuEvent& event, const GpuStream& stream) const {
+  check(table_.event_record(event.get(), stream.get()));
+}
+
+void Gpu::wait(const GpuStream& stream, const GpuEvent& event) const {
+  check(table_.stream_wait(stream.get(), event.get()));
+}
+
+bool Gpu::is_done(const GpuEvent& event) const {
+  const FluidGpuResult result = table_.event_query(event.get());
+  if (result == fluid_gpu_not_ready) return false;
+  check(result);
+  return true;
+}
+
+void Gpu::synchronize(const GpuEvent& event) const { check(table_.event_synchronize(event.get())); }
+
+float Gpu::milliseconds(const GpuEvent& from, const GpuEvent& to) const {
+  float milliseconds = 0;
+  check(table_.event_milliseconds(from.get(), to.get(), &milliseconds));
+  return milliseconds;
+}
+
+void Gpu::begin_capture(const GpuStream& stream) const {
+  check(table_.capture_begin(stream.get()));
+}
+
+GpuGraph Gpu::end_capture(const GpuStream& stream) const {
+  return made<GpuGraph, FluidGpuGraph>(table_, gpu_.get(), [&](FluidGpuGraph** graph) {
+    return table_.capture_end(stream.get(), graph);
+  });
+}
+
+GpuGraph Gpu::captured(const GpuStream& stream, const std::function<void()>& queue) const {
+  begin_capture(stream);
+  try {
+    queue();
+  } catch (...) {
+    FluidGpuGraph* lost = nullptr;
+    if (table_.capture_end(stream.get(), &lost) == fluid_gpu_ok) table_.graph_destroy(lost);
+    throw;
+  }
+  return end_capture(stream);
+}
+
+void Gpu::launch(const GpuGraph& graph, const GpuStream& stream) const {
+  check(table_.graph_launch(graph.get(), stream.get()));
+}
+
+std::vector<FluidGpuChoice> Gpu::choices(const GpuTask& task, int64_t workspace, int most) const {
+  std::vector<FluidGpuChoice> found(static_cast<size_t>(most));
+  int32_t count = most;
+  const auto ask = [&](const auto& choices, const auto& of) {
+    check(choices(gpu_.get(), &of, workspace, found.data(), &count));
+  };
+  if (const auto* product = std::get_if<FluidGpuMatmul>(&task)) {
+    ask(table_.matmul_choices, *product);
+  } else {
+    ask(table_.convolution_choices, std::get<FluidGpuConvolution>(task));
+  }
+  found.resize(static_cast<size_t>(count));
+  return found;
+}
+
+GpuPlan Gpu::multiplier(const GpuTask& task, const FluidGpuChoice& choice) const {
+  FluidGpuPlan* multiplier = nullptr;
+  const auto made = [&](const auto& create, const auto& of) {
+    return create(gpu_.get(), &of, &choice, &multiplier);
+  };
+  const auto* product = std::get_if<FluidGpuMatmul>(&task);
+  const FluidGpuResult result =
+      product != nullptr ? made(table_.multiplier_create, *product)
+                         : made(table_.convolver_create, std::get<FluidGpuConvolution>(task));
+  if (result == fluid_gpu_misused) return {};
+  check(result);
+  return {table_, multiplier};
+}
+
+void Gpu::multiply(const GpuStream& stream, const GpuPlan& multiplier,
+                   const FluidGpuOperands& factors) const {
+  check(table_.multiply(stream.get(), multiplier.get(), &factors));
+}
+
+}  // namespace fluid
