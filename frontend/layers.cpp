@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 
@@ -39,6 +40,55 @@ void require(bool condition, const Loc& loc, const std::string& what) {
   if (!condition) throw UserError(loc, what);
 }
 
+/// Adds the parameters of one layer, or takes the values given for them.
+class Parameters {
+ public:
+  template <class Layer>
+  Parameters(ir::Graph& graph, const char* kind, const Layer& layer, const Loc& loc)
+      : graph_(graph),
+        kind_(kind),
+        options_{.trainable = layer.trainable,
+                 .lr_scale = layer.lr_scale,
+                 .weight_decay = layer.weight_decay},
+        loc_(loc) {}
+
+  /// A parameter of `type` called `name` in the graph; `role` ("weight") names it in messages.
+  Value get(const char* role, const std::string& name, const Type& type,
+            const std::optional<Value>& given, const std::optional<Init>& init,
+            const Init& fallback) {
+    if (given) return checked(role, type, *given, init.has_value());
+    added_ = true;
+    options_.dtype = type.dtype;
+    return record_parameter(graph_, name, type.shape, init.value_or(fallback), options_, loc_);
+  }
+
+  /// Throws UserError for options that apply to nothing.
+  void check_options() const {
+    const bool set = !options_.trainable || options_.lr_scale != 1 || !options_.weight_decay;
+    require(added_ || !set, loc_,
+            std::string(kind_) +
+                ": trainable, lr_scale and weight_decay have no effect on given parameters; set "
+                "them where the parameters are made");
+  }
+
+ private:
+  Value checked(const char* role, const Type& type, Value given, bool has_init) const {
+    const std::string subject = std::string(kind_) + ": the " + role;
+    require(static_cast<bool>(given), loc_, subject + " is an empty value");
+    require(given.op()->graph() == &graph_, loc_, subject + " belongs to another program");
+    require(given.type() == type, loc_,
+            subject + " is " + given.type().str() + ", but the layer needs " + type.str());
+    require(!has_init, loc_, subject + " is given, so its initialiser has no effect");
+    return given;
+  }
+
+  ir::Graph& graph_;
+  const char* kind_;
+  ParameterOptions options_;
+  const Loc& loc_;
+  bool added_ = false;
+};
+
 Init default_weight() { return Init::kaiming_uniform(std::sqrt(5.0)); }
 
 Init default_bias(int64_t fan_in) {
@@ -68,7 +118,7 @@ void update_running_statistics(Value x, const Values& normalised, Value mean, Va
   // The shape of one channel of x.
   Type channel{mean.dtype(), x.shape(), {}};
   channel.shape[1] = 1;
-  const Value count = numel(graph, {.of = channel}, loc);
+  const Value count = internal::numel(graph, {.of = channel}, loc);
   const Values moved = record(graph, "bn_update", {mean, var, normalised[1], normalised[2], count},
                               {{"momentum", momentum}}, loc);
   record_store(graph, mean.op()->symbol, moved[0], loc);
@@ -93,55 +143,55 @@ Value activate(Value x, Act act, const Loc& loc) {
   throw InternalError("no such activation");
 }
 
-Value parameter(ir::Graph& graph, const std::string& name, const Type& type, const Init& init,
-                const Loc& loc) {
-  return record_source(graph, "param", below(graph.recording.scope, name), type, init.attrs(), loc);
-}
-
 Value conv2d(Value x, const Conv2d& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "conv2d", loc);
-  const auto [height, width] = both(layer.kernel, loc);
-  require(layer.filters > 0, loc, "conv2d: filters must be positive");
+  const auto [height, width] = both(*layer.kernel, loc);
+  const int64_t filters = *layer.filters;
+  require(filters > 0, loc, "conv2d: filters must be positive");
   require(x.shape().rank() == 4 && !x.shape()[1].batch, loc,
           "conv2d: the input is " + x.type().str() + ", not [N, C, H, W]");
   const int64_t channels = x.shape()[1].size;
-  require(layer.groups > 0 && channels % layer.groups == 0 && layer.filters % layer.groups == 0,
-          loc,
+  require(layer.groups > 0 && channels % layer.groups == 0 && filters % layer.groups == 0, loc,
           "conv2d: " + std::to_string(layer.groups) + " groups do not divide " +
-              std::to_string(channels) + " input channels and " + std::to_string(layer.filters) +
+              std::to_string(channels) + " input channels and " + std::to_string(filters) +
               " filters");
   ir::RecordAs as(graph, recording_for(graph, "conv", layer.name));
   const int64_t in = channels / layer.groups;
-  const Value w = parameter(graph, "w", Type{x.dtype(), {layer.filters, in, height, width}, {}},
-                            layer.weight_init.value_or(default_weight()), loc);
+  Parameters parameters(graph, "conv2d", layer, loc);
+  const Value w = parameters.get("weight", "w", Type{x.dtype(), {filters, in, height, width}, {}},
+                                 layer.weight, layer.weight_init, default_weight());
   const Conv2dAttrs attrs{.stride = layer.stride,
                           .padding = layer.padding,
                           .dilation = layer.dilation,
                           .groups = layer.groups};
   Value y = conv2d(x, w, attrs, loc);
-  if (layer.bias) {
-    const Value b = parameter(graph, "b", Type{x.dtype(), {layer.filters}, {}},
-                              layer.bias_init.value_or(default_bias(in * height * width)), loc);
-    y = add(y, reshape(b, {.to = Type{x.dtype(), {layer.filters, 1, 1}, {}}}, loc), loc);
+  if (layer.bias.present()) {
+    const Value b = parameters.get("bias", "b", Type{x.dtype(), {filters}, {}}, layer.bias.given(),
+                                   layer.bias_init, default_bias(in * height * width));
+    y = add(y, reshape(b, {.to = Type{x.dtype(), {filters, 1, 1}, {}}}, loc), loc);
   }
+  parameters.check_options();
   return activate(y, layer.act, loc);
 }
 
 Value linear(Value x, const Linear& layer, const Loc& loc) {
   ir::Graph& graph = input_graph(x, "linear", loc);
-  require(layer.units > 0, loc, "linear: units must be positive");
+  const int64_t units = *layer.units;
+  require(units > 0, loc, "linear: units must be positive");
   require(x.shape().rank() >= 2 && !x.shape().back().batch, loc,
           "linear: the input is " + x.type().str() + ", not [..., features]; flatten it first");
   ir::RecordAs as(graph, recording_for(graph, "fc", layer.name));
   const int64_t in = x.shape().back().size;
-  const Value w = parameter(graph, "w", Type{x.dtype(), {in, layer.units}, {}},
-                            layer.weight_init.value_or(default_weight()), loc);
+  Parameters parameters(graph, "linear", layer, loc);
+  const Value w = parameters.get("weight", "w", Type{x.dtype(), {in, units}, {}}, layer.weight,
+                                 layer.weight_init, default_weight());
   Value y = matmul(x, w, {}, loc);
-  if (layer.bias) {
-    const Value b = parameter(graph, "b", Type{x.dtype(), {layer.units}, {}},
-                              layer.bias_init.value_or(default_bias(in)), loc);
+  if (layer.bias.present()) {
+    const Value b = parameters.get("bias", "b", Type{x.dtype(), {units}, {}}, layer.bias.given(),
+                                   layer.bias_init, default_bias(in));
     y = add(y, b, loc);
   }
+  parameters.check_options();
   return activate(y, layer.act, loc);
 }
 
@@ -151,8 +201,11 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
           "batch_norm: the input is " + x.type().str() + ", not a float [N, C, ...]");
   ir::RecordAs as(graph, recording_for(graph, "bn", layer.name));
   const Type statistics{compute_dtype(x.dtype()), {x.shape()[1]}, {}};
-  const Value gamma = parameter(graph, "gamma", statistics, Init::constant(1), loc);
-  const Value beta = parameter(graph, "beta", statistics, Init::zeros(), loc);
+  Parameters parameters(graph, "batch_norm", layer, loc);
+  const Value gamma =
+      parameters.get("gamma", "gamma", statistics, layer.gamma, {}, Init::constant(1));
+  const Value beta = parameters.get("beta", "beta", statistics, layer.beta, {}, Init::zeros());
+  parameters.check_options();
   const std::string mean_name = below(graph.recording.scope, "running_mean");
   const std::string var_name = below(graph.recording.scope, "running_var");
   const Value mean =
@@ -167,12 +220,12 @@ Value batch_norm(Value x, const BatchNorm& layer, const Loc& loc) {
 
 Value dropout(Value x, const Dropout& layer, const Loc& loc) {
   const Value rng = random_state(input_graph(x, "dropout", loc), loc);
-  return dropout(x, rng, DropoutAttrs{.p = layer.p}, loc);
+  return internal::dropout(x, rng, {.p = layer.p}, loc);
 }
 
 Value dropout2d(Value x, const Dropout& layer, const Loc& loc) {
   const Value rng = random_state(input_graph(x, "dropout2d", loc), loc);
-  return dropout2d(x, rng, Dropout2dAttrs{.p = layer.p}, loc);
+  return internal::dropout2d(x, rng, {.p = layer.p}, loc);
 }
 
 }  // namespace fluid

@@ -17,11 +17,11 @@ void add_clip(Attrs& settings, const Clip& clip) {
 void add_schedule(Attrs& settings, const Schedule& schedule) {
   if (const auto* step = std::get_if<StepDecay>(&schedule)) {
     settings.set("schedule", std::string("step"));
-    settings.set("schedule_every", step->every);
+    settings.set("schedule_every", *step->every);
     settings.set("schedule_factor", step->factor);
   } else if (const auto* cosine = std::get_if<Cosine>(&schedule)) {
     settings.set("schedule", std::string("cosine"));
-    settings.set("schedule_steps", cosine->steps);
+    settings.set("schedule_steps", *cosine->steps);
     settings.set("schedule_warmup", cosine->warmup);
     settings.set("schedule_end", cosine->end);
   } else if (const auto* plateau = std::get_if<Plateau>(&schedule)) {

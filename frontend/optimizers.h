@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "ir/graph.h"
+#include "ops/required.h"
 
 namespace fluid {
 
@@ -45,20 +46,19 @@ struct AdamW {
 /// order.
 struct Clip {
   double value = 0;  ///< Clips each element to [-value, value]
-  double norm =
-      0;  ///< Clips the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
+  double norm = 0;   ///< Clips the norm of each parameter's gradient, as PyTorch's clip_grad_norm_
   double global_norm = 0;  ///< Clips the norm of all gradients taken together
 };
 
 /// Multiplies lr by `factor` every `every` updates.
 struct StepDecay {
-  int64_t every = 1;
+  Required<int64_t> every;
   double factor = 0.1;
 };
 
 /// Linear warmup to lr over `warmup` updates, then cosine decay to `end` at update `steps`.
 struct Cosine {
-  int64_t steps = 1;
+  Required<int64_t> steps;
   int64_t warmup = 0;
   double end = 0;
 };

@@ -6,8 +6,10 @@
 
 namespace fluid {
 
-Program::Program(std::string name) : program_(std::make_unique<ir::Program>(std::move(name))) {}
-Program::Program(std::unique_ptr<ir::Program> recorded) : program_(std::move(recorded)) {}
+Program::Program(std::string name)
+    : program_(list_program(std::make_unique<ir::Program>(std::move(name)))) {}
+Program::Program(std::unique_ptr<ir::Program> recorded)
+    : program_(list_program(std::move(recorded))) {}
 
 Value Program::data(const std::string& name, const Shape& shape, DType dtype, const Loc& loc) {
   return data(name, shape, dtype, DataOptions(), loc);
@@ -20,6 +22,11 @@ Value Program::data(const std::string& name, const Shape& shape, DType dtype,
   if (!options.mean.empty()) attrs.set("mean", options.mean);
   if (!options.std.empty()) attrs.set("std", options.std);
   return record_source(program_->main(), "data", name, Type{dtype, shape, {}}, attrs, loc);
+}
+
+Value Program::parameter(const std::string& name, const Shape& shape, const Init& init,
+                         const ParameterOptions& options, const Loc& loc) {
+  return record_parameter(program_->main(), name, shape, init, options, loc);
 }
 
 void Program::output(const std::string& name, Value value, const Loc& loc) {
@@ -41,10 +48,12 @@ void Program::save(const std::string& path) const { save_program(*program_, path
 std::string Program::text() const { return ir::print(*program_); }
 
 Scope::Scope(Program& program, const std::string& name)
-    : recording_(program.ir().main(), [&] {
-        ir::Graph::Recording recording = program.ir().main().recording;
-        recording.scope = recording.scope.empty() ? name : recording.scope + "." + name;
-        return recording;
-      }()) {}
+    : recording_(program.ir().main(),
+                 [&] {
+                   ir::Graph::Recording recording = program.ir().main().recording;
+                   recording.scope = recording.scope.empty() ? name : recording.scope + "." + name;
+                   return recording;
+                 }()),
+      recorded_(program.ir()) {}
 
 }  // namespace fluid

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/living_programs.h"
+#include "frontend/parameter.h"
 #include "ir/graph.h"
 
 namespace fluid {
@@ -30,6 +32,10 @@ class Program {
              const Loc& loc = Loc::here());
   Value data(const std::string& name, const Shape& shape, DType dtype, const DataOptions& options,
              const Loc& loc = Loc::here());
+  /// Adds a parameter. The current scope prefixes its name. Throws UserError when the name is
+  /// taken.
+  Value parameter(const std::string& name, const Shape& shape, const Init& init,
+                  const ParameterOptions& options = {}, const Loc& loc = Loc::here());
   /// Marks a value as the output `name`, which can be fetched.
   void output(const std::string& name, Value value, const Loc& loc = Loc::here());
 
@@ -41,16 +47,18 @@ class Program {
   const ir::Program& ir() const { return *program_; }
 
  private:
-  std::unique_ptr<ir::Program> program_;
+  LivingProgram program_;
 };
 
-/// While a Scope lives, layers are recorded with names below `name`: "encoder.conv0.w".
+/// While a Scope lives, layers are recorded with names below `name`: "encoder.conv0.w", and
+/// fluid::parameter() adds to its program.
 class Scope {
  public:
   Scope(Program& program, const std::string& name);
 
  private:
   ir::RecordAs recording_;
+  RecordedProgram recorded_;
 };
 
 }  // namespace fluid

@@ -2,59 +2,33 @@
 // clang-format off
 #include "ops/functions.h"
 
+#include "ops/internal_functions.h"
+
 namespace fluid {
 
 Value abs(Value x, const Loc& loc) { return record(graph_of({x}, "abs", loc), "abs", {x}, {}, loc).at(0); }
 
 Value accuracy(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "accuracy", loc), "accuracy", {x, label}, {}, loc).at(0); }
 
-Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}}, loc).at(0); }
 
-Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
-
-Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_avg_pool2d", loc), "adaptive_avg_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0); }
-
-Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", attrs.input}}, loc).at(0); }
-
-Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_max_pool2d", loc), "adaptive_max_pool2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}}, loc).at(0); }
-
-Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "adaptive_max_pool2d_grad", loc), "adaptive_max_pool2d_grad", {dy, position}, {{"input", attrs.input}}, loc).at(0); }
+Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "adaptive_max_pool2d", loc), "adaptive_max_pool2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}}, loc).at(0); }
 
 Value add(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "add", loc), "add", {a, b}, {}, loc).at(0); }
 
 Value argmax(Value x, const ArgmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "argmax", loc), "argmax", {x}, {{"axis", attrs.axis}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
-Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
+Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "avg_pool2d", loc), "avg_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}}, loc).at(0); }
 
-Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", attrs.input}}, loc).at(0); }
+Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "broadcast_to", loc), "broadcast_to", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
-Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs, const Loc& loc) { return record(graph_of({x, gamma, beta, running_mean, running_var}, "batch_norm", loc), "batch_norm", {x, gamma, beta, running_mean, running_var}, {{"eps", attrs.eps}}, loc).at(0); }
-
-Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({running_mean, running_var, mean, var, count}, "bn_update", loc), "bn_update", {running_mean, running_var, mean, var, count}, {{"momentum", attrs.momentum}}, loc); }
-
-Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "broadcast_to", loc), "broadcast_to", {x}, {{"to", attrs.to}}, loc).at(0); }
-
-Value cast(Value x, const CastAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cast", loc), "cast", {x}, {{"to", attrs.to}}, loc).at(0); }
+Value cast(Value x, const CastAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "cast", loc), "cast", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
 Value concat(const Values& xs, const ConcatAttrs& attrs, const Loc& loc) { Values operands = {}; operands.insert(operands.end(), xs.begin(), xs.end()); return record(graph_of(operands, "concat", loc), "concat", operands, {{"axis", attrs.axis}}, loc).at(0); }
 
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, w}, "conv2d", loc), "conv2d", {x, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}}, loc).at(0); }
 
-Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", attrs.filter}}, loc).at(0); }
-
-Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", attrs.input}}, loc).at(0); }
-
-Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
-
-Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "cosine_schedule", loc), "cosine_schedule", {update}, {{"lr", attrs.lr}, {"steps", attrs.steps}, {"warmup", attrs.warmup}, {"end", attrs.end}}, loc).at(0); }
-
-Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "count_nonfinite", loc), "count_nonfinite", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
-
 Value div(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "div", loc), "div", {a, b}, {}, loc).at(0); }
-
-Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
-
-Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
 
 Value equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "equal", loc), "equal", {a, b}, {}, loc).at(0); }
 
@@ -64,7 +38,7 @@ Value exp(Value x, const Loc& loc) { return record(graph_of({x}, "exp", loc), "e
 
 Value expm1(Value x, const Loc& loc) { return record(graph_of({x}, "expm1", loc), "expm1", {x}, {}, loc).at(0); }
 
-Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) { return record(graph, "fill", {}, {{"type", attrs.type}, {"value", attrs.value}}, loc).at(0); }
+Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc) { return record(graph, "fill", {}, {{"type", *attrs.type}, {"value", attrs.value}}, loc).at(0); }
 
 Value flatten(Value x, const FlattenAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "flatten", loc), "flatten", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
@@ -98,9 +72,7 @@ Value max(Value x, const MaxAttrs& attrs, const Loc& loc) { return record(graph_
 
 Values max_index(Value x, const MaxIndexAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_index", loc), "max_index", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc); }
 
-Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool2d", loc), "max_pool2d", {x}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0); }
-
-Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", attrs.input}}, loc).at(0); }
+Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "max_pool2d", loc), "max_pool2d", {x}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}}, loc).at(0); }
 
 Value maximum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "maximum", loc), "maximum", {a, b}, {}, loc).at(0); }
 
@@ -112,43 +84,31 @@ Value min(Value x, const MinAttrs& attrs, const Loc& loc) { return record(graph_
 
 Value minimum(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "minimum", loc), "minimum", {a, b}, {}, loc).at(0); }
 
-Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
-
 Value mse_loss(Value x, Value target, const Loc& loc) { return record(graph_of({x, target}, "mse_loss", loc), "mse_loss", {x, target}, {}, loc).at(0); }
 
 Value mul(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "mul", loc), "mul", {a, b}, {}, loc).at(0); }
 
 Value neg(Value x, const Loc& loc) { return record(graph_of({x}, "neg", loc), "neg", {x}, {}, loc).at(0); }
 
-Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "normal", loc), "normal", {seed}, {{"type", attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
-
 Value not_equal(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "not_equal", loc), "not_equal", {a, b}, {}, loc).at(0); }
 
-Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return record(graph, "numel", {}, {{"of", attrs.of}}, loc).at(0); }
-
-Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", attrs.to}}, loc).at(0); }
+Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc) { return record(graph_of({label}, "one_hot", loc), "one_hot", {label}, {{"to", *attrs.to}}, loc).at(0); }
 
 Value pad(Value x, const PadAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "pad", loc), "pad", {x}, {{"low", std::vector<int64_t>(attrs.low)}, {"high", std::vector<int64_t>(attrs.high)}, {"interior", std::vector<int64_t>(attrs.interior)}, {"value", attrs.value}}, loc).at(0); }
-
-Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
 
 Value pow(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "pow", loc), "pow", {a, b}, {}, loc).at(0); }
 
 Value relu(Value x, const Loc& loc) { return record(graph_of({x}, "relu", loc), "relu", {x}, {}, loc).at(0); }
 
-Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", attrs.to}}, loc).at(0); }
+Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "reshape", loc), "reshape", {x}, {{"to", *attrs.to}}, loc).at(0); }
 
-Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(attrs.output)}, {"mode", attrs.mode}}, loc).at(0); }
-
-Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", attrs.input}, {"mode", attrs.mode}}, loc).at(0); }
+Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "resize2d", loc), "resize2d", {x}, {{"output", std::vector<int64_t>(*attrs.output)}, {"mode", attrs.mode}}, loc).at(0); }
 
 Value rsqrt(Value x, const Loc& loc) { return record(graph_of({x}, "rsqrt", loc), "rsqrt", {x}, {}, loc).at(0); }
 
-Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0); }
-
 Value sigmoid(Value x, const Loc& loc) { return record(graph_of({x}, "sigmoid", loc), "sigmoid", {x}, {}, loc).at(0); }
 
-Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(attrs.starts)}, {"stops", std::vector<int64_t>(attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
+Value slice(Value x, const SliceAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "slice", loc), "slice", {x}, {{"starts", std::vector<int64_t>(*attrs.starts)}, {"stops", std::vector<int64_t>(*attrs.stops)}, {"steps", std::vector<int64_t>(attrs.steps)}, {"axes", std::vector<int64_t>(attrs.axes)}}, loc).at(0); }
 
 Value softmax(Value x, const SoftmaxAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "softmax", loc), "softmax", {x}, {{"axis", attrs.axis}}, loc).at(0); }
 
@@ -158,13 +118,9 @@ Value sqrt(Value x, const Loc& loc) { return record(graph_of({x}, "sqrt", loc), 
 
 Value square(Value x, const Loc& loc) { return record(graph_of({x}, "square", loc), "square", {x}, {}, loc).at(0); }
 
-Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", attrs.lr}, {"every", attrs.every}, {"factor", attrs.factor}}, loc).at(0); }
-
 Value sub(Value a, Value b, const Loc& loc) { return record(graph_of({a, b}, "sub", loc), "sub", {a, b}, {}, loc).at(0); }
 
 Value sum(Value x, const SumAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum", loc), "sum", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
-
-Value sum_squares(Value x, const SumSquaresAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum_squares", loc), "sum_squares", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
 
 Value take_along_axis(Value x, Value label, const Loc& loc) { return record(graph_of({x, label}, "take_along_axis", loc), "take_along_axis", {x, label}, {}, loc).at(0); }
 
@@ -172,8 +128,58 @@ Value tanh(Value x, const Loc& loc) { return record(graph_of({x}, "tanh", loc), 
 
 Value transpose(Value x, const TransposeAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "transpose", loc), "transpose", {x}, {{"perm", std::vector<int64_t>(attrs.perm)}}, loc).at(0); }
 
-Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
-
 Value where(Value condition, Value a, Value b, const Loc& loc) { return record(graph_of({condition, a, b}, "where", loc), "where", {condition, a, b}, {}, loc).at(0); }
 
 }  // namespace fluid
+
+namespace fluid::internal {
+
+Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adam", loc), "adam", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, m, v}, "adamw", loc), "adamw", {param, grad, lr, update, m, v}, {{"beta1", attrs.beta1}, {"beta2", attrs.beta2}, {"eps", attrs.eps}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "adaptive_avg_pool2d_grad", loc), "adaptive_avg_pool2d_grad", {dy}, {{"input", *attrs.input}}, loc).at(0); }
+
+Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "adaptive_max_pool2d_grad", loc), "adaptive_max_pool2d_grad", {dy, position}, {{"input", *attrs.input}}, loc).at(0); }
+
+Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "avg_pool2d_grad", loc), "avg_pool2d_grad", {dy}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"count_include_pad", attrs.count_include_pad}, {"input", *attrs.input}}, loc).at(0); }
+
+Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs, const Loc& loc) { return record(graph_of({x, gamma, beta, running_mean, running_var}, "batch_norm", loc), "batch_norm", {x, gamma, beta, running_mean, running_var}, {{"eps", attrs.eps}}, loc).at(0); }
+
+Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs, const Loc& loc) { return record(graph_of({running_mean, running_var, mean, var, count}, "bn_update", loc), "bn_update", {running_mean, running_var, mean, var, count}, {{"momentum", attrs.momentum}}, loc); }
+
+Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc) { return record(graph_of({x, dy}, "conv2d_grad_filter", loc), "conv2d_grad_filter", {x, dy}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"filter", *attrs.filter}}, loc).at(0); }
+
+Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc) { return record(graph_of({dy, w}, "conv2d_grad_input", loc), "conv2d_grad_input", {dy, w}, {{"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"groups", attrs.groups}, {"input", *attrs.input}}, loc).at(0); }
+
+Value copy(Value x, const Loc& loc) { return record(graph_of({x}, "copy", loc), "copy", {x}, {}, loc).at(0); }
+
+Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "cosine_schedule", loc), "cosine_schedule", {update}, {{"lr", *attrs.lr}, {"steps", *attrs.steps}, {"warmup", attrs.warmup}, {"end", attrs.end}}, loc).at(0); }
+
+Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "count_nonfinite", loc), "count_nonfinite", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value dropout(Value x, Value rng, const DropoutAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout", loc), "dropout", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
+
+Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs, const Loc& loc) { return record(graph_of({x, rng}, "dropout2d", loc), "dropout2d", {x, rng}, {{"p", attrs.p}}, loc).at(0); }
+
+Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy, position}, "max_pool2d_grad", loc), "max_pool2d_grad", {dy, position}, {{"kernel", std::vector<int64_t>(*attrs.kernel)}, {"stride", std::vector<int64_t>(attrs.stride)}, {"padding", std::vector<int64_t>(attrs.padding)}, {"dilation", std::vector<int64_t>(attrs.dilation)}, {"input", *attrs.input}}, loc).at(0); }
+
+Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update, velocity}, "momentum", loc), "momentum", {param, grad, lr, update, velocity}, {{"mu", attrs.mu}, {"nesterov", attrs.nesterov}, {"weight_decay", attrs.weight_decay}}, loc); }
+
+Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "normal", loc), "normal", {seed}, {{"type", *attrs.type}, {"mean", attrs.mean}, {"std", attrs.std}}, loc).at(0); }
+
+Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc) { return record(graph, "numel", {}, {{"of", *attrs.of}}, loc).at(0); }
+
+Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update, lr_factor}, "plateau_schedule", loc), "plateau_schedule", {update, lr_factor}, {{"lr", *attrs.lr}, {"factor", attrs.factor}, {"patience", attrs.patience}, {"threshold", attrs.threshold}, {"cooldown", attrs.cooldown}, {"min_lr", attrs.min_lr}}, loc).at(0); }
+
+Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc) { return record(graph_of({dy}, "resize2d_grad", loc), "resize2d_grad", {dy}, {{"input", *attrs.input}, {"mode", attrs.mode}}, loc).at(0); }
+
+Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs, const Loc& loc) { return record(graph_of({param, grad, lr, update}, "sgd", loc), "sgd", {param, grad, lr, update}, {{"weight_decay", attrs.weight_decay}}, loc).at(0); }
+
+Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc) { return record(graph_of({update}, "step_schedule", loc), "step_schedule", {update}, {{"lr", *attrs.lr}, {"every", *attrs.every}, {"factor", attrs.factor}}, loc).at(0); }
+
+Value sum_squares(Value x, const SumSquaresAttrs& attrs, const Loc& loc) { return record(graph_of({x}, "sum_squares", loc), "sum_squares", {x}, {{"axes", std::vector<int64_t>(attrs.axes)}, {"keep_dims", attrs.keep_dims}}, loc).at(0); }
+
+Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc) { return record(graph_of({seed}, "uniform", loc), "uniform", {seed}, {{"type", *attrs.type}, {"low", attrs.low}, {"high", attrs.high}}, loc).at(0); }
+
+}  // namespace fluid::internal

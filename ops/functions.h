@@ -4,6 +4,7 @@
 
 #include "ops/ints.h"
 #include "ops/record.h"
+#include "ops/required.h"
 
 namespace fluid {
 
@@ -19,69 +20,20 @@ Value abs(Value x, const Loc& loc = Loc::here());
 /// Gives rows: f64 scalar.
 Value accuracy(Value x, Value label, const Loc& loc = Loc::here());
 
-/// Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving averages of the gradient and its square; the step is lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
-/// param: float tensor.
-/// grad: same type as param.
-/// lr: float scalar: the learning rate.
-/// update: i64 scalar: updates done before this one.
-/// m: same type as param.
-/// v: same type as param.
-/// attrs.beta1: how much of m is kept.
-/// attrs.beta2: how much of v is kept.
-/// attrs.eps: added to the denominator.
-/// attrs.weight_decay: times the parameter, added to the gradient.
-/// Gives new_param: same type as param.
-/// Gives new_m: same type as param.
-/// Gives new_v: same type as param.
-struct AdamAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.0; };
-Values adam(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// AdamW (Loshchilov and Hutter, 2019), with PyTorch's rounding order: the parameter loses lr * weight_decay of itself, then takes Adam's step.
-/// param: float tensor.
-/// grad: same type as param.
-/// lr: float scalar: the learning rate.
-/// update: i64 scalar: updates done before this one.
-/// m: same type as param.
-/// v: same type as param.
-/// attrs.beta1: how much of m is kept.
-/// attrs.beta2: how much of v is kept.
-/// attrs.eps: added to the denominator.
-/// attrs.weight_decay: times lr and the parameter, taken off the parameter.
-/// Gives new_param: same type as param.
-/// Gives new_m: same type as param.
-/// Gives new_v: same type as param.
-struct AdamwAttrs { double beta1 = 0.9; double beta2 = 0.999; double eps = 1e-08; double weight_decay = 0.01; };
-Values adamw(Value param, Value grad, Value lr, Value update, Value m, Value v, const AdamwAttrs& attrs = {}, const Loc& loc = Loc::here());
-
 /// Means of windows of nearly equal size, as many as asked for: window i of n over m elements is [floor(i m / n), ceil((i + 1) m / n)).
 /// x: float [N, C, H, W].
 /// attrs.output: number of windows: one, or height and width (required).
 /// Gives y: [N, C, OH, OW].
-struct AdaptiveAvgPool2dAttrs { Ints output = {}; };
+struct AdaptiveAvgPool2dAttrs { Required<Ints> output; };
 Value adaptive_avg_pool2d(Value x, const AdaptiveAvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Gradient of adaptive_avg_pool2d: every element gathers from the windows that cover it.
-/// dy: gradient of adaptive_avg_pool2d's result.
-/// attrs.input: type of adaptive_avg_pool2d's input (required).
-/// Gives dx: of type `input`.
-struct AdaptiveAvgPool2dGradAttrs { Type input = {}; };
-Value adaptive_avg_pool2d_grad(Value dy, const AdaptiveAvgPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Largest elements of windows of nearly equal size, as many as asked for (see adaptive_avg_pool2d); the first in row-major order wins ties, and NaN wins.
 /// x: float [N, C, H, W].
 /// attrs.output: number of windows: one, or height and width (required).
 /// Gives y: [N, C, OH, OW].
 /// Gives position: of the largest element in a window of the largest size, row-major: u8, or i32 where that has more than 256 elements.
-struct AdaptiveMaxPool2dAttrs { Ints output = {}; };
+struct AdaptiveMaxPool2dAttrs { Required<Ints> output; };
 Value adaptive_max_pool2d(Value x, const AdaptiveMaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Gradient of adaptive_max_pool2d: every element gathers from the windows whose largest element it is.
-/// dy: gradient of adaptive_max_pool2d's result.
-/// position: its second result.
-/// attrs.input: type of adaptive_max_pool2d's input (required).
-/// Gives dx: of type `input`.
-struct AdaptiveMaxPool2dGradAttrs { Type input = {}; };
-Value adaptive_max_pool2d_grad(Value dy, Value position, const AdaptiveMaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// a + b.
 /// a: number tensor.
@@ -104,57 +56,21 @@ Value argmax(Value x, const ArgmaxAttrs& attrs = {}, const Loc& loc = Loc::here(
 /// attrs.padding: zeros around the input.
 /// attrs.count_include_pad: whether the padding counts as elements.
 /// Gives y: [N, C, OH, OW].
-struct AvgPool2dAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; };
+struct AvgPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; };
 Value avg_pool2d(Value x, const AvgPool2dAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Gradient of avg_pool2d: every element gathers from the windows that cover it.
-/// dy: gradient of avg_pool2d's result.
-/// attrs.kernel: as avg_pool2d's (required).
-/// attrs.stride: as avg_pool2d's.
-/// attrs.padding: as avg_pool2d's.
-/// attrs.count_include_pad: as avg_pool2d's.
-/// attrs.input: type of avg_pool2d's input (required).
-/// Gives dx: of type `input`.
-struct AvgPool2dGradAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; bool count_include_pad = true; Type input = {}; };
-Value avg_pool2d_grad(Value dy, const AvgPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Normalises every channel to mean 0 and variance 1 over the batch and its other dimensions, then scales by gamma and adds beta. In eval and predict it uses the running statistics instead of the batch's.
-/// x: float [N, C, ...].
-/// gamma: [C], x's dtype or f32.
-/// beta: [C], x's dtype or f32.
-/// running_mean: [C], x's dtype or f32.
-/// running_var: [C], x's dtype or f32.
-/// attrs.eps: added to the variance.
-/// Gives y: same type as x.
-/// Gives mean: [C], at least f32: of the batch; in eval and predict the running mean.
-/// Gives var: [C], at least f32: of the batch, divided by N; in eval and predict the running variance.
-struct BatchNormAttrs { double eps = 1e-05; };
-Value batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var, const BatchNormAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// Moves batch_norm's running statistics towards those of the batch by `momentum`, the variance as the unbiased estimate, var * count / (count - 1), as PyTorch does.
-/// running_mean: float [C].
-/// running_var: float [C].
-/// mean: [C]: of the batch.
-/// var: [C]: of the batch, divided by count.
-/// count: float scalar: elements of a channel; one counts as two.
-/// attrs.momentum: the weight of the batch.
-/// Gives new_mean: same type as running_mean.
-/// Gives new_var: same type as running_var.
-struct BnUpdateAttrs { double momentum = 0.1; };
-Values bn_update(Value running_mean, Value running_var, Value mean, Value var, Value count, const BnUpdateAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// x repeated along the dimensions in which `to` is larger, as NumPy broadcasts.
 /// x: any tensor.
 /// attrs.to: its shape is the result's; its dtype is not used (required).
 /// Gives y: x's dtype.
-struct BroadcastToAttrs { Type to = {}; };
+struct BroadcastToAttrs { Required<Type> to; };
 Value broadcast_to(Value x, const BroadcastToAttrs& attrs, const Loc& loc = Loc::here());
 
 /// x in another dtype: floats to integers towards zero, to bool by != 0, to halves to the nearest, ties to even.
 /// x: any tensor.
 /// attrs.to: its dtype is the result's; its shape is not used (required).
 /// Gives y: x's shape.
-struct CastAttrs { Type to = {}; };
+struct CastAttrs { Required<Type> to; };
 Value cast(Value x, const CastAttrs& attrs, const Loc& loc = Loc::here());
 
 /// The operands one after another along `axis`.
@@ -175,74 +91,11 @@ Value concat(const Values& xs, const ConcatAttrs& attrs = {}, const Loc& loc = L
 struct Conv2dAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; };
 Value conv2d(Value x, Value w, const Conv2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
-/// Gradient of conv2d with respect to its filter: a sum over samples and positions.
-/// x: conv2d's input.
-/// dy: gradient of conv2d's result.
-/// attrs.stride: step of the window: one number, or height and width.
-/// attrs.padding: zeros around the input: one number, height and width, or top, left, bottom, right.
-/// attrs.dilation: distance of the taps: one number, or height and width.
-/// attrs.groups: splits the channels into groups that do not see each other.
-/// attrs.filter: type of conv2d's filter (required).
-/// Gives dw: of type `filter`.
-struct Conv2dGradFilterAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Type filter = {}; };
-Value conv2d_grad_filter(Value x, Value dy, const Conv2dGradFilterAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Gradient of conv2d with respect to its input: every element gathers from the windows that cover it.
-/// dy: gradient of conv2d's result.
-/// w: conv2d's filter.
-/// attrs.stride: step of the window: one number, or height and width.
-/// attrs.padding: zeros around the input: one number, height and width, or top, left, bottom, right.
-/// attrs.dilation: distance of the taps: one number, or height and width.
-/// attrs.groups: splits the channels into groups that do not see each other.
-/// attrs.input: type of conv2d's input (required).
-/// Gives dx: of type `input`.
-struct Conv2dGradInputAttrs { Ints stride = {1}; Ints padding = {0}; Ints dilation = {1}; int64_t groups = 1; Type input = {}; };
-Value conv2d_grad_input(Value dy, Value w, const Conv2dGradInputAttrs& attrs, const Loc& loc = Loc::here());
-
-/// x's elements in memory of their own.
-/// x: any tensor.
-/// Gives y: like x.
-Value copy(Value x, const Loc& loc = Loc::here());
-
-/// Up to lr in equal steps over `warmup` updates, then along half a cosine down to `end` at update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), and `end` from there on.
-/// update: i64 scalar: updates done before this one.
-/// attrs.lr: the recipe's learning rate (required).
-/// attrs.steps: updates in all (required).
-/// attrs.warmup: updates.
-/// attrs.end: the rate at the end.
-/// Gives rate: f64 scalar: the learning rate of this update.
-struct CosineScheduleAttrs { double lr = 0.001; int64_t steps = 1; int64_t warmup = 0; double end = 0.0; };
-Value cosine_schedule(Value update, const CosineScheduleAttrs& attrs, const Loc& loc = Loc::here());
-
-/// How many elements along `axes` are infinite or nan; exact up to 2^24.
-/// x: float tensor.
-/// attrs.axes: to reduce; negative ones count from the end; none: all.
-/// attrs.keep_dims: reduced axes stay, with extent 1.
-/// Gives y: f32.
-struct CountNonfiniteAttrs { Ints axes = {}; bool keep_dims = false; };
-Value count_nonfinite(Value x, const CountNonfiniteAttrs& attrs = {}, const Loc& loc = Loc::here());
-
 /// a / b.
 /// a: float tensor.
 /// b: same dtype, broadcasts with a.
 /// Gives y: the broadcast shape.
 Value div(Value a, Value b, const Loc& loc = Loc::here());
-
-/// Sets elements to 0 with probability `p` and scales the others by 1 / (1 - p). The identity in eval and predict.
-/// x: float tensor.
-/// rng: i64[3]: seed, run counter, first global sample.
-/// attrs.p: probability of being dropped.
-/// Gives y: same type as x.
-struct DropoutAttrs { double p = 0.5; };
-Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// Sets whole channels to 0 with probability `p` and scales the others by 1 / (1 - p). The identity in eval and predict.
-/// x: float [N, C, ...].
-/// rng: i64[3]: seed, run counter, first global sample.
-/// attrs.p: probability of being dropped.
-/// Gives y: same type as x.
-struct Dropout2dAttrs { double p = 0.5; };
-Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// Whether a == b.
 /// a: any tensor.
@@ -269,7 +122,7 @@ Value expm1(Value x, const Loc& loc = Loc::here());
 /// attrs.type: of the result (required).
 /// attrs.value: of every element.
 /// Gives y: of the given type.
-struct FillAttrs { Type type = {}; double value = 0.0; };
+struct FillAttrs { Required<Type> type; double value = 0.0; };
 Value fill(ir::Graph& graph, const FillAttrs& attrs, const Loc& loc = Loc::here());
 
 /// x with the dimensions from `axis` on made one.
@@ -383,20 +236,8 @@ Values max_index(Value x, const MaxIndexAttrs& attrs = {}, const Loc& loc = Loc:
 /// attrs.dilation: distance of the taps.
 /// Gives y: [N, C, OH, OW].
 /// Gives position: of the largest element in its window, row-major: u8, or i32 for a window of more than 256 taps; 0 where all of it is minus infinity.
-struct MaxPool2dAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; };
+struct MaxPool2dAttrs { Required<Ints> kernel; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; };
 Value max_pool2d(Value x, const MaxPool2dAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Gradient of max_pool2d: every element gathers from the windows whose largest element it is.
-/// dy: gradient of max_pool2d's result.
-/// position: its second result.
-/// attrs.kernel: as max_pool2d's (required).
-/// attrs.stride: as max_pool2d's.
-/// attrs.padding: as max_pool2d's.
-/// attrs.dilation: as max_pool2d's.
-/// attrs.input: type of max_pool2d's input (required).
-/// Gives dx: of type `input`.
-struct MaxPool2dGradAttrs { Ints kernel = {}; Ints stride = {}; Ints padding = {0}; Ints dilation = {1}; Type input = {}; };
-Value max_pool2d_grad(Value dy, Value position, const MaxPool2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// The larger of a and b; nan when either is nan. Ties share the gradient.
 /// a: number tensor.
@@ -433,20 +274,6 @@ Value min(Value x, const MinAttrs& attrs = {}, const Loc& loc = Loc::here());
 /// Gives y: the broadcast shape.
 Value minimum(Value a, Value b, const Loc& loc = Loc::here());
 
-/// Gradient descent with momentum, as PyTorch's SGD without dampening: velocity = mu * velocity + grad; the step is lr * velocity, or lr * (grad + mu * velocity) with `nesterov`.
-/// param: float tensor.
-/// grad: same type as param.
-/// lr: float scalar: the learning rate.
-/// update: i64 scalar: updates done before this one.
-/// velocity: same type as param.
-/// attrs.mu: how much of the velocity is kept.
-/// attrs.nesterov: looks ahead by one step.
-/// attrs.weight_decay: times the parameter, added to the gradient.
-/// Gives new_param: same type as param.
-/// Gives new_velocity: same type as param.
-struct MomentumAttrs { double mu = 0.9; bool nesterov = false; double weight_decay = 0.0; };
-Values momentum(Value param, Value grad, Value lr, Value update, Value velocity, const MomentumAttrs& attrs = {}, const Loc& loc = Loc::here());
-
 /// (x - target)^2, element by element.
 /// x: float tensor.
 /// target: same type as x.
@@ -464,32 +291,17 @@ Value mul(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value neg(Value x, const Loc& loc = Loc::here());
 
-/// Independent normally distributed numbers: the same for the same seed, stream and logical index in every place, up to rounding.
-/// seed: i64 scalar.
-/// attrs.type: of the result (required).
-/// attrs.mean: of the distribution.
-/// attrs.std: its standard deviation.
-/// Gives y: of the given type.
-struct NormalAttrs { Type type = {}; double mean = 0.0; double std = 1.0; };
-Value normal(Value seed, const NormalAttrs& attrs, const Loc& loc = Loc::here());
-
 /// Whether a != b.
 /// a: any tensor.
 /// b: same dtype, broadcasts with a.
 /// Gives y: bool, the broadcast shape.
 Value not_equal(Value a, Value b, const Loc& loc = Loc::here());
 
-/// How many elements a tensor of type `of` has, the batch of the running step included.
-/// attrs.of: the type whose elements are counted; also the result's dtype (required).
-/// Gives n: scalar.
-struct NumelAttrs { Type of = {}; };
-Value numel(ir::Graph& graph, const NumelAttrs& attrs, const Loc& loc = Loc::here());
-
 /// 1 in the class that the label names, 0 in the others; all 0 for a label out of range.
 /// label: integer tensor.
 /// attrs.to: type of the result: label's shape and the number of classes (required).
 /// Gives y: of type `to`.
-struct OneHotAttrs { Type to = {}; };
+struct OneHotAttrs { Required<Type> to; };
 Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here());
 
 /// x with `low` values before, `high` after and `interior` between its elements.
@@ -501,19 +313,6 @@ Value one_hot(Value label, const OneHotAttrs& attrs, const Loc& loc = Loc::here(
 /// Gives y: x's dtype and rank.
 struct PadAttrs { Ints low = {}; Ints high = {}; Ints interior = {}; double value = 0.0; };
 Value pad(Value x, const PadAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// lr, times `factor` where the epochs' figure has not fallen for more than `patience` epochs, as PyTorch's ReduceLROnPlateau: what that has come to is an operand.
-/// update: i64 scalar: updates done before this one.
-/// lr_factor: float scalar: of lr.
-/// attrs.lr: the recipe's learning rate (required).
-/// attrs.factor: of the rate before.
-/// attrs.patience: epochs without a better figure that change nothing.
-/// attrs.threshold: a better figure is below 1 - threshold of the best.
-/// attrs.cooldown: epochs after a change that count for nothing.
-/// attrs.min_lr: the rate falls no further.
-/// Gives rate: f64 scalar: the learning rate of this update.
-struct PlateauScheduleAttrs { double lr = 0.001; double factor = 0.1; int64_t patience = 10; double threshold = 1e-04; int64_t cooldown = 0; double min_lr = 0.0; };
-Value plateau_schedule(Value update, Value lr_factor, const PlateauScheduleAttrs& attrs, const Loc& loc = Loc::here());
 
 /// a to the power of b.
 /// a: float tensor.
@@ -530,7 +329,7 @@ Value relu(Value x, const Loc& loc = Loc::here());
 /// x: any tensor.
 /// attrs.to: its shape is the result's; its dtype is not used (required).
 /// Gives y: x's dtype.
-struct ReshapeAttrs { Type to = {}; };
+struct ReshapeAttrs { Required<Type> to; };
 Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 
 /// Images in another size. `mode` nearest takes element floor(i in / out) along each axis; bilinear goes straight between the elements around (i + 1/2) in / out - 1/2.
@@ -538,31 +337,13 @@ Value reshape(Value x, const ReshapeAttrs& attrs, const Loc& loc = Loc::here());
 /// attrs.output: the size: one number, or height and width (required).
 /// attrs.mode: nearest or bilinear.
 /// Gives y: [N, C, OH, OW].
-struct Resize2dAttrs { Ints output = {}; std::string mode = "nearest"; };
+struct Resize2dAttrs { Required<Ints> output; std::string mode = "nearest"; };
 Value resize2d(Value x, const Resize2dAttrs& attrs, const Loc& loc = Loc::here());
-
-/// Gradient of resize2d: every element gathers from the elements that were made of it.
-/// dy: gradient of resize2d's result.
-/// attrs.input: type of resize2d's input (required).
-/// attrs.mode: resize2d's.
-/// Gives dx: of type `input`.
-struct Resize2dGradAttrs { Type input = {}; std::string mode = "nearest"; };
-Value resize2d_grad(Value dy, const Resize2dGradAttrs& attrs, const Loc& loc = Loc::here());
 
 /// 1 / sqrt(x).
 /// x: float tensor.
 /// Gives y: like x.
 Value rsqrt(Value x, const Loc& loc = Loc::here());
-
-/// Gradient descent: param - lr * grad.
-/// param: float tensor.
-/// grad: same type as param.
-/// lr: float scalar: the learning rate.
-/// update: i64 scalar: updates done before this one.
-/// attrs.weight_decay: times the parameter, added to the gradient.
-/// Gives new_param: same type as param.
-struct SgdAttrs { double weight_decay = 0.0; };
-Value sgd(Value param, Value grad, Value lr, Value update, const SgdAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// 1 / (1 + exp(-x)).
 /// x: float tensor.
@@ -576,7 +357,7 @@ Value sigmoid(Value x, const Loc& loc = Loc::here());
 /// attrs.steps: positive; none: 1.
 /// attrs.axes: the dimensions; none: the first ones.
 /// Gives y: x's dtype and rank.
-struct SliceAttrs { Ints starts = {}; Ints stops = {}; Ints steps = {}; Ints axes = {}; };
+struct SliceAttrs { Required<Ints> starts; Required<Ints> stops; Ints steps = {}; Ints axes = {}; };
 Value slice(Value x, const SliceAttrs& attrs, const Loc& loc = Loc::here());
 
 /// exp(x) normalised to sum 1 along `axis`.
@@ -602,15 +383,6 @@ Value sqrt(Value x, const Loc& loc = Loc::here());
 /// Gives y: like x.
 Value square(Value x, const Loc& loc = Loc::here());
 
-/// lr, times `factor` after each `every` updates.
-/// update: i64 scalar: updates done before this one.
-/// attrs.lr: the recipe's learning rate (required).
-/// attrs.every: updates (required).
-/// attrs.factor: of the rate before.
-/// Gives rate: f64 scalar: the learning rate of this update.
-struct StepScheduleAttrs { double lr = 0.001; int64_t every = 1; double factor = 0.1; };
-Value step_schedule(Value update, const StepScheduleAttrs& attrs, const Loc& loc = Loc::here());
-
 /// a - b.
 /// a: number tensor.
 /// b: same dtype, broadcasts with a.
@@ -624,14 +396,6 @@ Value sub(Value a, Value b, const Loc& loc = Loc::here());
 /// Gives y: x's dtype; i64 of bools.
 struct SumAttrs { Ints axes = {}; bool keep_dims = false; };
 Value sum(Value x, const SumAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// The sum of the elements' squares along `axes`, added in f32 or wider.
-/// x: float tensor.
-/// attrs.axes: to reduce; negative ones count from the end; none: all.
-/// attrs.keep_dims: reduced axes stay, with extent 1.
-/// Gives y: x's dtype, f32 of halves.
-struct SumSquaresAttrs { Ints axes = {}; bool keep_dims = false; };
-Value sum_squares(Value x, const SumSquaresAttrs& attrs = {}, const Loc& loc = Loc::here());
 
 /// The element of each row that the label names; a label out of range is reported and read as the nearest class.
 /// x: float [..., C].
@@ -650,15 +414,6 @@ Value tanh(Value x, const Loc& loc = Loc::here());
 /// Gives y: x's dtype.
 struct TransposeAttrs { Ints perm = {}; };
 Value transpose(Value x, const TransposeAttrs& attrs = {}, const Loc& loc = Loc::here());
-
-/// Independent numbers, uniform in [low, high): the same for the same seed, stream and logical index in every place and dtype.
-/// seed: i64 scalar.
-/// attrs.type: of the result (required).
-/// attrs.low: least value.
-/// attrs.high: upper bound.
-/// Gives y: of the given type.
-struct UniformAttrs { Type type = {}; double low = 0.0; double high = 1.0; };
-Value uniform(Value seed, const UniformAttrs& attrs, const Loc& loc = Loc::here());
 
 /// a where the condition holds, else b.
 /// condition: bool tensor.

@@ -4,7 +4,6 @@
 // omitted Required field does not compile. The build gathers all definitions in a table
 // (ops/table.h) and generates functions.h and OPS.md from the table.
 
-#include <concepts>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,28 +14,9 @@
 
 #include "ir/graph.h"
 #include "ops/expr.h"
+#include "ops/required.h"
 
 namespace fluid {
-
-/// A mandatory field of OpDef: it has no default constructor, so an omitted initialiser does not
-/// compile.
-template <class T>
-struct Required {
-  T value;
-  template <class U>
-  requires std::constructible_from<T, U&&> Required(U&& v)
-      : value(std::forward<U>(v)) {}  // NOLINT: implicit, as an initialiser of T is
-  const T& operator*() const { return value; }
-  const T* operator->() const { return &value; }
-};
-template <class E>
-struct Required<std::vector<E>> {
-  std::vector<E> value;
-  Required(std::initializer_list<E> list) : value(list) {}
-  Required(std::vector<E> list) : value(std::move(list)) {}  // NOLINT: implicit
-  const std::vector<E>& operator*() const { return value; }
-  const std::vector<E>* operator->() const { return &value; }
-};
 
 /// Name and documentation of an operand or a result.
 struct PortDef {
@@ -283,6 +263,9 @@ struct OpDef {
   /// optimizer's. `attrs` are then optional and get no defaults; the code that reads an attribute
   /// checks it.
   bool open_attrs = false;
+  /// Not for users: the compiler records the op. Its function is in ops/internal_functions.h, in
+  /// namespace fluid::internal. Every optimizer and every other op that updates variables is.
+  bool internal = false;
 };
 
 }  // namespace fluid

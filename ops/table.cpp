@@ -93,6 +93,9 @@ std::vector<std::string> table_faults(std::span<const OpDef> ops) {
     if (std::holds_alternative<Random>(*def.effects) && !attrs.contains("stream")) {
       faults.push_back(name + ": a random op without attribute 'stream'");
     }
+    if (std::holds_alternative<Updates>(*def.effects) && !def.internal) {
+      faults.push_back(name + ": updates variables, but is not internal");
+    }
     find_port_faults(def, faults);
   }
   return faults;

@@ -111,7 +111,8 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
   const Value loss = train->operands.at(0);
   const Gradients gradients = Backward(graph, loss).run();
   if (gradients.parameters.empty()) {
-    throw UserError(train->loc, "the loss does not depend on any parameter: nothing to train");
+    throw UserError(train->loc,
+                    "the loss does not depend on any trainable parameter: nothing to train");
   }
   std::vector<std::string> names;
   Values values;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/functions.h"
+#include "ops/internal_functions.h"
 #include "ops/table.h"
 #include "passes/layouts.h"
 #include "passes/pass.h"
@@ -157,7 +158,8 @@ class Assigner {
 
   double copy_seconds(Value v) const {
     const auto program = concrete_copy({v.op()}, options_.batch);
-    return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
+    return target_.generated_seconds(
+        *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
   /// Sets channels-last on the values of the chosen ops and inserts copies at the border.
@@ -189,7 +191,7 @@ class Assigner {
   /// Inserts a copy of `v` behind its op, channels-last if `last`.
   Value add_copy(Value v, bool last) {
     ir::RecordAs as(graph_, recording_of(*v.op()));
-    const Value other = copy(v, v.op()->loc);
+    const Value other = internal::copy(v, v.op()->loc);
     if (last) type_of(other).layout = channels_last();
     const auto at = std::ranges::find(graph_.ops, v.op(), &std::unique_ptr<ir::Op>::get);
     graph_.move_tail(graph_.ops.size() - 1, static_cast<size_t>(at - graph_.ops.begin()) + 1);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ops/functions.h"
+#include "ops/internal_functions.h"
 #include "ops/op_kinds.h"
 #include "ops/table.h"
 #include "passes/compose.h"
@@ -133,7 +134,8 @@ class Chooser {
 
   double copy_seconds(Value v) const {
     const auto program = concrete_copy({v.op()}, options_.batch);
-    return target_.generated_seconds(*copy(program->main().ops.back()->result(v.index()), {}).op());
+    return target_.generated_seconds(
+        *internal::copy(program->main().ops.back()->result(v.index()), {}).op());
   }
 
   /// Caches fastest_of() by GroupKey.

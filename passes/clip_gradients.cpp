@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
@@ -26,7 +27,7 @@ Value scaled(Value g, Value factor) { return g * cast(factor, g.dtype()); }
 Value all_squares(const Recipe& recipe) {
   Value sum;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {
-    const Value squares = sum_squares(recipe.gradient(i));
+    const Value squares = internal::sum_squares(recipe.gradient(i));
     sum = sum ? sum + cast(squares, sum.dtype()) : squares;
   }
   return recipe.all_reduced({sum})[0];
@@ -44,7 +45,8 @@ bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
   if (value > 0) recipe.replace_gradients([&](Value g) { return clamped(g, value); });
   if (norm > 0) {
     Values squares;
-    recipe.replace_gradients([&](Value g) { return squares.emplace_back(sum_squares(g)), g; });
+    recipe.replace_gradients(
+        [&](Value g) { return squares.emplace_back(internal::sum_squares(g)), g; });
     squares = recipe.all_reduced(squares);
     size_t i = 0;
     recipe.replace_gradients([&](Value g) { return scaled(g, shrinking(squares[i++], norm)); });

@@ -21,6 +21,9 @@ namespace {
 constexpr size_t kFirstState =
     4;  // first state operand of an optimizer: param, grad, lr, update, states...
 
+/// Attribute of an optimizer (a number), and of a parameter (whether it decays).
+constexpr const char* kDecay = "weight_decay";
+
 /// Replaces a train directive by the optimizer's update.
 class Expansion {
  public:
@@ -69,22 +72,30 @@ class Expansion {
     return reshape(factor, Shape{}, train_.loc);
   }
 
-  /// The learning rate in `dtype`, the compute dtype of an update.
-  Value rate(DType dtype) {
-    Value& known = rates_[dtype];
-    if (!known && scheduled_) known = cast(scheduled_, dtype, train_.loc);
-    if (!known) {
-      const double lr = train_.attrs.get<double>("lr");
-      known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
-    }
-    return known;
+  /// `scale` times the learning rate in `dtype`, the compute dtype of an update.
+  Value rate(DType dtype, double scale) {
+    Value& known = rates_[{dtype, scale}];
+    if (known) return known;
+    if (scheduled_) return known = cast(scale == 1 ? scheduled_ : scheduled_ * scale, dtype);
+    const double lr = train_.attrs.get<double>("lr") * scale;
+    return known = fill(graph_, {.type = Type{dtype, {}, {}}, .value = lr}, train_.loc);
+  }
+
+  /// The optimizer's settings for the parameter with the attributes `options`.
+  Attrs settings_of(const OpDef& optimizer, const Attrs& options) const {
+    Attrs settings = settings_;
+    const bool decays =
+        std::ranges::any_of(*optimizer.attrs, [](const auto& a) { return a.name == kDecay; });
+    if (decays && !options.get_or(kDecay, true)) settings.set(kDecay, 0.0);
+    return settings;
   }
 
   void update(size_t index, const OpDef& optimizer, Value counter) {
     const std::string& name = recipe_.parameters()[index];
     const Value whole = graph_.find_indexed("param", name)->result();
     const Value param = own(index, whole);
-    const Value lr = rate(compute_dtype(param.dtype()));
+    const Attrs& options = whole.op()->attrs;
+    const Value lr = rate(compute_dtype(param.dtype()), options.get_or("lr_scale", 1.0));
     ir::RecordAs as(graph_, recipe_.recording(name));
     const Value gradient = own(index, recipe_.gradient(index));
     // Predicating the gradient keeps the whole update in one sweep after the decision.
@@ -92,7 +103,8 @@ class Expansion {
     for (size_t i = kFirstState; i < optimizer.inputs->size(); ++i) {
       operands.push_back(moment(index, optimizer.inputs->at(i).name, param.type()));
     }
-    const Values results = record(graph_, *optimizer.name, operands, settings_, train_.loc);
+    const Values results =
+        record(graph_, *optimizer.name, operands, settings_of(optimizer, options), train_.loc);
     for (auto [result, operand] : std::get<Updates>(*optimizer.effects).results) {
       const Value old = operands.at(static_cast<size_t>(operand));
       const Value updated = if_applied(results.at(static_cast<size_t>(result)), old);
@@ -185,9 +197,9 @@ class Expansion {
   ir::Graph& graph_;
   const Recipe& recipe_;
   const ir::Op& train_;
-  Attrs settings_;   ///< of the optimizer
-  Value scheduled_;  ///< f64; null: the learning rate is constant
-  std::map<DType, Value> rates_;
+  Attrs settings_;                                   ///< of the optimizer
+  Value scheduled_;                                  ///< f64; null: the learning rate is constant
+  std::map<std::pair<DType, double>, Value> rates_;  ///< by dtype and lr_scale
   std::vector<std::pair<std::string, Value>> stores_;
   /// By bucket, last bucket first: parameter names and this process's shards of their new values.
   /// The last bucket holds the first parameters, which the next forward reads first.

@@ -1,4 +1,5 @@
 #include "ops/functions.h"
+#include "ops/internal_functions.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
 #include "passes/memory_plan.h"
@@ -38,7 +39,7 @@ bool copy_shared_operands(ir::Graph& graph) {
     if (!is_collective(op)) return Values();
     for (Value& v : op.operands) {
       if (!has_external_storage(v) && !shared.contains(root_of(v))) continue;
-      v = copy(v);
+      v = internal::copy(v);
       changed = true;
     }
     return Values();
@@ -52,7 +53,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
   auto own = [&](Value& v, const ir::Graph::Recording& as_part) {
     if (!has_external_storage(v)) return;
     ir::RecordAs as(graph, as_part);
-    v = copy(v);
+    v = internal::copy(v);
     changed = true;
   };
   for (ir::Output& o : graph.outputs) {

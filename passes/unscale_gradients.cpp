@@ -1,3 +1,4 @@
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "passes/loss_scale.h"
@@ -12,7 +13,7 @@ namespace {
 Value all_finite(const Recipe& recipe) {
   Value bad;
   for (size_t i = 0; i < recipe.parameters().size(); ++i) {
-    const Value faults = count_nonfinite(recipe.gradient(i));
+    const Value faults = internal::count_nonfinite(recipe.gradient(i));
     bad = bad ? bad + faults : faults;
   }
   bad = recipe.all_reduced({bad})[0];

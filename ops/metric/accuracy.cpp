@@ -1,3 +1,4 @@
+#include "ops/internal_functions.h"
 #include "ops/loss/label.h"
 #include "ops/operators.h"
 
@@ -27,7 +28,8 @@ OpDef accuracy_op() {
         const Value label = c.in(1);
         const Value best = argmax(c.in(0), {.axis = -1});
         const Value hit = cast(equal(best, cast(label, i64)), f64);
-        return Values{sum(hit), numel(*c.op().graph(), {.of = {f64, label.shape(), {}}})};
+        return Values{sum(hit),
+                      internal::numel(*c.op().graph(), {.of = Type{f64, label.shape(), {}}})};
       }},
       .kernels = {},
       .version = 1,

@@ -46,6 +46,7 @@ OpDef adaptive_avg_pool2d_grad_op() {
                       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -54,6 +54,7 @@ OpDef adaptive_max_pool2d_grad_op() {
                       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

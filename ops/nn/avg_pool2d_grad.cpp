@@ -53,6 +53,7 @@ OpDef avg_pool2d_grad_op() {
               }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -1,3 +1,4 @@
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 
 namespace fluid {
@@ -67,7 +68,7 @@ Value channel_size(Value x) {
   for (const int64_t axis : channel_axes(x.shape())) {
     channel.shape.push_back(x.shape()[static_cast<size_t>(axis)]);
   }
-  return numel(*x.op()->graph(), {.of = channel});
+  return internal::numel(*x.op()->graph(), {.of = channel});
 }
 
 /// Gradient by Ioffe and Szegedy, "Batch normalization", ICML 2015, section 3, with the channel
@@ -131,6 +132,7 @@ OpDef batch_norm_op() {
       .kernels = {},
       .version = 1,
       .inference = batch_norm_inference,
+      .internal = true,
   };
 }
 

@@ -54,6 +54,7 @@ OpDef bn_update_op() {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -49,6 +49,7 @@ OpDef conv2d_grad_filter_op() {
                   {On::cpu, "winograd.conv2d_grad_filter"},
                   {On::cuda, "cudnn.conv2d_grad_filter"}},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -54,6 +54,7 @@ OpDef conv2d_grad_input_op() {
                   {On::cpu, "winograd.conv2d_grad_input"},
                   {On::cuda, "cudnn.conv2d_grad_input"}},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -59,6 +59,7 @@ OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims)
       .kernels = {},
       .version = 1,
       .inference = [](const ExpandCtx& c) { return Values{c.in(0)}; },
+      .internal = true,
   };
 }
 

@@ -74,6 +74,7 @@ OpDef max_pool2d_grad_op() {
                  }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

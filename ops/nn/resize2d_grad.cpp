@@ -47,6 +47,7 @@ OpDef resize2d_grad_op() {
                  }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -61,6 +61,7 @@ OpDef adam_def(std::string name, std::string doc, bool decoupled) {
       .lower = Map{[decoupled](const LowerCtx& c) { return adam_step(c, decoupled); }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

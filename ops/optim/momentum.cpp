@@ -34,6 +34,7 @@ OpDef momentum_op() {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

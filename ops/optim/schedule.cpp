@@ -45,6 +45,7 @@ OpDef schedule_op(ScheduleDef schedule) {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

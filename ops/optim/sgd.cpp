@@ -25,6 +25,7 @@ OpDef sgd_op() {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -102,7 +102,8 @@ constexpr Initializer kInitializers[] = {
 /// Throws UserError for an attribute that neither the initialiser nor a pass reads.
 void require_known(const Request& request, const std::string& init) {
   std::vector<std::string> known = request.settings;
-  known.insert(known.end(), {"init", "trainable", kScratch, kWhole, kCuts});
+  known.insert(known.end(),
+               {"init", "trainable", "lr_scale", "weight_decay", kScratch, kWhole, kCuts});
   for (const auto& [name, attr] : request.attrs) {
     if (is_pass_attribute(name) || std::ranges::find(known, name) != known.end()) continue;
     throw UserError(request.loc, "initialiser '" + init + "' of '" + request.name +

@@ -28,8 +28,8 @@ Fan fan_of(const Shape& shape, const Loc& loc);
 /// Formulas are PyTorch's. Xavier: std = gain * sqrt(2 / (in + out)). Kaiming: std =
 /// sqrt(2 / (1 + slope^2) / fan). Uniform initialisers have the bound sqrt(3) * std. PyTorch's
 /// default for linear and convolution layers is kaiming_uniform with slope sqrt(5). Ignores the
-/// attribute `trainable` and attributes that passes set. `seed` is an i64 scalar. Random numbers
-/// are keyed by (seed, name, logical index). Throws UserError naming `loc` for an unknown
+/// attributes of ParameterOptions and attributes that passes set. `seed` is an i64 scalar. Random
+/// numbers are keyed by (seed, name, logical index). Throws UserError naming `loc` for an unknown
 /// initialiser, setting or mode.
 Value record_initializer(ir::Graph& graph, Value seed, const std::string& name, const Type& type,
                          const Attrs& attrs, const Loc& loc);

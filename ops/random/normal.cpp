@@ -49,6 +49,7 @@ OpDef normal_op() {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -34,6 +34,7 @@ OpDef uniform_op() {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

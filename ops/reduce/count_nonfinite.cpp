@@ -28,6 +28,7 @@ OpDef count_nonfinite_op() {
                             }),
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

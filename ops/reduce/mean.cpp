@@ -1,4 +1,5 @@
 #include "ops/elementwise.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/reduction.h"
 
@@ -18,7 +19,7 @@ Value count(Value x, const Attrs& attrs, DType dtype) {
        normalized_axes(attrs.get<std::vector<int64_t>>("axes"), x.shape().size())) {
     reduced.shape.push_back(x.shape()[static_cast<size_t>(axis)]);
   }
-  return numel(*x.op()->graph(), {.of = reduced});
+  return internal::numel(*x.op()->graph(), {.of = reduced});
 }
 
 Values expand_mean(const ExpandCtx& c) {

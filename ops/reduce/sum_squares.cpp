@@ -24,6 +24,7 @@ OpDef sum_squares_op() {
       .lower = reduce_along(Combine::sum, [](const Expr& x) { return x * x; }),
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

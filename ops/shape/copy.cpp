@@ -18,6 +18,7 @@ OpDef copy_op() {
       .lower = map_unary([](const Expr& x) { return x; }),
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

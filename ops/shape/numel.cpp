@@ -25,6 +25,7 @@ OpDef numel_op() {
       }},
       .kernels = {},
       .version = 1,
+      .internal = true,
   };
 }
 

@@ -38,17 +38,19 @@ std::vector<Type> infer_pad(const InferCtx& c) {
 }
 
 Values pad_grad(const GradCtx& c) {
-  SliceAttrs slices;
+  Ints axes, starts, steps, stops;
   const Shape& shape = c.in(0).shape();
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d].batch) continue;
     const int64_t low = entry(c.attrs(), "low", d), step = entry(c.attrs(), "interior", d) + 1;
-    slices.axes.push_back(static_cast<int64_t>(d));
-    slices.starts.push_back(low);
-    slices.steps.push_back(step);
-    slices.stops.push_back(shape[d].size == 0 ? low : low + (shape[d].size - 1) * step + 1);
+    axes.push_back(static_cast<int64_t>(d));
+    starts.push_back(low);
+    steps.push_back(step);
+    stops.push_back(shape[d].size == 0 ? low : low + (shape[d].size - 1) * step + 1);
   }
-  return {slices.axes.empty() ? c.dout(0) : slice(c.dout(0), slices)};
+  return {axes.empty()
+              ? c.dout(0)
+              : slice(c.dout(0), {.starts = starts, .stops = stops, .steps = steps, .axes = axes})};
 }
 
 std::vector<Expr> pad_body(const LowerCtx& c) {

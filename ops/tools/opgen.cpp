@@ -1,4 +1,5 @@
-// Generates ops/functions.h, ops/functions.cpp and ops/OPS.md from the op table:
+// Generates ops/functions.h, ops/internal_functions.h, ops/functions.cpp and ops/OPS.md from the op
+// table:
 //   fluid_opgen DIRECTORY
 
 #include <algorithm>
@@ -123,12 +124,16 @@ std::vector<size_t> operand_counts(const OpDef& def) {
   return counts;
 }
 
+std::string_view name_space(bool internal) { return internal ? "fluid::internal" : "fluid"; }
+
 // Each struct and function is one line, so that branches which add ops merge without conflicts.
-void write_header(std::ostream& out) {
-  out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n"
-      << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n\nnamespace fluid {\n";
+void write_header(std::ostream& out, bool internal) {
+  out << "// " << kNotice << "\n// clang-format off\n#pragma once\n\n";
+  if (internal) out << "// Functions of the ops that are not for users.\n\n";
+  out << "#include \"ops/ints.h\"\n#include \"ops/record.h\"\n#include \"ops/required.h\"\n\n"
+      << "namespace " << name_space(internal) << " {\n";
   for (const OpDef& def : op_table()) {
-    if (!has_function(def)) continue;
+    if (!has_function(def) || def.internal != internal) continue;
     out << "\n";
     out << "/// " << *def.doc << "\n";
     for (const PortDef& p : *def.inputs) out << "/// " << p.name << ": " << p.doc << ".\n";
@@ -140,20 +145,24 @@ void write_header(std::ostream& out) {
       out << "struct " << camel(*def.name) << "Attrs {";
       for (const AttrDef& a : shown_attrs(def)) {
         const Spelling s = spelling_of(a.fallback);
-        out << " " << s.type << " " << a.name << " = " << s.initial << ";";
+        if (a.required) {
+          out << " Required<" << s.type << "> " << a.name << ";";
+        } else {
+          out << " " << s.type << " " << a.name << " = " << s.initial << ";";
+        }
       }
       out << " };\n";
     }
     for (const size_t n : operand_counts(def)) out << signature(def, n, true) << ";\n";
   }
-  out << "\n}  // namespace fluid\n";
+  out << "\n}  // namespace " << name_space(internal) << "\n";
 }
 
 std::string attrs_text(const OpDef& def) {
   std::string s;
   for (const AttrDef& a : shown_attrs(def)) {
     const bool ints = std::holds_alternative<std::vector<int64_t>>(a.fallback);
-    const std::string value = "attrs." + a.name;
+    const std::string value = (a.required ? "*attrs." : "attrs.") + a.name;
     s += (s.empty() ? "" : ", ") + std::string("{\"") + a.name + "\", " +
          (ints ? "std::vector<int64_t>(" + value + ")" : value) + "}";
   }
@@ -190,12 +199,15 @@ void write_body(std::ostream& out, const OpDef& def, size_t operands) {
 
 void write_source(std::ostream& out) {
   out << "// " << kNotice << "\n// clang-format off\n#include \"ops/functions.h\"\n\n"
-      << "namespace fluid {\n";
-  for (const OpDef& def : op_table()) {
-    if (!has_function(def)) continue;
-    for (const size_t n : operand_counts(def)) write_body(out, def, n);
+      << "#include \"ops/internal_functions.h\"\n";
+  for (const bool internal : {false, true}) {
+    out << "\nnamespace " << name_space(internal) << " {\n";
+    for (const OpDef& def : op_table()) {
+      if (!has_function(def) || def.internal != internal) continue;
+      for (const size_t n : operand_counts(def)) write_body(out, def, n);
+    }
+    out << "\n}  // namespace " << name_space(internal) << "\n";
   }
-  out << "\n}  // namespace fluid\n";
 }
 
 std::string lower_text(const Lower& lower) {
@@ -244,6 +256,7 @@ void write_markdown(std::ostream& out) {
         << (std::holds_alternative<NoGrad>(*def.grad) ? "no gradient" : "differentiable")
         << "; mixed precision: " << kAmp[def.amp.klass] << "; version " << *def.version;
     for (const LibraryKernel& k : *def.kernels) out << "; `" << k.name << "`";
+    if (def.internal) out << "; not for users";
     out << "\n";
   }
 }
@@ -260,11 +273,13 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void generate(const std::string& directory) {
-  std::stringstream header, source, markdown;
-  write_header(header);
+  std::stringstream header, internal, source, markdown;
+  write_header(header, false);
+  write_header(internal, true);
   write_source(source);
   write_markdown(markdown);
   write_file(directory + "/functions.h", header.str());
+  write_file(directory + "/internal_functions.h", internal.str());
   write_file(directory + "/functions.cpp", source.str());
   write_file(directory + "/OPS.md", markdown.str());
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "ops/functions.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "tests/support/fused_runner.h"
 
@@ -144,8 +145,8 @@ TEST(Schedule, SumsOfProductsByTiles) {
     const Value x = input(g, "x", {kBatch, 4, 12, 12}), w = input(g, "w", {16, 4, 3, 3});
     const Value y = conv2d(x, w), dy = input(g, "dy", {kBatch, 16, 10, 10});
     return Values{relu(y + input(g, "b", {16, 1, 1})),
-                  conv2d_grad_input(dy, w, {.input = x.type()}),
-                  conv2d_grad_filter(x, dy, {.filter = w.type()})};
+                  internal::conv2d_grad_input(dy, w, {.input = x.type()}),
+                  internal::conv2d_grad_filter(x, dy, {.filter = w.type()})};
   });
   check_program(6, [](ir::Graph& g) {
     const Value a = input(g, "a", {kBatch, 36}), b = input(g, "b", {36, 2048});
@@ -167,8 +168,9 @@ TEST(Schedule, Convolutions) {
       const Value dy = input(g, "dy", y.shape());
       return Values{
           relu(y + input(g, "b", {7, 1, 1})),
-          conv2d_grad_input(dy, w, {.stride = stride, .padding = 2, .input = x.type()}),
-          conv2d_grad_filter(x, dy, {.stride = stride, .padding = 2, .filter = w.type()})};
+          internal::conv2d_grad_input(dy, w, {.stride = stride, .padding = 2, .input = x.type()}),
+          internal::conv2d_grad_filter(x, dy,
+                                       {.stride = stride, .padding = 2, .filter = w.type()})};
     });
   }
 }
@@ -183,7 +185,7 @@ TEST(Schedule, Pools) {
       const Value y =
           max_pool2d(x, {.kernel = {c.kernel}, .stride = {c.stride}, .padding = {c.padding}});
       const Value position(y.op(), 1);
-      const Value dx = max_pool2d_grad(
+      const Value dx = internal::max_pool2d_grad(
           tanh(y), position,
           {.kernel = {c.kernel}, .stride = {c.stride}, .padding = {c.padding}, .input = x.type()});
       return Values{y, dx, relu(dx - 0.5)};

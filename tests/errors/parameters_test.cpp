@@ -113,7 +113,7 @@ TEST_F(Parameters, OnlyLinearWeightsAreTransposed) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 2}, f32);
   const auto named = [&](const std::string& name) {
-    return parameter(net.ir().main(), name, Type{f32, {2, 2}, {}}, Init::zeros());
+    return net.parameter(name, {2, 2}, Init::zeros());
   };
   const Value left = matmul(named("left"), named("right"));
   const Value turned = matmul(x, named("turned"), {.transpose_b = true});

@@ -21,8 +21,8 @@ using Gradients = std::pair<std::vector<double>, std::vector<double>>;
 Program summing_program(const Clip& clip) {
   Program net("summing");
   const Value x = net.data("x", {kBatch, 3}, f32), y = net.data("y", {kBatch, 2}, f32);
-  const Value v = parameter(*x.op()->graph(), "v", Type{f32, {3}, {}}, Init::zeros());
-  const Value w = parameter(*x.op()->graph(), "w", Type{f32, {2}, {}}, Init::zeros());
+  const Value v = net.parameter("v", {3}, Init::zeros());
+  const Value w = net.parameter("w", {2}, Init::zeros());
   const Value loss = sum(x * v) + sum(y * w);
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 1}, {.clip = clip});

@@ -271,7 +271,7 @@ TEST(Executor, SavesAndLoadsParameters) {
 
 TEST(Executor, TheGradientOfAHalfPrecisionMeanCountsBeyondItsRange) {
   Program net("half");
-  const Value w = parameter(net.ir().main(), "w", Type{f16, {100000}, {}}, Init::zeros());
+  const Value w = net.parameter("w", {100000}, Init::zeros(), {.dtype = f16});
   const Value loss = mean(w);
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 10000});

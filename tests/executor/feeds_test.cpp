@@ -130,7 +130,7 @@ TEST(Feeds, NormalisesFeaturesAndSingleNumbers) {
 std::vector<double> read_by(const DataOptions& options, const std::string& as) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 2, 1, 1}, f32, options);
-  const Value w = parameter(net.ir().main(), "w", Type{f32, {}, {}}, Init::constant(1));
+  const Value w = net.parameter("w", {}, Init::constant(1));
   net.output("x", x * 1.0);
   minimize(mean(x * w), SGD{.lr = 0});
   const Program saved(read_program(net.text(), "net.fir"));

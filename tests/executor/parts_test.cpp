@@ -8,6 +8,7 @@
 #include "executor/executor.h"
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
@@ -45,14 +46,14 @@ const std::vector<std::pair<std::string, Loss>> kLosses = {
     {"sum and mean with decay",
      [](const Parts& p) { return 0.5 * (sum_of(p) + 2.0 * mean_of(p)) + sqrt(decay_of(p)); }},
     {"powers of the count", [](const Parts& p) {
-       const Value n = numel(*p.y.op()->graph(), {.of = p.errors.type()});
+       const Value n = internal::numel(*p.y.op()->graph(), {.of = p.errors.type()});
        return mean_of(p) - sum_of(p) + (decay_of(p) + mean_of(p)) / n + sum_of(p) * n * 0.01;
      }}};
 
 Parts recorded(Program& net) {
   const Value x = net.data("x", {kBatch, 4}, f32);
   const Value label = net.data("label", {kBatch}, i64);
-  const Value w = parameter(*x.op()->graph(), "w", {f32, {4, 3}, {}}, Init::uniform(-1, 1));
+  const Value w = net.parameter("w", {4, 3}, Init::uniform(-1, 1));
   const Value y = matmul(x, w);
   return {x, y, softmax_cross_entropy(tanh(y), label), w};
 }

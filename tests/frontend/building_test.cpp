@@ -38,7 +38,8 @@ TEST(Building, RefusesWrongConvolutions) {
                  "conv2d: the input is an empty value");
   expect_refused([&] { conv2d(x, {.filters = 0, .kernel = 3}); },
                  "conv2d: filters must be positive");
-  expect_refused([&] { conv2d(x, {.filters = 2}); }, "conv2d: kernel has 0 numbers, not 1 or 2");
+  expect_refused([&] { conv2d(x, {.filters = 2, .kernel = Ints()}); },
+                 "conv2d: kernel has 0 numbers, not 1 or 2");
   expect_refused(
       [&] {
         conv2d(x, {.filters = 2, .kernel = {1, 2, 3}});
@@ -55,7 +56,7 @@ TEST(Building, RefusesWrongDenseLayers) {
   const Value x = net.data("x", {kBatch, 4}, f32);
   const Value ids = net.data("ids", {kBatch}, f32);
   expect_refused([&] { linear(Value(), {.units = 2}); }, "linear: the input is an empty value");
-  expect_refused([&] { linear(x, {}); }, "linear: units must be positive");
+  expect_refused([&] { linear(x, {.units = 0}); }, "linear: units must be positive");
   expect_refused([&] { linear(ids, {.units = 2}); },
                  "linear: the input is f32[?], not [..., features]; flatten it first");
   expect_refused([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
@@ -130,7 +131,7 @@ TEST(Building, RefusesWrongFeedsAndOutputs) {
       "data: the shape [?, -3] of 'z' has a negative dimension");
   expect_refused(
       [&] {
-        parameter(net.ir().main(), "w", Type{f32, {-1, 2}, {}}, Init::zeros());
+        net.parameter("w", {-1, 2}, Init::zeros());
       },
       "param: the shape [-1, 2] of 'w' has a negative dimension");
   expect_refused([&] { net.data("x", {kBatch}, f32); }, "data: the name 'x' is taken by the data");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "passes/layouts.h"
 
@@ -56,7 +57,7 @@ ConvolutionProgram data_gradient(DType dtype, const ConvolutionCase& c) {
   LibraryProgram& p = *made.program;
   const Conv2dAttrs& a = c.attrs;
   const Value dy = p.feed(maps_of(c));
-  const Value dx = conv2d_grad_input(
+  const Value dx = internal::conv2d_grad_input(
       dy, p.feed(c.w), {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.x, {}}});
   p.then(dx);
   made.images = {dy, dx};
@@ -68,8 +69,8 @@ ConvolutionProgram filter_gradient(DType dtype, const ConvolutionCase& c) {
   LibraryProgram& p = *made.program;
   const Conv2dAttrs& a = c.attrs;
   const Value x = p.feed(c.x), dy = p.feed(maps_of(c));
-  p.then(
-      conv2d_grad_filter(x, dy, {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.w, {}}}));
+  p.then(internal::conv2d_grad_filter(
+      x, dy, {a.stride, a.padding, a.dilation, a.groups, Type{dtype, c.w, {}}}));
   made.images = {x, dy};
   return made;
 }

@@ -1,5 +1,6 @@
 #include "tests/support/small_programs.h"
 
+#include "ops/internal_functions.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 
@@ -36,7 +37,7 @@ std::unique_ptr<ir::Program> conv_net(const ConvNet& net) {
   };
   Value h = conv(image, "conv0", 1, net.first, 3);
   h = conv(h, "conv1", net.first, net.second, 5);
-  if (net.dropout > 0) h = dropout2d(h, rng, {.p = net.dropout});
+  if (net.dropout > 0) h = internal::dropout2d(h, rng, {.p = net.dropout});
   h = reshape(adaptive_max_pool2d(h, {.output = 1}), Shape{kBatch, Dim(net.second)});
   h = relu(dense(h, "fc0", net.second, net.hidden));
   const Value loss = mean(softmax_cross_entropy(dense(h, "fc1", net.hidden, 10), label));

@@ -1,0 +1,25 @@
+#include "frontend/parameter.h"
+
+#include "frontend/living_programs.h"
+#include "ops/record.h"
+
+namespace fluid {
+
+Value record_parameter(ir::Graph& graph, const std::string& name, const Shape& shape,
+                       const Init& init, const ParameterOptions& options, const Loc& loc) {
+  // Defaults are left out, so that a program does not change when an option is added.
+  Attrs attrs = init.attrs();
+  if (!options.trainable) attrs.set("trainable", false);
+  if (options.lr_scale != 1) attrs.set("lr_scale", options.lr_scale);
+  if (!options.weight_decay) attrs.set("weight_decay", false);
+  const std::string& scope = graph.recording.scope;
+  return record_source(graph, "param", scope.empty() ? name : scope + "." + name,
+                       Type{options.dtype, shape, {}}, attrs, loc);
+}
+
+Value parameter(const std::string& name, const Shape& shape, const Init& init,
+                const ParameterOptions& options, const Loc& loc) {
+  return record_parameter(recorded_program(name, loc).main(), name, shape, init, options, loc);
+}
+
+}  // namespace fluid
