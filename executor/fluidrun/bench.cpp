@@ -7,10 +7,10 @@
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
-#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/profile_flags.h"
 #include "executor/trainer/inference.h"
 #include "ir/stopwatch.h"
 
@@ -38,14 +38,14 @@ int run(const BenchFlags& flags) {
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {
     const Stopwatch watch;
-    std::optional<Outputs> last;
+    std::optional<OutputViews> last;
     for (int64_t i = 0; i < n;) {
       const Batch* batch = reader.next();
       if (batch == nullptr) continue;
       last = executor.run(*batch);
       ++i;
     }
-    if (last) last->wait();  // the others are done then, too
+    if (last) last->wait();  // steps run in order: all are done
     return watch.ms() / static_cast<double>(n);
   };
   steps(flags.warmup);
@@ -63,26 +63,31 @@ int run(const BenchFlags& flags) {
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("bench", "Time training steps, data reading included");
+  CLI::App* command = app.add_subcommand("bench", "Time training steps, with data reading");
   const auto flags = std::make_shared<BenchFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--data", flags->data, "the training data")->required();
+  begin_group(*command, kDataGroup);
+  command->add_option("--data", flags->data, "training data")->type_name("SPEC")->required();
   add_batch(*command, flags->batch);
-  add_micro_batches(*command, flags->micro_batches);
-  command->add_option("--steps", flags->steps, "steps that are timed")
+  begin_group(*command, kTrainingGroup);
+  command->add_option("--steps", flags->steps, "steps per timing")
       ->check(must_be_count)
+      ->type_name("N")
       ->capture_default_str();
-  command->add_option("--warmup", flags->warmup, "steps before")
+  command->add_option("--warmup", flags->warmup, "steps before the first timing")
       ->check(must_be_natural)
+      ->type_name("N")
       ->capture_default_str();
-  command->add_option("--repeat", flags->repeat, "timings, for the median")
+  command->add_option("--repeat", flags->repeat, "timings; their median is printed")
       ->check(must_be_count)
+      ->type_name("N")
       ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
+  add_micro_batches(*command, flags->micro_batches);
   add_profile_flags(*command, flags->profile);
-  command->footer("Example: fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
+  command->footer("Examples:\n  fluidrun bench mnist_fluid --data digits --batch 100\n\n" +
                   data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

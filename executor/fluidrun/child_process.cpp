@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,40 @@
 #include "ir/error.h"
 
 namespace fluid {
+
+namespace {
+
+sigset_t queued() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&signals, number);
+  struct sigaction hang_up = {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);  // ignored under nohup
+  return signals;
+}
+
+}  // namespace
+
+SignalQueue::SignalQueue() {
+  const sigset_t signals = queued();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  fd_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  check(fd_ >= 0, "signals can be read");
+}
+
+SignalQueue::~SignalQueue() {
+  const sigset_t signals = queued();
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  close(fd_);
+}
+
+std::optional<int> SignalQueue::take() {
+  signalfd_siginfo info;
+  if (read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
 namespace {
 
 constexpr const char* kSelf = "/proc/self/exe";

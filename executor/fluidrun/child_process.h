@@ -2,10 +2,26 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace fluid {
+
+/// While it lives, SIGINT, SIGTERM, SIGHUP (unless it is ignored), SIGUSR1 and SIGCHLD wait here
+/// instead of being delivered. For a program of one thread.
+class SignalQueue {
+ public:
+  SignalQueue();
+  ~SignalQueue();
+  SignalQueue(const SignalQueue&) = delete;
+
+  int fd() const { return fd_; }  ///< readable while one waits
+  std::optional<int> take();      ///< the next one's number
+
+ private:
+  int fd_ = -1;
+};
 
 /// What to start: a program by its path, and its whole argv and environment ("NAME=value").
 struct CommandLine {

@@ -16,10 +16,12 @@ using Action = std::function<int()>;
 // Each adds one subcommand to `app`, which sets `action` when it is chosen. One file a subcommand.
 
 void add_bench(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 /// `program` is what follows "--": a command line that is not this program's.
 void add_launch(CLI::App& app, Action& action, std::vector<std::string> program);
+void add_man(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);

@@ -8,7 +8,9 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "executor/gpu_driver/backend.h"
 #include "executor/gpu_driver/gpu_description.h"
 #include "executor/host/host_cpu.h"
@@ -21,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Gpu {
   FluidGpuDescription description{};
-  std::string problem;  ///< why programs cannot run on it, or ""
+  std::string problem;  ///< why programs cannot run on it; "" when they can
   bool answers = false;
 };
 
@@ -49,12 +51,12 @@ Machine this_machine() {
   return machine;
 }
 
-/// "9.19.0" of 91900, as cuBLAS, cuDNN and NCCL count.
+/// "9.19.0" for 91900, the encoding of cuBLAS, cuDNN and NCCL.
 std::string library_version(int64_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-/// "580.95.05 for CUDA 13.0", the former where Linux tells it.
+/// "580.95.05 for CUDA 13.0", or "for CUDA 13.0" when Linux does not tell the driver's version.
 std::string driver_version(int64_t cuda) {
   if (cuda == 0) return "none";
   std::ifstream module("/sys/module/nvidia/version");
@@ -132,10 +134,15 @@ Json json_of(const Machine& machine) {
 void add_devices(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("devices", "List the CPU and the GPUs of this machine");
   command->footer(
-      "GPUs are driven by libfluid_cuda.so, beside fluidrun or where FLUID_GPU_LIBRARY says;\n"
-      "CUDA_VISIBLE_DEVICES hides some.\n\nExample: fluidrun devices --json > target.json");
+      "Examples:\n"
+      "  fluidrun devices --json > target.json\n\n"
+      "Notes:\n"
+      "  libfluid_cuda.so drives the GPUs; it lies beside fluidrun, or FLUID_GPU_LIBRARY names "
+      "it.\n"
+      "  CUDA_VISIBLE_DEVICES selects the GPUs.");
+  begin_group(*command, kDeviceGroup);
   const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "as JSON, which describes the machine for `plan --target`");
+  command->add_flag("--json", *json, "print JSON, as `plan --target` reads it");
   command->callback([&action, json] {
     action = [json] {
       const Machine machine = this_machine();

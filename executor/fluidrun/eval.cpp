@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
-#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
-#include "executor/fluidrun/profile_flags.h"
 #include "executor/trainer/running_means.h"
 #include "executor/trainer/trainer.h"
 
@@ -48,21 +48,23 @@ void add_eval(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("eval", "Evaluate a program's outputs over data");
   const auto flags = std::make_shared<EvalFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--data", flags->data, "the data, by default its test split")->required();
-  command->add_option("--params", flags->params, "the parameters (safetensors)");
-  add_params_layout(*command, flags->params_layout);
+  begin_group(*command, kDataGroup);
+  command->add_option("--data", flags->data, "data to evaluate; its test split without ?split=")
+      ->type_name("SPEC")
+      ->required();
   add_batch(*command, flags->batch);
-  command->add_option("--seed", flags->seed, "of initial values, without --params")
-      ->check(must_be_natural)
-      ->capture_default_str();
+  add_params(*command, flags->params, flags->params_layout);
+  add_seed(*command, flags->seed);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   add_profile_flags(*command, flags->profile);
   command->footer(
-      "Example: fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n"
-      "A metric (accuracy) is exact over all samples. Another output is the mean of the steps, "
-      "each\n"
-      "weighted by its samples: exact for a mean over samples, but a sum depends on --batch.\n\n" +
+      "Examples:\n"
+      "  fluidrun eval mnist_fluid --params mnist.safetensors --data digits\n\n"
+      "Notes:\n"
+      "  A metric such as accuracy is exact over all samples.\n"
+      "  Another output is the mean over the steps, weighted by their samples. It is exact for a "
+      "mean over samples; a sum depends on --batch.\n\n" +
       data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

@@ -13,11 +13,12 @@
 #include <thread>
 
 #include "executor/comm/wire.h"
+#include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
 #include "executor/fluidrun/print_to.h"
 #include "executor/fluidrun/ranks.h"
-#include "executor/fluidrun/signal_queue.h"
 #include "executor/options/place.h"
 #include "executor/options/world.h"
 #include "ir/error.h"
@@ -46,19 +47,19 @@ std::string must_be_ranks(const std::string& text) {
 
 int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// As torchrun: a rank a GPU that programs can run on, or a rank a core where there is none.
+/// The ranks of this node; auto, as in torchrun: one per usable GPU, without a GPU one per core.
 int64_t ranks_of(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
   const auto gpus = static_cast<int64_t>(place_gpus().size());
   const int64_t ranks = gpus > 0 ? gpus : cores();
   const std::string why = gpus > 0 ? "" : why_no_gpu();
   print_to(stderr, "fluidrun: --nproc auto: {} rank{}, {}{}\n", ranks, ranks == 1 ? "" : "s",
-           gpus > 0 ? "one a GPU" : "one a core, as there is no GPU here",
+           gpus > 0 ? "one per GPU" : "one per core, as there is no usable GPU",
            why.empty() ? "" : ": " + why);
   return ranks;
 }
 
-/// Where rank 0 will serve the store.
+/// Address of the store that rank 0 serves.
 struct Master {
   std::string host, port;
 };
@@ -69,24 +70,24 @@ Master parse_master(const std::string& text) {
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (colon == 0 || !must_be_count(port).empty() || port.size() > 5 ||
       std::stoll(port) > kMaxPort) {
-    throw UserError("--master is '" + text + "', but must be HOST:PORT: where rank 0 waits");
+    throw UserError("--master is '" + text + "', but must be HOST:PORT, the address of rank 0");
   }
   return {text.substr(0, colon), port};
 }
 
 void check_flags(const LaunchFlags& flags) {
   if (flags.node_rank >= flags.nnodes) {
-    throw UserError(
-        fmt::format("--node-rank is {}, but there are {} by --nnodes: nodes count from 0",
-                    flags.node_rank, flags.nnodes));
+    throw UserError(fmt::format("--node-rank is {}, but must be less than --nnodes, which is {}",
+                                flags.node_rank, flags.nnodes));
   }
   if (!flags.master.empty()) parse_master(flags.master);
   if (flags.nnodes == 1) return;
   if (flags.master.empty()) {
-    throw UserError("several nodes need --master HOST:PORT, the same on all: where rank 0 waits");
+    throw UserError(
+        "several nodes need --master HOST:PORT, the address of rank 0, the same on every node");
   }
   if (flags.max_restarts > 0) {
-    throw UserError("--max-restarts is for one node: several would not restart at the same time");
+    throw UserError("--max-restarts needs --nnodes 1: nodes cannot restart together");
   }
 }
 
@@ -116,14 +117,14 @@ CommandLine command_of(const std::vector<std::string>& words,
                   did_you_mean(name, subcommands));
 }
 
-/// What all ranks of this node find in their environment.
+/// The environment that all ranks of this node share.
 World::Variables shared_variables(const LaunchFlags& flags, int64_t nproc) {
   World::Variables variables = World::environment();
   variables.erase("TORCHELASTIC_USE_AGENT_STORE");
   if (!flags.master.empty()) variables.erase("FLUID_PORT");
   variables["WORLD_SIZE"] = std::to_string(flags.nnodes * nproc);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(nproc);
-  // Of one node, so that ranks of two launches at one port tell themselves apart.
+  // Ranks of two launches at one port see different run ids. Nodes would not agree on one.
   if (flags.nnodes == 1) {
     variables.emplace("TORCHELASTIC_RUN_ID", fmt::format("{}.{}", getpid(), std::time(nullptr)));
   }
@@ -188,7 +189,7 @@ class Launch {
 
   static int ended(const Ranks& ranks) {
     if (const std::string why = ranks.output_failure(); !why.empty()) {
-      throw UserError("cannot pass on what rank 0 writes: " + why);
+      throw UserError("cannot write the output of rank 0: " + why);
     }
     return ranks.exit_code();
   }
@@ -214,38 +215,49 @@ class Launch {
 }  // namespace
 
 void add_launch(CLI::App& app, Action& action, std::vector<std::string> program) {
-  CLI::App* command =
-      app.add_subcommand("launch", "Run a program as several processes that work together");
+  CLI::App* command = app.add_subcommand("launch", "Start the ranks of a program on this node");
   const auto flags = std::make_shared<LaunchFlags>();
   const CLI::Range sensible(1, 10'000);
+  begin_group(*command, kDistributedGroup);
   command
       ->add_option("--nproc", flags->nproc,
-                   "processes on this node; auto: one a GPU, where there is none one a core")
+                   "ranks on this node; auto starts one per GPU, without a GPU one per core")
       ->check(must_be_ranks)
+      ->type_name("auto|N")
       ->capture_default_str();
-  command->add_option("--nnodes", flags->nnodes, "nodes, each of which runs launch")
+  command->add_option("--nnodes", flags->nnodes, "number of nodes; each runs launch")
       ->check(must_be_count)
-      ->check(sensible)
+      ->check(CLI::Range(sensible).description(""))
+      ->type_name("N")
       ->capture_default_str();
-  command->add_option("--node-rank", flags->node_rank, "which of the nodes this is, from 0")
+  command->add_option("--node-rank", flags->node_rank, "index of this node, from 0")
       ->check(must_be_natural)
+      ->type_name("N")
       ->capture_default_str();
-  command->add_option("--master", flags->master,
-                      "HOST:PORT where rank 0 waits for the others; default: a free port of this "
-                      "node");
-  command->add_option("--log-dir", flags->log_dir,
-                      "write what rank N prints to workerlog.N here; the first one's is on the "
-                      "terminal anyway");
+  command
+      ->add_option("--master", flags->master,
+                   "rendezvous address, where rank 0 listens; without it a free port of this node")
+      ->type_name("HOST:PORT");
   command
       ->add_option("--max-restarts", flags->max_restarts,
-                   "how often all are started again after one has failed")
+                   "number of times that all ranks restart after one of them has failed")
       ->check(must_be_natural)
+      ->type_name("N")
       ->capture_default_str();
+  begin_group(*command, kFilesGroup);
+  command
+      ->add_option("--log-dir", flags->log_dir,
+                   "write the output of rank N to workerlog.N in this directory; the first rank "
+                   "also writes to the terminal")
+      ->type_name("DIR");
   command->footer(
-      "Example: fluidrun launch --nproc 2 --log-dir logs -- train mnist_fluid --data digits\n\n"
-      "After -- stands a subcommand of fluidrun, or any program. Each process finds its place in\n"
-      "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun sets them, and its\n"
-      "share of the cores in OMP_NUM_THREADS.");
+      "Examples:\n"
+      "  fluidrun launch --nproc 2 --log-dir logs -- train mnist_fluid --data digits\n\n"
+      "Notes:\n"
+      "  A subcommand of fluidrun, or any program with its arguments, follows --.\n"
+      "  Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun "
+      "sets "
+      "them, and OMP_NUM_THREADS for its share of the cores.");
   command->callback([&app, &action, flags, program = std::move(program)] {
     action = [&app, flags, program] {
       check_flags(*flags);
@@ -253,7 +265,7 @@ void add_launch(CLI::App& app, Action& action, std::vector<std::string> program)
       for (const CLI::App* each : app.get_subcommands(nullptr)) {
         if (each->get_name() != "launch") subcommands.push_back(each->get_name());
       }
-      std::signal(SIGPIPE, SIG_IGN);  // writing what a rank says then fails instead
+      std::signal(SIGPIPE, SIG_IGN);  // a write to a closed terminal fails with EPIPE instead
       return Launch(*flags, command_of(program, subcommands)).run();
     };
   });

@@ -8,18 +8,21 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <new>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "codegen/object_cache.h"
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/command.h"
+#include "executor/fluidrun/help.h"
 #include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/standard_output.h"
 #include "executor/trainer/signals.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -29,13 +32,21 @@ namespace {
 
 enum ExitCode : int { kGood = 0, kUserMistake = 1, kOurBug = 2, kDeviceRefused = 3 };
 
-/// One line, whatever names from a file it repeats.
+constexpr const char* kExitCodes =
+    "Exit codes:\n"
+    "  0: success\n"
+    "  1: the user's mistake, or a file that is not writable\n"
+    "  2: a bug of Fluid\n"
+    "  3: a device failed, or memory or threads ran out\n"
+    "  128 + N: stopped by signal N; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP";
+
+/// Prints `what` as one line; names in it may hold line feeds.
 int report(const std::string& what, ExitCode code) {
   std::fprintf(stderr, "fluidrun: %s\n", ir::one_line(what).c_str());
   return code;
 }
 
-/// The flags of the chosen subcommand, for near misses.
+/// The flags of the chosen subcommand, else the subcommands: candidates for near misses.
 std::vector<std::string> flags_of(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::App* command : app.get_subcommands()) {
@@ -48,7 +59,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return flags;
 }
 
-/// Options of a file that stand in no section are the chosen subcommand's.
+/// Gives options outside of sections to the chosen subcommand.
 class OptionFile : public CLI::ConfigTOML {
  public:
   explicit OptionFile(const CLI::App& app) : app_(app) {}
@@ -73,7 +84,7 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (!rest.empty()) {
     what = "'" + rest.front() + "' is not expected" + did_you_mean(rest.front(), flags_of(app));
   }
-  constexpr std::string_view kUnknown = "INI was not able to parse ";  // CLI11 means any file
+  constexpr std::string_view kUnknown = "INI was not able to parse ";  // CLI11 says INI for TOML
   if (what.starts_with(kUnknown)) {
     const std::string name = what.substr(kUnknown.size());
     const std::string flag = "--" + name.substr(name.rfind('.') + 1);
@@ -85,8 +96,8 @@ int parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return report(what, kUserMistake);
 }
 
-/// A standard stream that the process was started without becomes one that takes nothing: the next
-/// file that is opened would get its descriptor, and what is printed.
+/// Opens /dev/null in place of absent standard streams: else the next opened file would get such a
+/// descriptor, and the text printed to it.
 void occupy_standard_streams() {
   for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = dup(fd)) {
     if (fd <= STDERR_FILENO) continue;
@@ -95,45 +106,72 @@ void occupy_standard_streams() {
   }
 }
 
-int report_unprinted(int error) {
+int report_lost_stdout(int error) {
   return report(std::string("cannot write to the standard output: ") + std::strerror(error),
                 kUserMistake);
 }
 
-/// Text that stderr did not take is lost; the exit code and stdout say so.
-int report_unsaid(int code) {
+/// Reports on stdout, and by the exit code, that a write to stderr failed.
+int report_lost_stderr(int code) {
   if (std::ferror(stderr) == 0) return code;
   std::puts("fluidrun: cannot write to the standard error");
   std::fflush(stdout);
   return code == kGood ? int{kUserMistake} : code;
 }
 
+/// Adds the subcommands by their purpose. `program`: see add_launch().
+void add_commands(CLI::App& app, Action& action, const std::vector<std::string>& program) {
+  using Add = std::function<void(CLI::App&, Action&)>;
+  const auto add_launch_of_program = [&program](CLI::App& parent, Action& chosen) {
+    add_launch(parent, chosen, program);
+  };
+  const std::pair<const char*, std::vector<Add>> purposes[] = {
+      {"Train and evaluate", {add_train, add_eval, add_predict, add_run, add_launch_of_program}},
+      {"Inspect", {add_show, add_summary, add_verify}},
+      {"Compile and measure", {add_opt, add_plan, add_bench, add_devices}},
+      {"Shell and documentation", {add_completion, add_man}}};
+  for (const auto& [purpose, adds] : purposes) {
+    for (const Add& add : adds) {
+      add(app, action);
+      CLI::App* command = app.get_subcommands(nullptr).back();
+      command->group(purpose);
+      command->fallthrough();
+      command->footer(command->get_footer() + "\n\n" + kExitCodes);
+      command->get_help_ptr()->group(kGeneralGroup);
+    }
+  }
+}
+
 int main_of(int argc, char** argv) {
   ObjectCache::set_error_listener([](const std::string& what) { print_to(stderr, "{}\n", what); });
-  CLI::App app("Compiles neural-network programs and runs them.", "fluidrun");
+  CLI::App app("Compile neural-network programs, train them and run them", "fluidrun");
+  app.formatter_fn([](const CLI::App* command, const std::string& name, CLI::AppFormatMode) {
+    return help_text(*command, name);
+  });
+  begin_group(app, kGeneralGroup);
+  app.set_help_flag("-h,--help", "print this help and exit");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 good; 1 the user's mistake, or a file that cannot be written; 2 a bug of\n"
-      "Fluid; 3 a device that failed, or no memory or thread to be had; 128 + N after signal N:\n"
-      "130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.");
-  app.set_version_flag("--version", "fluidrun " FLUID_VERSION);
-  app.set_config("--config", "",
-                 "options from a TOML file: batch = 100; below [train], only train's");
+      "Notes:\n"
+      "  `fluidrun COMMAND --help` prints the options of a command and an example.\n\n" +
+      std::string(kExitCodes));
+  app.set_version_flag("--version", "fluidrun " FLUID_VERSION, "print the version and exit");
+  app.set_config(
+         "--config", "",
+         "read options from a TOML file, for example batch = 100; options below [train] are "
+         "for train only")
+      ->type_name("FILE");
   app.config_formatter(std::make_shared<OptionFile>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
-  // CLI11 would split what looks like a list in another program's command line.
+  // CLI11 would split arguments of another program that look like lists.
   char** const end = argv + argc;
   char** mark = std::find(argv, end, std::string_view("--"));
   if (std::find(argv, mark, std::string_view("launch")) == mark) mark = end;
   Action action;
-  add_launch(app, action, {std::min(mark + 1, end), end});
-  for (const auto add : {add_train, add_eval, add_predict, add_run, add_show, add_summary, add_opt,
-                         add_plan, add_bench, add_devices, add_verify}) {
-    add(app, action);
-  }
-  for (CLI::App* command : app.get_subcommands(nullptr)) {
-    command->fallthrough();
-    command->footer(command->get_footer() + "\n\n" + app.get_footer());
+  add_commands(app, action, {std::min(mark + 1, end), end});
+  if (argc <= 1) {
+    print_to(stderr, "{}", help_text(app, app.get_name()));
+    return kUserMistake;
   }
   try {
     app.parse(static_cast<int>(mark - argv), argv);
@@ -148,8 +186,8 @@ int main_of(int argc, char** argv) {
   return action();
 }
 
-/// Ends the program at once: an exception would leave locks of LLVM taken, on which other threads
-/// wait. Takes no memory.
+/// Ends the program at once, without allocating: an exception would leave LLVM's locks held, and
+/// other threads wait on them.
 [[noreturn]] void out_of_memory() {
   constexpr std::string_view kText = "fluidrun: the system gives no more memory\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
@@ -160,15 +198,15 @@ int exit_code_of(int argc, char** argv) {
   try {
     const int code = main_of(argc, argv);
     const int error = output_error();
-    return error == 0 ? code : report_unprinted(error);
+    return error == 0 ? code : report_lost_stdout(error);
   } catch (const UserError& e) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
     return report(e.what(), kDeviceRefused);
   } catch (const std::bad_alloc&) {
     out_of_memory();
-  } catch (const std::system_error& e) {  // of fmt::print; errno is that of a later call
-    if (std::ferror(stdout) != 0) return report_unprinted(e.code().value());
+  } catch (const std::system_error& e) {  // from fmt::print; errno is stale
+    if (std::ferror(stdout) != 0) return report_lost_stdout(e.code().value());
     return report(std::string("internal error: ") + e.what(), kOurBug);
   } catch (const std::exception& e) {
     return report(std::string("internal error: ") + e.what(), kOurBug);
@@ -184,6 +222,6 @@ int main(int argc, char** argv) {
   occupy_standard_streams();
   if (will_train(argv)) Signals::block();
   std::set_new_handler(out_of_memory);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over the user's limit is then an error of its writer
-  return report_unsaid(exit_code_of(argc, argv));
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit fails with EFBIG instead
+  return report_lost_stderr(exit_code_of(argc, argv));
 }

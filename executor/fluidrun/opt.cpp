@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 
-#include "executor/fluidrun/amp_report.h"
+#include "executor/fluidrun/amp.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
-#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/world_flags.h"
 #include "executor/options/option_checks.h"
 #include "executor/places/place_machine.h"
 #include "executor/session/prepared_step.h"
@@ -29,7 +29,7 @@ struct OptFlags {
   std::optional<int> world;
   int rank = 0;
   std::string slice;
-  ExchangeFlags exchanges;
+  CollectiveFlags collectives;
   bool list = false, print_after_all = false, time_passes = false, report = false;
   PlaceFlags place;
 };
@@ -48,7 +48,7 @@ std::vector<Pass> passes_named(const std::string& list) {
   return chosen;
 }
 
-/// What amp_cast does after the passes before it.
+/// Prints the decisions of amp_cast on the output of the passes before it.
 void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
                    const Options& options, const Target& target) {
   const auto amp = std::ranges::find(passes, amp_cast_pass().name, &Pass::name);
@@ -58,7 +58,7 @@ void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
   print_amp_report(*copy, options);
 }
 
-/// The options for one slice of a batch in micro-batches.
+/// The options of one micro-batch.
 Options for_slice(const OptFlags& flags, const Options& step) {
   if (flags.micro_batches == 1) {
     if (!flags.slice.empty()) throw UserError("--slice: needs --micro-batches");
@@ -68,16 +68,16 @@ Options for_slice(const OptFlags& flags, const Options& step) {
       {"first", Slice::first}, {"middle", Slice::middle}, {"last", Slice::last}};
   const auto found = slices.find(flags.slice.empty() ? "last" : flags.slice);
   if (found == slices.end()) {
-    throw UserError("no slice '" + flags.slice + "'; there are first, middle and last");
+    throw UserError("no micro-batch '" + flags.slice + "'; --slice is first, middle or last");
   }
   for (const MicroBatch& slice : split_into_micro_batches(step.batch, flags.micro_batches)) {
     if (slice.slice == found->second) return slice.options(step);
   }
-  throw UserError(fmt::format("a batch of {} in {} slices has no {} one", step.batch,
+  throw UserError(fmt::format("a batch of {} in {} micro-batches has no {} one", step.batch,
                               flags.micro_batches, flags.slice));
 }
 
-/// As `train` compiles with such flags.
+/// The options that `train` compiles with, given the same flags.
 Options options_of(const OptFlags& flags) {
   ExecutorOptions how;
   how.precision.dtype = dtype_of(flags.place);
@@ -88,10 +88,10 @@ Options options_of(const OptFlags& flags) {
   how.distributed.world.size = flags.world.value_or(1);
   how.distributed.world.rank = flags.rank;
   if (flags.rank >= how.distributed.world.size) {
-    throw UserError(fmt::format("--rank {}: the last of {} is {}", flags.rank,
+    throw UserError(fmt::format("--rank {}: the last rank of {} is {}", flags.rank,
                                 how.distributed.world.size, how.distributed.world.size - 1));
   }
-  set_exchanges(how, flags.exchanges);
+  set_collectives(how, flags.collectives);
   check_options(how);
   check_shared_statistics(how);
   Options options = session_options(how).passes;
@@ -99,16 +99,32 @@ Options options_of(const OptFlags& flags) {
   options.verify_each = true;
   if (!flags.mode.empty()) options.mode = mode_named(flags.mode);
   if (options.mode != Mode::train && flags.micro_batches > 1) {
-    throw UserError("--micro-batches: only training steps go through in slices");
+    throw UserError("--micro-batches: only the train pipeline has micro-batches");
   }
   return for_slice(flags, options);
 }
 
-/// Throws UserError for a file whose ending promises another format than a program's.
+/// Throws UserError for an ending that is not a program's.
 void check_ending(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (ending.size() <= 1 || ending == ".fir" || ending == ".fluid") return;
   throw UserError("-o " + path + ": a program is written as .fir or .fluid, not as " + ending);
+}
+
+/// Throws UserError unless the flags ask for passes, for a pipeline, or for a conversion.
+void check_choice(const OptFlags& flags) {
+  if (!flags.passes.empty() && !flags.mode.empty()) {
+    throw UserError("--pass and --pipeline exclude each other");
+  }
+  if (!flags.passes.empty() || !flags.mode.empty()) return;
+  if (flags.output.empty()) {
+    throw UserError("opt needs --pass a,b, --pipeline train, or -o FILE to convert the program");
+  }
+  const char* flag = flags.report            ? "--report"
+                     : flags.print_after_all ? "--print-after-all"
+                     : flags.time_passes     ? "--time-passes"
+                                             : nullptr;
+  if (flag != nullptr) throw UserError(fmt::format("{} needs --pass or --pipeline", flag));
 }
 
 void print_dumps(const std::vector<PassReport>& reports) {
@@ -118,7 +134,7 @@ void print_dumps(const std::vector<PassReport>& reports) {
   }
 }
 
-/// A row a pass, in the order in which they ran, and a row of sums.
+/// Prints one row per pass, in the order in which they ran, and a row of sums.
 void print_times(const std::vector<PassReport>& reports) {
   PassReport sum{.pass = "total"};
   print_to(stderr, "{:<20} {:>10} {:>10}\n", "pass", "ms", "verify ms");
@@ -139,11 +155,13 @@ int run(const OptFlags& flags) {
     return 0;
   }
   if (flags.program.empty()) throw UserError("opt needs a program, or --list");
-  if (flags.passes.empty() == flags.mode.empty()) {
-    throw UserError("say either --pass a,b or --pipeline train");
-  }
+  check_choice(flags);
   check_ending(flags.output);
   Program program = open_program(flags.program);
+  if (flags.passes.empty() && flags.mode.empty()) {
+    program.save(flags.output);
+    return 0;
+  }
   const Options options = options_of(flags);
   const std::vector<Pass> passes =
       flags.mode.empty() ? passes_named(flags.passes) : pipeline(options);
@@ -163,34 +181,56 @@ int run(const OptFlags& flags) {
 }  // namespace
 
 void add_opt(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("opt", "Run passes over a program");
-  command->footer("Example: fluidrun opt mnist.fluid --pipeline train --batch 100 -o step.fir");
+  CLI::App* command = app.add_subcommand("opt", "Run passes over a program, or convert its file");
   const auto flags = std::make_shared<OptFlags>();
-  command->add_option("program", flags->program, "a .fluid or .fir file, or an example's name");
-  command->add_option("--pass", flags->passes, "passes to run, separated by commas");
-  command->add_option("--pipeline", flags->mode,
-                      "train, eval, predict or init (the startup graph): all passes in order");
-  command->add_option("--batch", flags->batch, "samples a step")
+  command->add_option("program", flags->program, "a .fluid or .fir file, or the name of an example")
+      ->type_name("");
+  begin_group(*command, kFilesGroup);
+  command
+      ->add_option("-o", flags->output,
+                   "write the program to this .fir or .fluid file; without it to stdout, as text")
+      ->type_name("FILE");
+  begin_group(*command, kCompilerGroup);
+  command->add_option("--pass", flags->passes, "passes to run, separated by commas")
+      ->type_name("PASSES");
+  command
+      ->add_option("--pipeline", flags->mode,
+                   "run all passes of a pipeline in order; init is the startup graph")
+      ->type_name("train|eval|predict|init");
+  command->add_flag("--list", flags->list, "print every pass with its description");
+  add_planned_batch(*command, flags->batch);
+  begin_group(*command, kDistributedGroup);
+  command->add_option("--world", flags->world, "number of ranks that train together")
       ->check(must_be_count)
-      ->capture_default_str();
-  add_micro_batches(*command, flags->micro_batches);
-  command->add_option("--slice", flags->slice, "first, middle or last of these; last if not said");
-  command->add_option("--world", flags->world, "processes that train together")
-      ->check(must_be_count)
-      ->check(CLI::Range(1, 1 << 20).description(""));
-  command->add_option("--rank", flags->rank, "which of them, where --zero 1 lets them differ")
+      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->type_name("N");
+  command->add_option("--rank", flags->rank, "rank to compile for; ranks differ with --zero 1")
       ->check(must_be_natural)
+      ->type_name("N")
       ->capture_default_str();
-  add_exchange_flags(*command, flags->exchanges);
-  command->add_option("-o", flags->output, "a .fir or .fluid file; default: text to the terminal");
-  command->add_flag("--print-after-all", flags->print_after_all, "show what each pass changed");
-  command->add_flag("--time-passes", flags->time_passes, "say what each pass and its check took");
-  command->add_flag("--report", flags->report,
-                    "say what amp_cast does with each op, and why; of level o1 without --amp; the "
-                    "text goes to -o alone");
-  command->add_flag("--list", flags->list, "describe every pass");
+  add_collective_flags(*command, flags->collectives);
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
+  add_micro_batches(*command, flags->micro_batches);
+  command
+      ->add_option("--slice", flags->slice,
+                   "micro-batch to compile: they differ in what they initialize and update; last "
+                   "without it")
+      ->type_name("first|middle|last");
+  begin_group(*command, kDebuggingGroup);
+  command->add_flag("--print-after-all", flags->print_after_all,
+                    "print to stderr what each pass changed");
+  command->add_flag("--time-passes", flags->time_passes,
+                    "print to stderr the time of each pass and of its verification");
+  command->add_flag("--report", flags->report,
+                    "print the dtype that amp_cast gives each op and the reason, at level o1 "
+                    "without --amp; the program is only written to -o");
+  command->footer(
+      "Examples:\n"
+      "  fluidrun opt mnist.fluid --pipeline train --batch 100 -o step.fir\n"
+      "  fluidrun opt mnist.fluid -o mnist.fir\n\n"
+      "Notes:\n"
+      "  With -o, and without --pass and --pipeline, opt converts between .fluid and .fir.");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

@@ -7,8 +7,9 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
-#include "executor/fluidrun/data_flags.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/plan_world.h"
 #include "executor/fluidrun/planned_step.h"
 #include "executor/gpu/gpu_target.h"
@@ -37,7 +38,8 @@ struct PlanFlags {
   PlaceFlags place;
 };
 
-/// Who runs the step, and why libraries have what they have. `gpu`: one that is here.
+/// Prints which kernels are libraries' and which are generated, and why. `gpu`: of this machine, if
+/// any.
 void print_kernels(const PlannedPart& part, std::optional<Place> gpu, const ExecutorOptions& how,
                    const std::vector<std::string>& refused, bool each) {
   std::vector<std::string> libraries, generated;
@@ -86,18 +88,18 @@ int64_t largest_batch(const StepPlanner& planner, int64_t limit) {
   return good;
 }
 
-/// As `train` runs in one of the processes.
+/// The options of one rank of `train`.
 ExecutorOptions run_options(const PlanFlags& flags) {
   ExecutorOptions options = training_options(flags.place, 0, flags.batch);
   options.batch = flags.batch;
   options.micro_batches = flags.micro_batches;
   options.distributed.world.size = static_cast<int>(flags.world.world.value_or(1));
-  set_exchanges(options, flags.world.exchanges);
+  set_collectives(options, flags.world.collectives);
   check_shared_statistics(options);
   return options;
 }
 
-/// The precision that was found best for these steps, here, if it was measured.
+/// The recorded choice of --amp auto for these steps on this machine, if there is one.
 std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& program, Place place,
                                      const ExecutorOptions& options) {
   std::optional<AmpChoice> choice;
@@ -105,22 +107,22 @@ std::optional<AmpChoice> kept_choice(const PlanFlags& flags, const Program& prog
     choice = kept_amp_choice(program, place, options);
   if (options.precision.choose_amp && !choice) {
     throw UserError(
-        "--amp auto: no measurement is kept of this program and batch on this machine: train or "
-        "bench with it first, or say o1, o2 or off");
+        "--amp auto: this machine has no measurement of this program and batch: run train or bench "
+        "with --amp auto first, or choose o1, o2 or off");
   }
   return choice;
 }
 
-/// What the step is planned for, by its name.
+/// The target of the plan, and its name.
 struct Planned {
   Place place;
   std::unique_ptr<Target> target;
   std::string name;
-  std::optional<MemoryLimit> memory;  ///< where it is known
-  bool libraries_speak_for_it = true;
+  std::optional<MemoryLimit> memory;  ///< absent when unknown
+  bool libraries_known = true;
 };
 
-/// What --place names on the machine that --target describes.
+/// The place that --place names on the machine of --target.
 Place place_there(const PlanFlags& flags, const std::string& description) {
   const std::string& name = flags.place.place;
   if (name != "auto" && name != "cuda") return place_of(flags.place);
@@ -152,7 +154,7 @@ Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
   return {place, std::move(target), name, std::nullopt, known};
 }
 
-/// In bytes, as `--json` prints it.
+/// The text of --json; sizes in bytes.
 std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Program& program,
                     const std::string& target, int64_t fitting) {
   const PlannedPart& peak = step.largest();
@@ -197,7 +199,7 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
 int run(const PlanFlags& flags) {
   const Program program = open_program(flags.program);
   ExecutorOptions how = run_options(flags);
-  const auto [place, target, name, memory, libraries_speak_for_it] =
+  const auto [place, target, name, memory, libraries_known] =
       planned(flags, {how.gpu.workspace, how.gpu.tf32});
   const std::optional<AmpChoice> choice = kept_choice(flags, program, place, how);
   if (how.precision.choose_amp) how.precision.amp = amp_of(*choice, how.precision.amp);
@@ -218,9 +220,10 @@ int run(const PlanFlags& flags) {
   }
   fmt::print("one step of '{}' ({}) on {}, batch {}\n", program.ir().name, flags.mode, name,
              flags.batch);
-  if (!libraries_speak_for_it) {
+  if (!libraries_known) {
     fmt::print(
-        "  planned without library kernels: the target's instruction set is not this one's\n");
+        "  planned without library kernels: the target has another instruction set than this "
+        "CPU\n");
   }
   print_memory(step, memory);
   if (options.amp && trains) {
@@ -238,24 +241,33 @@ int run(const PlanFlags& flags) {
 }  // namespace
 
 void add_plan(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plan", "Say what memory a step takes");
-  command->footer("Example: fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
+  CLI::App* command = app.add_subcommand("plan", "Print the memory and the kernels of a step");
   const auto flags = std::make_shared<PlanFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")
-      ->check(must_be_count)
+  add_planned_batch(*command, flags->batch);
+  begin_group(*command, kCompilerGroup);
+  command->add_option("--pipeline", flags->mode, "kind of step")
+      ->type_name("train|eval|predict")
       ->capture_default_str();
-  add_micro_batches(*command, flags->micro_batches);
-  command->add_option("--pipeline", flags->mode, "train, eval or predict")->capture_default_str();
-  command->add_option("--target", flags->target,
-                      "a machine described by `devices --json`, --place being one of its");
-  command->add_option("--memory", flags->memory, "say the largest batch that fits: 8GiB");
+  command
+      ->add_option("--target", flags->target,
+                   "plan for the machine in this file of `devices --json`; --place selects its "
+                   "device")
+      ->type_name("FILE");
   CLI::Option* const kernels =
-      command->add_flag("--kernels", flags->kernels, "list the kernels, with predicted times");
+      command->add_flag("--kernels", flags->kernels, "list the kernels with their predicted times");
   add_plan_world_flags(*command, flags->world);
-  command->add_flag("--json", flags->json, "the memory alone, as JSON, in bytes")
-      ->excludes(kernels, command->get_option("--bandwidth"));
   add_place_flags(*command, flags->place);
+  begin_group(*command, kMemoryGroup);
+  command
+      ->add_option("--memory", flags->memory,
+                   "print the largest batch that fits this memory, for example 8GiB")
+      ->type_name("BYTES");
+  add_micro_batches(*command, flags->micro_batches);
+  begin_group(*command, kCompilerGroup);
+  command->add_flag("--json", flags->json, "print the memory only, in bytes, as JSON")
+      ->excludes(kernels, command->get_option("--bandwidth"));
+  command->footer("Examples:\n  fluidrun plan mnist.fluid --batch 100 --memory 1GiB");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

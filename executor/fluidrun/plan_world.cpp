@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "executor/device/bytes_text.h"
-#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
 #include "executor/session/session_options.h"
 #include "executor/trainer/fit_loop.h"
 #include "executor/tuning/measured_step.h"
@@ -25,19 +26,19 @@ std::string must_not_be_negative(const std::string& text) {
                                                 : "must be a number of at least 0, not " + text;
 }
 
-struct Exchanged {
+struct PlannedCollective {
   const ir::Op* op = nullptr;
-  size_t position = 0;  ///< ops of its part that come before it
-  size_t ops = 0;       ///< of its part
+  size_t position = 0;  ///< index among the ops of its micro-batch
+  size_t ops = 0;       ///< of its micro-batch
 
   double bytes() const { return static_cast<double>(message_of(*op).bytes); }
-  /// Of gradients or figures; the others are statistics, which forward and backward wait for.
+  /// Whether it overlaps with kernels: gradients and outputs do, batch norm's statistics do not.
   bool can_overlap() const { return op->role == ir::Role::comm; }
 };
 
 /// In the order in which they are sent.
-std::vector<Exchanged> exchanges_of(const PlannedStep& step) {
-  std::vector<Exchanged> all;
+std::vector<PlannedCollective> collectives_of(const PlannedStep& step) {
+  std::vector<PlannedCollective> all;
   for (const PlannedPart& part : step.parts) {
     const auto& ops = part.program->main().ops;
     for (size_t i = 0; i < ops.size(); ++i) {
@@ -47,13 +48,13 @@ std::vector<Exchanged> exchanges_of(const PlannedStep& step) {
   return all;
 }
 
-void print_statistics(const std::vector<Exchanged>& exchanges, const Timeline* times) {
+void print_statistics(const std::vector<PlannedCollective>& collectives, const Timeline* times) {
   int64_t count = 0;
   double bytes = 0, ms = 0;
-  for (size_t i = 0; i < exchanges.size(); ++i) {
-    if (exchanges[i].can_overlap()) continue;
+  for (size_t i = 0; i < collectives.size(); ++i) {
+    if (collectives[i].can_overlap()) continue;
     ++count;
-    bytes += exchanges[i].bytes();
+    bytes += collectives[i].bytes();
     if (times != nullptr) ms += times->messages.at(i).end - times->messages.at(i).begin;
   }
   if (count == 0) return;
@@ -61,14 +62,14 @@ void print_statistics(const std::vector<Exchanged>& exchanges, const Timeline* t
              bytes_text(bytes), times == nullptr ? "" : fmt::format(": {:.3f} ms", ms));
 }
 
-void print_messages(const std::vector<Exchanged>& exchanges, const Timeline* times) {
-  if (exchanges.empty()) return;
-  print_statistics(exchanges, times);
+void print_messages(const std::vector<PlannedCollective>& collectives, const Timeline* times) {
+  if (collectives.empty()) return;
+  print_statistics(collectives, times);
   fmt::print("  {:>7} {:>8} {:>12} {:>16}", "message", "tensors", "size", "complete after");
   if (times != nullptr) fmt::print(" {:>13} {:>13}", "sent from", "to");
   fmt::print("\n");
-  for (size_t i = 0; i < exchanges.size(); ++i) {
-    const Exchanged& e = exchanges[i];
+  for (size_t i = 0; i < collectives.size(); ++i) {
+    const PlannedCollective& e = collectives[i];
     if (!e.can_overlap()) continue;
     fmt::print("  {:>7} {:>8} {:>12}", i, e.op->operands.size(), bytes_text(e.bytes()));
     if (times == nullptr) {
@@ -85,8 +86,8 @@ double samples_per_second(int64_t world, int64_t batch, double ms) {
   return 1e3 * static_cast<double>(world) * static_cast<double>(batch) / ms;
 }
 
-/// What the samples of all ranks would take one process, of which a step of a rank's samples takes
-/// `one` ms: drawn through that and a step of twice as many, where those surely fit.
+/// Predicts the time of one process for the samples of all ranks, by a line through the times of a
+/// step of a rank's batch, `one` ms, and of twice that batch, if that surely fits the memory.
 void print_strong_scaling(const Program& program, ExecutorOptions options, const PlannedStep& step,
                           double one, double ms) {
   const int world = options.distributed.world.size;
@@ -105,21 +106,25 @@ void print_strong_scaling(const Program& program, ExecutorOptions options, const
 }  // namespace
 
 void add_plan_world_flags(CLI::App& command, PlanWorldFlags& flags) {
+  begin_group(command, kDistributedGroup);
   command
       .add_option("--world", flags.world,
-                  "processes that train together, of --batch samples each: say what they send")
+                  "print the collectives of a training step with this many ranks")
       ->check(must_be_count)
-      ->check(CLI::Range(1, 1 << 20).description(""));
+      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->type_name("N");
   command
       .add_option("--bandwidth", flags.bandwidth,
-                  "GB/s that each of them sends: time the step on this machine, and say how well "
-                  "they will overlap and scale")
-      ->check(must_be_positive);
+                  "bandwidth of a rank: times the step on this machine, and predicts overlap and "
+                  "scaling")
+      ->check(must_be_positive)
+      ->type_name("GB/S");
   command
       .add_option("--latency", flags.latency,
-                  fmt::format("microseconds of a message; {} if not said", kLatency))
-      ->check(must_not_be_negative);
-  add_exchange_flags(command, flags.exchanges);
+                  fmt::format("latency of a message; {} without it", kLatency))
+      ->check(must_not_be_negative)
+      ->type_name("MICROSECONDS");
+  add_collective_flags(command, flags.collectives);
 }
 
 void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode mode, Place place,
@@ -127,13 +132,13 @@ void check_plan_world(const PlanWorldFlags& flags, const Program& program, Mode 
   if (flags.latency && !flags.bandwidth) throw UserError("--latency: needs --bandwidth");
   if (flags.bandwidth && !flags.world) throw UserError("--bandwidth: needs --world");
   if (flags.bandwidth && other_target) {
-    throw UserError("--bandwidth times the step on this machine: leave --target out");
+    throw UserError("--bandwidth times the step on this machine: --target is invalid with it");
   }
   if (flags.bandwidth && place != cpu()) {
-    throw UserError("--bandwidth times the step's kernels on the CPU: leave --place out");
+    throw UserError("--bandwidth times the step on the CPU: --place must be cpu");
   }
   if (!flags.world) return;
-  if (mode != Mode::train) throw UserError("--world: only training is done by several processes");
+  if (mode != Mode::train) throw UserError("--world: only the train pipeline has several ranks");
   if (find_directive(program.ir().main()) == nullptr) {
     throw UserError("--world: program '" + program.ir().name + "' minimizes nothing");
   }
@@ -143,12 +148,12 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
                  const ExecutorOptions& options, const PlannedStep& step) {
   if (!flags.world) return;
   const int64_t world = *flags.world, batch = options.batch;
-  const std::vector<Exchanged> exchanges = exchanges_of(step);
+  const std::vector<PlannedCollective> collectives = collectives_of(step);
   double bytes = 0;
-  for (const Exchanged& e : exchanges) bytes += e.bytes();
+  for (const PlannedCollective& e : collectives) bytes += e.bytes();
   fmt::print("{} processes with {} samples each reduce {} a step, in {} messages\n", world, batch,
-             bytes_text(bytes), exchanges.size());
-  if (!flags.bandwidth) return print_messages(exchanges, nullptr);
+             bytes_text(bytes), collectives.size());
+  if (!flags.bandwidth) return print_messages(collectives, nullptr);
 
   const Link link{.world = world,
                   .bytes_per_ms = *flags.bandwidth * 1e6,
@@ -158,8 +163,8 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
   const auto steps = measure_steps(program, {options, alone});
   const Timeline t = timeline(steps[0].calls, link);
   const double one = timeline(steps[1].calls, {}).step;
-  check(t.messages.size() == exchanges.size(), "a step sends other messages than planned");
-  print_messages(exchanges, &t);
+  check(t.messages.size() == collectives.size(), "a step sends other messages than planned");
+  print_messages(collectives, &t);
   fmt::print("measured here, medians of {} steps: {:.3f} ms, and {:.3f} ms as one process alone\n",
              steps[0].runs, t.computing, one);
   fmt::print("predicted at {:g} GB/s and {:g} us a message: {:.3f} ms a step\n", *flags.bandwidth,

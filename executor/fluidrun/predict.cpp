@@ -8,13 +8,12 @@
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
-#include "executor/fluidrun/data_flags.h"
-#include "executor/fluidrun/elements.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "executor/fluidrun/memory_report.h"
-#include "executor/fluidrun/output_file.h"
 #include "executor/fluidrun/print_to.h"
-#include "executor/fluidrun/profile_flags.h"
+#include "executor/fluidrun/tensor_io.h"
 #include "executor/trainer/inference.h"
 #include "ir/error.h"
 
@@ -30,7 +29,7 @@ struct PredictFlags {
   ProfileFlags profile;
 };
 
-/// What a sample's row of scores says: the best class, or all numbers of a short row.
+/// The text of a sample's row: its only element, or the index and value of the largest one.
 std::string row_text(const Tensor& value, int64_t sample) {
   const int64_t width = value.numel() / value.shape().at(0);
   int64_t best = 0;
@@ -47,7 +46,7 @@ bool is_image(const Tensor& t) {
   return s.size() >= 3 && s[s.size() - 2] > 1 && s[s.size() - 1] > 1;
 }
 
-/// The sample's first channel, two rows of pixels a line of text.
+/// Draws the sample's first channel; a line of text holds two rows of pixels.
 void draw_image(const Tensor& images, int64_t sample) {
   const auto& shape = images.shape();
   const int64_t height = shape[shape.size() - 2], width = shape[shape.size() - 1];
@@ -67,8 +66,7 @@ void draw_image(const Tensor& images, int64_t sample) {
   }
 }
 
-/// The outputs with a row a sample that the data lets be computed. Throws UserError when there is
-/// none.
+/// The outputs with one row per sample whose feeds the data has. Throws UserError without any.
 std::vector<std::string> computed_rows(const Program& program, Executor& executor,
                                        const std::vector<std::string>& feeds) {
   const std::vector<std::string> left_out = executor.left_out(feeds);
@@ -90,8 +88,8 @@ std::vector<std::string> computed_rows(const Program& program, Executor& executo
   throw UserError("predict needs an output with one row a sample; there is " + all);
 }
 
-void print_sample(const Batch& batch, const Outputs& outputs, const std::vector<std::string>& rows,
-                  int64_t sample, int64_t index, bool draw) {
+void print_sample(const Batch& batch, const OutputViews& outputs,
+                  const std::vector<std::string>& rows, int64_t sample, int64_t index, bool draw) {
   std::string line = std::to_string(index);
   for (const std::string& name : rows) {
     line += fmt::format("  {} {}", name, row_text(outputs[name], sample));
@@ -107,7 +105,7 @@ void print_sample(const Batch& batch, const Outputs& outputs, const std::vector<
   fmt::print("{}\n", line);
 }
 
-/// How many samples are printed: those drawn; none where files take them; else all.
+/// The number of printed samples: --draw, else none with --output, else all.
 int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
   if (flags.draw > 0) return std::min(flags.draw, reader.samples());
   return flags.outputs.empty() ? reader.samples() : 0;
@@ -116,7 +114,7 @@ int64_t printed_samples(const PredictFlags& flags, const Reader& reader) {
 void predict_all(Executor& executor, Reader& reader, const std::vector<std::string>& rows,
                  std::vector<OutputFile>& files, int64_t printed, bool draw) {
   int64_t seen = 0;
-  predict(executor, reader, [&](const Batch& batch, const Outputs& outputs) {
+  predict(executor, reader, [&](const Batch& batch, const OutputViews& outputs) {
     for (OutputFile& file : files) file.add(outputs, reader.dataset(), seen);
     for (int64_t i = 0; i < batch.size && seen + i < printed; ++i) {
       print_sample(batch, outputs, rows, i, reader.dataset().row(seen + i), draw);
@@ -167,27 +165,29 @@ void add_predict(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("predict", "Compute outputs for each sample of the data");
   const auto flags = std::make_shared<PredictFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--data", flags->data, "the data, by default its test split")->required();
-  command->add_option("--params", flags->params, "the parameters (safetensors)");
-  add_params_layout(*command, flags->params_layout);
+  begin_group(*command, kDataGroup);
+  command->add_option("--data", flags->data, "data to predict; its test split without ?split=")
+      ->type_name("SPEC")
+      ->required();
   add_batch(*command, flags->batch);
-  command->add_option("--draw", flags->draw, "draw the first N samples with what is predicted")
-      ->check(must_be_count);
+  command->add_option("--draw", flags->draw, "print only the first N samples, with their images")
+      ->check(must_be_count)
+      ->type_name("N");
+  add_params(*command, flags->params, flags->params_layout);
+  add_seed(*command, flags->seed);
+  begin_group(*command, kFilesGroup);
   command
-      ->add_option(
-          "--output", flags->outputs,
-          "write a row a sample: FILE.npy of the only output that has them, FILE.csv of all, "
-          "prob=@FILE of one; may repeat; prints none without --draw")
+      ->add_option("--output", flags->outputs,
+                   "write one row per sample instead of printing: FILE.csv takes every output with "
+                   "such rows, FILE.npy the only one, prob=@FILE the output prob; may repeat")
+      ->type_name("[NAME=@]FILE")
       ->allow_extra_args(false);
-  command->add_option("--seed", flags->seed, "of initial values, without --params")
-      ->check(must_be_natural)
-      ->capture_default_str();
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
   add_profile_flags(*command, flags->profile);
   command->footer(
-      "Example: fluidrun predict mnist_fluid --params mnist.safetensors --data digits --draw "
-      "3\n\n" +
+      "Examples:\n"
+      "  fluidrun predict mnist_fluid --params mnist.safetensors --data digits --draw 3\n\n" +
       data_help());
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }

@@ -17,4 +17,10 @@ void print_to(std::FILE* stream, fmt::format_string<T...> format, T&&... argumen
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
+/// Flushes what was printed. A failure is kept for output_error(): stdio forgets its reason.
+void flush_output();
+
+/// Why something printed until now has not arrived, as an errno; 0 when all has. Flushes.
+int output_error();
+
 }  // namespace fluid

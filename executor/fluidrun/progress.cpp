@@ -5,13 +5,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "executor/fluidrun/print_to.h"
 
 namespace fluid {
+
 namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
@@ -114,6 +117,43 @@ void Progress::draw(const StepEvent& step) {
 void Progress::clear() {
   if (drawn_) print_to(stderr, "\r\x1b[K");
   drawn_ = false;
+}
+
+namespace {
+
+constexpr size_t kNarrowest = 9;  // -1.234e+05
+
+size_t width_of(const std::string& name) { return std::max(kNarrowest, name.size()); }
+
+}  // namespace
+
+size_t EpochTable::epoch_width() const {
+  return std::max<size_t>(5, 2 * std::to_string(epochs_).size() + 1);
+}
+
+void EpochTable::print_names(const NamedScalars& values) {
+  std::string line = fmt::format("{:>{}}", "epoch", epoch_width());
+  for (const auto& [name, value] : values) {
+    names_.push_back(name);
+    line += fmt::format("  {:>{}}", name, width_of(name));
+  }
+  print_to(stdout, "{}  {:>8}  {:>8}\n", line, "ms/step", "time");
+}
+
+void EpochTable::print(const EpochEvent& epoch) {
+  NamedScalars values = epoch.training;
+  for (const auto& [name, value] : epoch.validation) values.emplace_back("val_" + name, value);
+  if (names_.empty()) print_names(values);
+  std::string line =
+      fmt::format("{:>{}}", fmt::format("{}/{}", epoch.epoch, epochs_), epoch_width());
+  for (const std::string& name : names_) {
+    const auto value = std::ranges::find(values, name, &std::pair<std::string, double>::first);
+    line += fmt::format("  {:>{}}", value == values.end() ? "-" : scalar_text(value->second),
+                        width_of(name));
+  }
+  print_to(stdout, "{}  {:>8.2f}  {:>6.2f} s{}\n", line, epoch.ms_per_step, epoch.seconds,
+           epoch.best ? "  best" : "");
+  flush_output();
 }
 
 }  // namespace fluid

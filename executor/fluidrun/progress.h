@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "executor/trainer/fit_options.h"
 
@@ -38,6 +40,23 @@ class Progress {
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point begin_, last_;
+};
+
+/// Prints epochs as an aligned table on stdout: a line of names, then a line an epoch.
+class EpochTable {
+ public:
+  explicit EpochTable(int64_t epochs) : epochs_(epochs) {}
+
+  /// The columns are the values of the first epoch; `-` stands for a value that a later epoch
+  /// lacks.
+  void print(const EpochEvent& epoch);
+
+ private:
+  void print_names(const NamedScalars& values);
+  size_t epoch_width() const;
+
+  int64_t epochs_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace fluid

@@ -10,7 +10,6 @@
 
 #include "executor/fluidrun/child_process.h"
 #include "executor/fluidrun/rank_output.h"
-#include "executor/fluidrun/signal_queue.h"
 
 namespace fluid {
 

@@ -5,9 +5,10 @@
 
 #include "executor/executor.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
-#include "executor/fluidrun/elements.h"
-#include "executor/fluidrun/output_file.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/tensor_io.h"
 #include "frontend/files/npy.h"
 #include "ir/error.h"
 
@@ -28,7 +29,7 @@ std::vector<NamedFile> files_of(const std::vector<std::string>& texts, const std
   return files;
 }
 
-/// How many samples `column` holds as `feed`; absent when the feed's shape does not say.
+/// The samples in `column`; absent when the shape of `feed` has no batch dimension.
 std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   const Shape& shape = feed.results[0].type.shape;
   for (size_t d = 0; d < shape.size() && d < column.shape().size(); ++d) {
@@ -37,7 +38,7 @@ std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   return std::nullopt;
 }
 
-/// The batch is as large as the first feed that depends on it says; 1 when none does.
+/// The batch size is that of the first feed with a batch dimension; 1 without any.
 Batch batch_of(const Program& program, const RunFlags& flags) {
   Batch batch;
   for (const std::string& input : flags.inputs) {
@@ -63,11 +64,11 @@ Batch batch_of(const Program& program, const RunFlags& flags) {
     batch.size = *samples;
     break;
   }
-  if (batch.size == 0) throw UserError("--input holds no sample: a batch has one at least");
+  if (batch.size == 0) throw UserError("--input holds no sample: a batch has at least one");
   return batch;
 }
 
-/// Throws UserError naming the first element that is off by more than the tolerance allows.
+/// Throws UserError that names the first element outside the tolerance.
 void compare(const std::string& name, const Tensor& got, const Tensor& want, double tolerance) {
   if (got.shape() != want.shape()) {
     throw UserError("output '" + name + "' is " + got.str() + ", expected " + want.str());
@@ -79,7 +80,7 @@ void compare(const std::string& name, const Tensor& got, const Tensor& want, dou
   }
 }
 
-void print(const Output& output) {
+void print(const OutputView& output) {
   constexpr int64_t kMost = 16;
   std::string text;
   for (int64_t i = 0; i < std::min(output.value.numel(), kMost); ++i) {
@@ -100,14 +101,15 @@ int run(const RunFlags& flags) {
   for (const auto& [name, tensor] : batch.columns) feeds.push_back(name);
   load_parameters(executor, flags.params, flags.params_layout);
   executor.prepare({.predict = {batch.size}, .predict_feeds = feeds});
-  const Outputs outputs = executor.predict(batch);
-  for (const auto& [name, path] : written) outputs[name];  // before any is written: all are there
+  const OutputViews outputs = executor.predict(batch);
+  for (const auto& [name, path] : written)
+    outputs[name];  // throws for an unknown name before any file is written
   for (const auto& [name, path] : written) write_output(path, name, outputs[name]);
   for (const auto& [name, path] : expected) {
     compare(name, outputs[name], read_npy(path), flags.tolerance);
   }
   if (written.empty() && expected.empty()) {
-    for (const Output& o : outputs) print(o);
+    for (const OutputView& o : outputs) print(o);
   }
   note_initial_parameters(executor, flags.params);
   return 0;
@@ -117,27 +119,35 @@ int run(const RunFlags& flags) {
 
 void add_run(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Run a program once on given inputs");
-  command->footer("Example: fluidrun run net.fluid --input x=1x2xf32=1,2 --expected y=@y.npy");
   const auto flags = std::make_shared<RunFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--input", flags->inputs, "x=4xf32=1,2,3,4 or x=@FILE.npy; may repeat")
+  begin_group(*command, kDataGroup);
+  command
+      ->add_option("--input", flags->inputs,
+                   "value of a feed: x=4xf32=1,2,3,4 or x=@FILE.npy; may repeat")
+      ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command
       ->add_option("--output", flags->outputs,
                    "write an output: y=@FILE.npy or y=@FILE.csv; may repeat")
+      ->type_name("NAME=@FILE")
       ->allow_extra_args(false);
-  command->add_option("--expected", flags->expected, "fail unless an output equals y=@FILE.npy")
+  command
+      ->add_option("--expected", flags->expected,
+                   "fail unless an output equals this file: y=@FILE.npy; may repeat")
+      ->type_name("NAME=@FILE")
       ->allow_extra_args(false);
-  command->add_option("--tolerance", flags->tolerance, "for floats: relative, absolute below 1")
+  command
+      ->add_option("--tolerance", flags->tolerance,
+                   "tolerance of --expected for floats: relative, absolute below 1")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->type_name("NUMBER")
       ->capture_default_str();
-  command->add_option("--params", flags->params, "the parameters (safetensors)");
-  add_params_layout(*command, flags->params_layout);
-  command->add_option("--seed", flags->seed, "of initial values, without --params")
-      ->check(must_be_natural)
-      ->capture_default_str();
+  add_params(*command, flags->params, flags->params_layout);
+  add_seed(*command, flags->seed);
   add_place_flags(*command, flags->place);
   add_memory_flag(*command, flags->place);
+  command->footer("Examples:\n  fluidrun run net.fluid --input x=1x2xf32=1,2 --expected y=@y.npy");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
-#include "executor/fluidrun/training_needs.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "ir/atomic_file.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -23,7 +24,7 @@ struct ShowFlags {
   std::string program, format, output;
 };
 
-/// JSON has no infinities and no NaN: they become text.
+/// JSON has no infinities and no NaN: they become strings.
 nlohmann::ordered_json value_json(double x) {
   if (std::isfinite(x)) return x;
   return ir::float_text(x);
@@ -73,7 +74,7 @@ std::string to_json(const ir::Program& program) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// --format, or what the ending of the file says; text without either.
+/// --format, else the format of the ending of -o, else text.
 std::string format_of(const ShowFlags& flags) {
   if (!flags.format.empty()) {
     const std::vector<std::string> known = {"text", "json", "dot", "svg"};
@@ -116,12 +117,16 @@ int run(const ShowFlags& flags) {
 
 void add_show(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("show", "Print or draw a program");
-  command->footer("Example: fluidrun show mnist_fluid --format svg -o mnist.svg");
   const auto flags = std::make_shared<ShowFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--format", flags->format,
-                      "text, json, dot or svg; default: by the ending of -o, else text");
-  command->add_option("-o", flags->output, "a file; default: the terminal");
+  begin_group(*command, kFilesGroup);
+  command
+      ->add_option("--format", flags->format,
+                   "format of the text; without it the ending of -o decides, else text")
+      ->type_name("text|json|dot|svg");
+  command->add_option("-o", flags->output, "write to this file; without it to stdout")
+      ->type_name("FILE");
+  command->footer("Examples:\n  fluidrun show mnist_fluid --format svg -o mnist.svg");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

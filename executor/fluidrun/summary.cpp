@@ -9,11 +9,12 @@
 #include "executor/cpu/cpu_target.h"
 #include "executor/device/bytes_text.h"
 #include "executor/device/op_cost.h"
-#include "executor/fluidrun/amp_report.h"
+#include "executor/fluidrun/amp.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
 #include "executor/fluidrun/diagram.h"
-#include "executor/fluidrun/training_needs.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "ops/source_kind.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
@@ -24,7 +25,7 @@ namespace {
 struct SummaryFlags {
   std::string program;
   int64_t batch = 1;
-  PlaceFlags place;  ///< those of mixed precision
+  PlaceFlags place;  ///< only its `amp`
 };
 
 struct Row {
@@ -34,12 +35,12 @@ struct Row {
   int64_t saved_bytes = 0;
 };
 
-/// Numbers of variables and their bytes.
+/// Elements of variables, and their bytes.
 struct Count {
   int64_t numbers = 0, bytes = 0;
 };
 
-/// The layer's name, with the op that computes most of it.
+/// The layer's name, with its op of the most FLOPs.
 std::string name_of(const Box& box, int64_t batch) {
   const ir::Op* most = nullptr;
   for (const ir::Op* op : box.ops) {
@@ -65,7 +66,7 @@ Row row_of(const Box& box, const std::set<int64_t>& saved, int64_t batch) {
   return row;
 }
 
-/// Rows of layers and lone ops; equal names are numbered.
+/// One row per layer or op outside of layers; equal names are numbered.
 std::vector<Row> rows_of(const Program& program, const std::set<int64_t>& saved, int64_t batch) {
   std::vector<Row> rows;
   std::map<std::string, int> times, numbers;
@@ -108,8 +109,8 @@ void print_inputs(const Program& program, int64_t batch) {
   }
 }
 
-/// Parameters, and states that are no optimizer's: what a trained model consists of. Returns the
-/// bytes of those that are trained.
+/// Prints the sizes of the parameters and of the states that no optimizer owns. Returns the bytes
+/// of the trainable ones.
 int64_t print_variables(const Program& program, const std::set<std::string>& trained) {
   Count all, updated;
   for (const auto& op : program.ir().main().ops) {
@@ -130,8 +131,8 @@ int64_t print_variables(const Program& program, const std::set<std::string>& tra
   return updated.bytes;
 }
 
-/// Refuses a batch for which the bytes of a value, or their sum, would overflow, and names that
-/// mixed precision does not know.
+/// Throws UserError for a batch whose byte counts overflow, and for unknown names in --amp-f32 and
+/// --amp-half.
 void check_options(const Program& program, const Options& options) {
   check_recorded_pass().run(*program.ir().clone(), options, CpuTarget(TargetDescription{}));
 }
@@ -171,16 +172,17 @@ int run(const SummaryFlags& flags) {
 
 void add_summary(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("summary", "Print a program's layers and their sizes");
-  command->footer(
-      "Example: fluidrun summary mnist_fluid --batch 100\n\n"
-      "FLOPs: of the forward pass. saved: activation bytes that a training step keeps for its "
-      "backward pass.");
   const auto flags = std::make_shared<SummaryFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--batch", flags->batch, "samples a step")
-      ->check(must_be_count)
-      ->capture_default_str();
+  add_planned_batch(*command, flags->batch);
   add_amp_flags(*command, flags->place.amp);
+  command->footer(
+      "Examples:\n"
+      "  fluidrun summary mnist_fluid --batch 100\n\n"
+      "Notes:\n"
+      "  The column FLOPs counts the forward pass.\n"
+      "  The column saved counts the bytes of activations that a training step keeps for its "
+      "backward pass.");
   command->callback([&action, flags] { action = [flags] { return run(*flags); }; });
 }
 

@@ -1,64 +1,338 @@
-#include <CLI/CLI.hpp>
-#include <memory>
+// `fluidrun train`: turns flags into a Trainer's options and prints its events.
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "executor/comm/process_group.h"
+#include "executor/device/bytes_text.h"
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/data_flags.h"
-#include "executor/fluidrun/training.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
+#include "executor/fluidrun/memory_report.h"
+#include "executor/fluidrun/planned_step.h"
+#include "executor/fluidrun/print_to.h"
+#include "executor/fluidrun/progress.h"
+#include "executor/fluidrun/step_log.h"
+#include "executor/places/place_machine.h"
+#include "executor/session/session_options.h"
+#include "executor/trainer/signals.h"
+#include "executor/trainer/trainer.h"
 #include "ir/atomic_file.h"
+#include "ir/error.h"
+#include "passes/rewrite.h"
 
 namespace fluid {
+namespace {
+
+struct TrainFlags {
+  std::string program, data, val, params, params_layout, save, log_json;
+  int64_t epochs = 1, batch = 0, micro_batches = 1, max_steps = 0;
+  uint64_t seed = 0;
+  double lr = 0;
+  bool drop_last = false, verify_plan = false, check_finite = false;
+  BestFlags best;
+  CheckpointFlags checkpoint;
+  WorldFlags world;
+  PlaceFlags place;
+  ProfileFlags profile;
+};
+
+/// A training run before its first step.
+struct PreparedTraining {
+  const Program& program;
+  const Executor& executor;
+  const TrainFlags& flags;
+  const World& world;
+  std::vector<const Reader*> readers;  ///< of the training data, then of the validation data
+  Resident before;                     ///< before the program was loaded
+  Resident opened;                     ///< after the data was opened
+};
+
+/// Prints the memory of an O2 step: half-precision weights may cost more than activations save.
+void describe_o2(const PreparedTraining& t) {
+  const int64_t batch = t.readers.front()->batch_sizes().front();
+  ExecutorOptions how;
+  how.precision.amp = t.executor.amp();
+  how.gpu.prefetch = !t.flags.place.no_prefetch;
+  how.micro_batches = t.flags.micro_batches;
+  how.debug.check_finite = t.flags.check_finite;
+  set_world(how, t.flags.world, t.world);
+  const std::unique_ptr<Target> target = target_of(t.executor.place(), t.flags.place);
+  const StepPlanner planner(t.program, *target, session_options(how));
+  const int64_t total = planner.at(batch).total();
+  print_to(stderr, "O2: {} for a training step; {}\n", bytes_text(static_cast<double>(total)),
+           compared_to_f32(planner, batch, total));
+}
+
+/// Prints to stderr what will run: samples, kernels, memory.
+void describe(const PreparedTraining& t) {
+  const Reader& reader = *t.readers.front();
+  const CompileReport report = t.executor.compile_report();
+  const int64_t batch = reader.batch_sizes().front();
+  print_to(stderr,
+           "{}: {} samples, {} steps of {} an epoch; {} kernels compiled, {} from the cache, "
+           "{:.0f} ms\n",
+           t.program.ir().name, reader.samples(), reader.batches(),
+           t.world.size == 1 ? std::to_string(batch)
+                             : fmt::format("{} on each of {} ranks", batch, t.world.size),
+           report.kernels, report.from_cache, report.passes_ms + report.compile_ms);
+  for (const std::string& line : report.of_libraries) print_to(stderr, "{}\n", line);
+  describe_memory(t.executor, t.readers, t.before, t.opened);
+  const bool saves = !t.flags.save.empty() || !t.flags.best.save.empty();
+  if (saves || !t.flags.checkpoint.directory.empty()) describe_saving(t.executor, t.world);
+  if (t.flags.place.tf32 && t.executor.place() != cpu()) {
+    print_to(stderr, "products and convolutions of f32 round their operands to TF32\n");
+  }
+  if (const auto& choice = t.executor.amp_choice(); choice && choice->measured()) {
+    print_to(stderr, "--amp auto takes {}\n", choice->text());
+  }
+  const auto& amp = t.executor.amp();
+  if (amp && amp->has_half_weights()) describe_o2(t);
+}
+
+Program open_with_rate(const TrainFlags& flags) {
+  Program program = open_program(flags.program);
+  ir::Op* train = find_directive(program.ir().main());
+  if (train != nullptr && flags.lr > 0) train->attrs.set("lr", flags.lr);
+  check_fit_options(program, {});
+  return program;
+}
+
+std::optional<Reader> open_validation(const Program& program, const TrainFlags& flags,
+                                      const World& world) {
+  if (flags.val.empty()) return std::nullopt;
+  return open_reader(program, flags.val, "test", flags.batch, {}, false, world);
+}
+
+/// Runs `work` in a thread; without a thread to be had, in get().
+template <class F>
+auto in_background(F work) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, work);
+  }
+}
+
+/// A run of `fluidrun train`.
+class Training {
+ public:
+  explicit Training(const TrainFlags& flags)
+      : flags_(flags),
+        world_(World::from_env()),
+        log_(is_rank_0() ? flags.log_json : ""),
+        checkpoints_(checkpointing_options(flags.checkpoint)),
+        program_(open_with_rate(flags)),
+        validation_opening_(
+            in_background([&] { return open_validation(program_, flags, world_); })),
+        train_(open_reader(program_, flags.data, "train", flags.batch, flags.seed, flags.drop_last,
+                           world_)),
+        progress_(flags.epochs, train_.batches(), !is_rank_0()),
+        table_(flags.epochs),
+        trainer_(program_, place_of(flags.place, flags.verify_plan, world_.local_rank), options(),
+                 checkpoints_) {}
+
+  void run() {
+    take_validation();
+    if (!trainer_.resumes()) {
+      if (!flags_.params.empty()) trainer_.load(flags_.params, layout_of(flags_.params_layout));
+    } else if (!flags_.params.empty() && is_rank_0()) {
+      print_to(stderr, "--params is not read: {} is\n", trainer_.resumed_path());
+    }
+    trainer_.fit(train_, fit_options());
+    if (is_rank_0()) log_.check();
+  }
+
+ private:
+  bool is_rank_0() const { return world_.rank == 0; }
+
+  ExecutorOptions options() {
+    ExecutorOptions options =
+        training_options(flags_.place, flags_.seed, train_.batch_sizes().front());
+    if (options.precision.choose_amp) {  // measuring takes long: reject bad options first
+      take_validation();
+      check_fit_options(program_, fit_options());
+    }
+    set_world(options, flags_.world, world_);
+    set_profile(options, flags_.profile);
+    options.debug.verify_plan = flags_.verify_plan;
+    options.debug.check_finite = flags_.check_finite;
+    options.micro_batches = flags_.micro_batches;
+    return options;
+  }
+
+  FitOptions fit_options() {
+    FitOptions options{
+        .epochs = flags_.epochs,
+        .max_steps = flags_.max_steps,
+        .validation = validation_ ? &*validation_ : nullptr,
+        .save = flags_.save,
+        .handle_signals = true,
+        .labels = {{"data", flags_.data}, {"drop-last", flags_.drop_last ? "on" : "off"}}};
+    set_best(options, flags_.best, validation_.has_value());
+    options.on_begin = [this](const BeginEvent& begin) {
+      check_equal_flags();
+      log_.cut(begin.steps, begin.epochs);
+      if (is_rank_0()) report_start();
+    };
+    options.on_epoch_begin = [this](int64_t epoch) { progress_.begin_epoch(epoch); };
+    options.on_step = [this](const StepEvent& step) {
+      log_.append(step);
+      progress_.step(step);
+    };
+    options.on_epoch = [this](const EpochEvent& epoch) {
+      progress_.clear();
+      if (is_rank_0()) table_.print(epoch);
+      log_.append(epoch);
+    };
+    options.on_end = [this] { report_profile(trainer_.executor(), flags_.profile, world_); };
+    options.notice = [this](const std::string& text) {
+      progress_.clear();
+      print_to(stderr, "{}\n", text);
+    };
+    return options;
+  }
+
+  void take_validation() {
+    if (!validation_opening_.valid()) return;
+    if (std::optional<Reader> opened = validation_opening_.get()) {
+      validation_.emplace(std::move(*opened));
+    }
+  }
+
+  /// Ranks with different flags would hang in their collectives.
+  void check_equal_flags() {
+    const std::map<std::string, std::string> values = {
+        {"val", flags_.val},
+        {"seed", std::to_string(flags_.seed)},
+        {"batch", std::to_string(flags_.batch)},
+        {"data", flags_.data},
+        {"drop-last", flags_.drop_last ? "on" : "off"},
+        {"checkpoint-every", flags_.checkpoint.every}};
+    trainer_.executor().process_group().check_equal("command line", values);
+  }
+
+  void report_start() {
+    std::vector<const Reader*> readers = {&train_};
+    if (validation_) {
+      readers.push_back(&*validation_);
+      const int64_t shared = validation_->dataset().rows_shared_with(train_.dataset());
+      if (shared > 0) {
+        print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
+                 validation_->samples());
+      }
+    }
+    describe({program_, trainer_.executor(), flags_, world_, readers, before_, opened_});
+  }
+
+  const TrainFlags& flags_;
+  World world_;
+  StepLog log_;
+  CheckpointingOptions checkpoints_;
+  Resident before_ = resident_now();
+  Program program_;
+  std::future<std::optional<Reader>>
+      validation_opening_;  // overlaps with opening the training data
+  Reader train_;
+  Resident opened_ = resident_now();
+  std::optional<Reader> validation_;
+  Progress progress_;
+  EpochTable table_;
+  Trainer trainer_;
+};
+
+/// Returns the exit code: 0, or 128 + the number of the signal that stopped training.
+int train(const TrainFlags& flags) {
+  for (const std::string& path : {flags.save, flags.best.save}) {
+    if (!path.empty()) check_writable(path);  // fails before the work, not after it
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away ends its stream, not training
+  std::signal(SIGUSR1, SIG_IGN);  // restored after training, when everything is saved
+  static const Signals signals;   // static: a second signal must not cut off an error message
+  Training(flags).run();
+  return Signals::stop_requested() ? 128 + Signals::stop_signal() : 0;
+}
+
+void add_training_flags(CLI::App& command, TrainFlags& flags) {
+  begin_group(command, kTrainingGroup);
+  command.add_option("--epochs", flags.epochs, "passes over the training data")
+      ->check(must_be_count)
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--max-steps", flags.max_steps, "stop after this many steps")
+      ->check(must_be_count)
+      ->type_name("N");
+  command.add_option("--lr", flags.lr, "learning rate; replaces the program's")
+      ->check(must_be_positive)
+      ->type_name("NUMBER");
+  command.add_option("--seed", flags.seed, "seed of the initial parameters, dropout and shuffling")
+      ->check(must_be_natural)
+      ->type_name("N")
+      ->capture_default_str();
+  add_best_flags(command, flags.best);
+}
+
+void add_file_flags(CLI::App& command, TrainFlags& flags) {
+  add_params(command, flags.params, flags.params_layout);
+  command
+      .add_option("--save", flags.save,
+                  "write the parameters to this file at the end (safetensors)")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--log-json", flags.log_json,
+          "write one JSON object per line to this file: for each step, validation and epoch")
+      ->type_name("FILE");
+  add_checkpoint_flags(command, flags.checkpoint);
+}
+
+}  // namespace
 
 void add_train(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Train a program on data");
   const auto flags = std::make_shared<TrainFlags>();
   add_program_argument(*command, flags->program);
-  command->add_option("--data", flags->data, "the training data")->required();
-  command->add_option("--val", flags->val, "data to evaluate after each epoch");
-  command->add_option("--epochs", flags->epochs, "times through the data")
-      ->check(must_be_count)
-      ->capture_default_str();
+  begin_group(*command, kDataGroup);
+  command->add_option("--data", flags->data, "training data")->type_name("SPEC")->required();
+  command->add_option("--val", flags->val, "validation data, evaluated after each epoch")
+      ->type_name("SPEC");
   add_batch(*command, flags->batch);
-  add_micro_batches(*command, flags->micro_batches);
-  command->add_option("--lr", flags->lr, "learning rate, instead of the program's")
-      ->check(must_be_positive);
-  command->add_option("--seed", flags->seed, "of initial values, dropout and shuffling")
-      ->check(must_be_natural)
-      ->capture_default_str();
-  command->add_option("--max-steps", flags->max_steps, "stop after so many steps")
-      ->check(must_be_count);
-  command->add_option("--params", flags->params, "start from these parameters (safetensors)");
-  add_params_layout(*command, flags->params_layout);
-  command->add_option("--save", flags->save, "write the parameters here (safetensors)");
-  command->add_option(
-      "--log-json", flags->log_json,
-      "write a JSON object a line here: of each step, validation and epoch, as it is made");
-  add_best_flags(*command, flags->best);
-  add_checkpoint_flags(*command, flags->checkpoint);
+  command->add_flag("--drop-last", flags->drop_last,
+                    "drop the last batch of an epoch if it is smaller");
+  add_training_flags(*command, *flags);
+  add_file_flags(*command, *flags);
   add_world_flags(*command, flags->world);
-  command->add_flag("--drop-last", flags->drop_last, "leave out a smaller last batch");
-  command->add_flag("--check-finite", flags->check_finite,
-                    "run a step that overflows again, and name the first op that does");
-  command->add_flag("--verify-plan", flags->verify_plan, "poison dead memory to check the plan");
   add_place_flags(*command, flags->place);
   add_loss_scale_flags(*command, flags->place.amp.loss_scale);
   add_memory_flag(*command, flags->place);
+  add_micro_batches(*command, flags->micro_batches);
+  begin_group(*command, kDebuggingGroup);
+  command->add_flag(
+      "--check-finite", flags->check_finite,
+      "run a step that overflows again, and name the first op with a non-finite value");
+  command->add_flag("--verify-plan", flags->verify_plan,
+                    "fill dead memory with NaN, to check the memory plan; on the CPU");
   add_profile_flags(*command, flags->profile);
   command->footer(
-      "Several processes train together where `fluidrun launch`, torchrun or Slurm starts them.\n"
-      "Ctrl-C, SIGTERM and SIGHUP finish the step, save and end with exit code 130, 143 and 129; "
-      "a\n"
-      "second one ends at once. SIGUSR1 saves and goes on.\n"
-      "Example: fluidrun train mnist_fluid --data digits --val digits --epochs 6 "
-      "--batch 100 --save mnist.safetensors\n\n" +
+      "Examples:\n"
+      "  fluidrun train mnist_fluid --data digits --val digits --epochs 6 --batch 100 \\\n"
+      "    --save mnist.safetensors\n\n"
+      "Notes:\n"
+      "  Processes that `fluidrun launch`, torchrun or Slurm starts train together.\n"
+      "  Ctrl-C, SIGTERM and SIGHUP finish the step, save, and exit with code 130, 143 and 129; a "
+      "second signal kills.\n"
+      "  SIGUSR1 saves, and training continues.\n\n" +
       data_help());
-  command->callback([&action, flags] {
-    action = [flags] {
-      for (const std::string& path : {flags->save, flags->best.save}) {
-        if (!path.empty()) check_writable(path);  // before all that takes long
-      }
-      return train(*flags);
-    };
-  });
+  command->callback([&action, flags] { action = [flags] { return train(*flags); }; });
 }
 
 }  // namespace fluid

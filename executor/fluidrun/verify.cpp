@@ -4,19 +4,21 @@
 #include <memory>
 
 #include "executor/fluidrun/command.h"
-#include "executor/fluidrun/common.h"
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/inputs.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
 
 void add_verify(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("verify", "Check a program file");
-  command->footer("Example: fluidrun verify mnist.fluid");
+  command->footer("Examples:\n  fluidrun verify mnist.fluid");
   const auto name = std::make_shared<std::string>();
   add_program_argument(*command, *name);
   command->callback([&action, name] {
     action = [name] {
-      const Program program = open_program(*name);  // loading checks all but recipes
+      const Program program = open_program(*name);  // verifies all but the training recipe
       find_directive(program.ir().main());
       size_t ops = 0;
       for (const auto& graph : program.ir().graphs) ops += graph->ops.size();

@@ -159,12 +159,12 @@ TEST_F(GpuParallel, AutoStartsARankAGpu) {
   succeed(train(flags + "one.json --place cpu --batch 12"));
   const std::string said =
       succeed("launch --nproc auto -- " + train(flags + "auto.json --batch 6"));
-  expect_has(said, "fluidrun: --nproc auto: 2 ranks, one a GPU\n");
+  expect_has(said, "fluidrun: --nproc auto: 2 ranks, one per GPU\n");
   expect_has(said, "steps of 6 on each of 2 ranks");
   expect_losses("auto.json", "one.json");
   before_ += "export FLUID_STAND_IN_DEVICES=1; ";
   expect_has(succeed("launch --nproc auto -- " + train(flags + "single.json --batch 12")),
-             "fluidrun: --nproc auto: 1 rank, one a GPU\n");
+             "fluidrun: --nproc auto: 1 rank, one per GPU\n");
 }
 
 TEST_F(GpuParallel, OneGpuAloneGoesThroughTheSameFunctions) {

@@ -16,7 +16,6 @@ struct Case {
 
 TEST_F(CommandLine, IsRefused) {
   const Case cases[] = {
-      {"", "A subcommand is required"},
       {"trai", "'trai' is not expected (did you mean 'train'?); see fluidrun --help"},
       {"train line.fir", "--data is required; see fluidrun train --help"},
       {"train line.fir --data digits --epoch 3",
@@ -38,8 +37,8 @@ TEST_F(CommandLine, IsRefused) {
        "'men' is neither an op nor a layer of the program (did you mean 'mean'?)"},
       {"summary line.fir --amp o1 --amp-f32 men", "'men' is neither an op nor a layer"},
       {"plan line.fir --amp auto",
-       "--amp auto: no measurement is kept of this program and batch on this machine: train or "
-       "bench with it first, or say o1, o2 or off"},
+       "--amp auto: this machine has no measurement of this program and batch: run train or bench "
+       "with --amp auto first, or choose o1, o2 or off"},
       {"eval line.fir --data synthetic-linear --amp auto",
        "--amp auto: train and bench time steps to choose; say o1, o2 or off here"},
       {"train line.fir --data synthetic-linear --amp o1 --loss-scale 8",
@@ -52,15 +51,19 @@ TEST_F(CommandLine, IsRefused) {
       {"verify .", "cannot read '.': Is a directory"},
       {"opt line.fir --pipeline train --slice last", "--slice: needs --micro-batches"},
       {"opt line.fir --pipeline train --micro-batches 2 --slice tail",
-       "no slice 'tail'; there are first, middle and last"},
+       "no micro-batch 'tail'; --slice is first, middle or last"},
       {"opt line.fir --pipeline train --batch 2 --micro-batches 2 --slice middle",
-       "a batch of 2 in 2 slices has no middle one"},
+       "a batch of 2 in 2 micro-batches has no middle one"},
       {"opt line.fir --pipeline train --amp o1 --dtype f64",
        "mixed precision and a whole program in f64 exclude each other"},
       {"opt line.fir --pipeline eval --micro-batches 2",
-       "--micro-batches: only training steps go through in slices"},
-      {"opt line.fir --pipeline train --world 2 --rank 2", "--rank 2: the last of 2 is 1"},
-      {"opt line.fir", "say either --pass a,b or --pipeline train"},
+       "--micro-batches: only the train pipeline has micro-batches"},
+      {"opt line.fir --pipeline train --world 2 --rank 2", "--rank 2: the last rank of 2 is 1"},
+      {"opt line.fir", "opt needs --pass a,b, --pipeline train, or -o FILE to convert the program"},
+      {"opt line.fir --pass dce --pipeline train", "--pass and --pipeline exclude each other"},
+      {"opt line.fir -o x.fir --report", "--report needs --pass or --pipeline"},
+      {"opt line.fir -o x.fir --time-passes", "--time-passes needs --pass or --pipeline"},
+      {"opt line.fir -o x.json", "-o x.json: a program is written as .fir or .fluid, not as .json"},
       {"opt", "opt needs a program, or --list"},
       {"opt line.fir --pass dc", "no pass 'dc' (did you mean 'dce'?)"},
       {"opt line.fir --pass dec", "no pass 'dec' (did you mean 'dce'?)"},
@@ -70,7 +73,7 @@ TEST_F(CommandLine, IsRefused) {
       {"opt line.fir --pipeline tran", "no pipeline 'tran'; there are train, eval, predict, init"},
       {"show line.fir --format svgg", "must be text, json, dot or svg (did you mean 'svg'?)"},
       {"plan line.fir --pipeline init", "no pipeline 'init'; there are train, eval, predict"},
-      {"plan line.fir --memory many", "'many' is no size in bytes; write 512MiB or 8GiB"},
+      {"plan line.fir --memory many", "'many' is not a size in bytes; write 512MiB or 8GiB"},
       {"plan line.fir --memory 1B", "not even a batch of 1 fits 1B"},
       {"plan line.fir --target absent.json", "cannot read 'absent.json'"},
       {"predict line.fir --data synthetic-linear?n=5 --output line",
@@ -114,7 +117,7 @@ TEST_F(CommandLine, IsRefusedForALossScaleThatCannotMove) {
       {"--loss-scale 0", "--loss-scale: must be dynamic or a positive number, not 0"},
       {"--loss-scale 1e39", "a loss scale of 1e+39 is outside the range of f32"},
       {"--loss-scale 8 --loss-scale-interval 5",
-       "--loss-scale-interval: a loss scale of 8 does not move"},
+       "--loss-scale-interval: the loss scale 8 is constant"},
       {"--loss-scale-growth 0.5", "--loss-scale-growth: must be a number of at least 1, not 0.5"},
       {"--loss-scale-backoff 2", "--loss-scale-backoff: must be above 0 and at most 1, not 2"},
       {"--loss-scale-interval 0", "--loss-scale-interval: must be a positive integer, not 0"},
@@ -142,15 +145,15 @@ TEST_F(CommandLine, IsRefusedForProcessesThatNobodyCanPlanFor) {
       {"line.fir --world 2 --bandwidth 1 --latency -1",
        "--latency: must be a number of at least 0, not -1"},
       {"line.fir --world 2 --bandwidth 1 --target absent.json", "cannot read 'absent.json'"},
-      {"line.fir --world 2 --pipeline eval", "--world: only training is done by several processes"},
+      {"line.fir --world 2 --pipeline eval", "--world: only the train pipeline has several ranks"},
       {"fixed.fir --world 2", "--world: program 'fixed' minimizes nothing"},
-      {"line.fir --world 2 --bucket many", "'many' is no size in bytes"},
+      {"line.fir --world 2 --bucket many", "'many' is not a size in bytes"},
       {"line.fir --world 2 --reduce-dtype f32", "--reduce-dtype is bf16 or f16, not 'f32'"},
   };
   for (const Case& c : cases) refuse(std::string("plan ") + c.arguments, c.message);
   ASSERT_EQ(run("devices --json > t.json").code, 0);
   refuse("plan line.fir --world 2 --bandwidth 1 --target t.json",
-         "--bandwidth times the step on this machine: leave --target out");
+         "--bandwidth times the step on this machine: --target is invalid with it");
 }
 
 TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
@@ -169,7 +172,7 @@ TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
       {"--lr nan", "--lr: must be a positive number, not nan"},
       {"--threads -1", "--threads: Value -1 not in range 0 to 4096"},
       {"--threads 99999999999", "--threads: Value 99999999999 not in range"},
-      {"--memory 1e300GiB", "'1e300GiB' is no size in bytes"},
+      {"--memory 1e300GiB", "'1e300GiB' is not a size in bytes"},
   };
   for (const Case& c : cases) refuse(train + c.arguments, c.message);
   refuse("plan line.fir --batch 9223372036854775807",

@@ -109,7 +109,7 @@ TEST_F(DamagedFiles, Arrays) {
   refuse_shape("(4294967296, 4294967296)", "x.npy: the shape is larger than a 64-bit size");
   refuse_shape("(1000000000000, 2)", "x.npy: holds 0 bytes of data, but f32[1000000000000, 2]");
   refuse_shape(std::string(60'000, '('), "x.npy: the shape is malformed");
-  refuse_shape("(0, 2)", "--input holds no sample: a batch has one at least");
+  refuse_shape("(0, 2)", "--input holds no sample: a batch has at least one");
 }
 
 TEST_F(DamagedFiles, Targets) {

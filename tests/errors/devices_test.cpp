@@ -157,7 +157,7 @@ TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
     const std::string output = on(library, command);
     return output.substr(0, output.find('\n'));
   };
-  const std::string none = "the place is cpu, no GPU can be used: ";
+  const std::string none = "the place is cpu, no GPU is usable: ";
   EXPECT_EQ(said("no_driver"), none + "no NVIDIA driver is installed, or this container sees none");
   EXPECT_EQ(said("old_driver"),
             none + "the NVIDIA driver is too old: it runs CUDA 12.4, 13.0 is needed");
@@ -165,7 +165,7 @@ TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
   EXPECT_EQ(said("two_gpus_old_first").find(none), std::string::npos);
   EXPECT_EQ(said("no_driver", "launch --nproc auto -- true").find("fluidrun: --nproc auto: "), 0U);
   EXPECT_NE(said("no_driver", "launch --nproc auto -- true")
-                .find("one a core, as there is no GPU here: no NVIDIA driver is installed"),
+                .find("one per core, as there is no usable GPU: no NVIDIA driver is installed"),
             std::string::npos);
   const std::string cpu = "one step of 'line' (train) on cpu, batch 1";
   EXPECT_EQ(said("no_driver", "plan line.fir --place cpu"), cpu);
@@ -183,12 +183,12 @@ TEST_F(Devices, ThatCannotBeUsedAreNotPassedOverInSilence) {
 /// Ranks are counted and numbered among the GPUs that programs can run on.
 TEST_F(Devices, ThatAreNotSupportedGetNoRank) {
   const std::string one = on("two_gpus_old_first", "launch --nproc auto -- plan line.fir");
-  EXPECT_TRUE(one.starts_with("fluidrun: --nproc auto: 1 rank, one a GPU\n")) << one;
+  EXPECT_TRUE(one.starts_with("fluidrun: --nproc auto: 1 rank, one per GPU\n")) << one;
   EXPECT_NE(one.find("one step of 'line' (train) on cuda:1, batch 1"), std::string::npos) << one;
   const std::string named = on("two_gpus_old_first", "plan line.fir --place cuda");
   EXPECT_TRUE(named.starts_with("one step of 'line' (train) on cuda:1, batch 1")) << named;
   const std::string two = on("three_gpus", "launch --nproc auto -- true");
-  EXPECT_TRUE(two.starts_with("fluidrun: --nproc auto: 2 ranks, one a GPU\n")) << two;
+  EXPECT_TRUE(two.starts_with("fluidrun: --nproc auto: 2 ranks, one per GPU\n")) << two;
 }
 
 /// Nothing but a description of the GPU is needed for that.
@@ -289,7 +289,7 @@ TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
   const std::string bandwidth = "plan line.fir --world 2 --bandwidth 1";
   ASSERT_NE(on("three_gpus", bandwidth).find("on cpu, batch 1"), std::string::npos);
   refuse(bandwidth + " --place cuda:0",
-         "--bandwidth times the step's kernels on the CPU: leave --place out");
+         "--bandwidth times the step on the CPU: --place must be cpu");
   on("three_gpus", "train line.fir --data synthetic-linear?n=50 --epochs 1 --verify-plan");
 }
 

@@ -93,7 +93,7 @@ TEST_F(Fluidrun, RunsOnGivenInputsAndCompares) {
   refuse(base + " --expected line=@bad.npy", "output 'line' element 1 is -6, expected -5");
   refuse(base + " --expected line=@short.npy", "output 'line' is f32[2, 1], expected f32[1]");
   refuse(base + " --expected line=good.npy", "--expected line=good.npy: write NAME=@FILE.npy");
-  refuse("run line.fir --input x=0x2xf32=", "--input holds no sample: a batch has one at least");
+  refuse("run line.fir --input x=0x2xf32=", "--input holds no sample: a batch has at least one");
   refuse("run line.fir --input x", "--input x: write NAME=...");
   refuse("run line.fir --input x=5", "write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
   refuse("run line.fir --input x=1x2xf3=1,2", "no dtype 'f3'");
@@ -336,6 +336,24 @@ TEST_F(Fluidrun, ShowsAttributesAsJsonValues) {
   for (const char* attr : {"\"scale\":0.5", "\"stride\":[2]", "\"keep_dims\":true"}) {
     EXPECT_NE(result.output.find(attr), std::string::npos) << attr << " in " << result.output;
   }
+}
+
+TEST_F(Fluidrun, ConvertsPrograms) {
+  for (const char* step : {"line.fir -o a.fir", "a.fir -o a.fluid", "a.fluid -o b.fir",
+                           "b.fir -o b.fluid", "b.fluid -o c.fluid"}) {
+    const Result converted = run(std::string("opt ") + step);
+    EXPECT_EQ(converted.code, 0) << step << ": " << converted.output;
+    EXPECT_EQ(converted.output, "") << step;
+  }
+  const auto read = [&](const char* name) { return read_file(dir_.file(name)); };
+  EXPECT_TRUE(read("a.fir").starts_with("program @line {")) << read("a.fir");
+  EXPECT_EQ(read("a.fir"), run("show line.fir").output);
+  EXPECT_EQ(read("a.fir"), read("b.fir"));
+  EXPECT_EQ(read("a.fluid"), read("b.fluid"));
+  EXPECT_EQ(read("a.fluid"), read("c.fluid"));
+  EXPECT_NE(read("a.fir"), read("a.fluid"));
+  refuse("opt a.fluid -o a.onnx",
+         "-o a.onnx: a program is written as .fir or .fluid, not as .onnx");
 }
 
 TEST_F(Fluidrun, LooksAtPrograms) {

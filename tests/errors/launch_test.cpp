@@ -141,8 +141,8 @@ TEST_F(Launch, AutoIsARankACoreWhereThereIsNoGpu) {
   const Result result = launch("--nproc auto", "[ $RANK = 0 ] && echo $WORLD_SIZE; true\n");
   EXPECT_EQ(result.output,
             "fluidrun: --nproc auto: " + cores + (cores == "1" ? " rank" : " ranks") +
-                ", one a core, as there is no GPU here: the NVIDIA driver finds no GPU\n" + cores +
-                "\n");
+                ", one per core, as there is no usable GPU: the NVIDIA driver finds no GPU\n" +
+                cores + "\n");
   refuse("launch --nproc some -- true", "must be a positive integer, not some, or auto");
 }
 
@@ -386,14 +386,14 @@ TEST_F(Launch, MistakesAreNamed) {
   refuse("launch --nproc 0 -- true", "--nproc: must be a positive integer, not 0");
   refuse("launch --nproc 99999 -- true", "--nproc: must be 10000 at most, not 99999");
   refuse("launch --nnodes 2 --node-rank 2 --master h:1 -- true",
-         "--node-rank is 2, but there are 2 by --nnodes: nodes count from 0");
+         "--node-rank is 2, but must be less than --nnodes, which is 2");
   refuse("launch --nnodes 2 -- true",
-         "several nodes need --master HOST:PORT, the same on all: where rank 0 waits");
+         "several nodes need --master HOST:PORT, the address of rank 0, the same on every node");
   refuse("launch --nnodes 2 --master h:1 --max-restarts 1 -- true",
-         "--max-restarts is for one node: several would not restart at the same time");
+         "--max-restarts needs --nnodes 1: nodes cannot restart together");
   for (const char* bad : {"h", ":5", "h:", "h:x", "h:0", "h:65536", "h:99999999999999999999"}) {
     refuse(std::string("launch --master ") + bad + " -- true",
-           std::string("--master is '") + bad + "', but must be HOST:PORT: where rank 0 waits");
+           std::string("--master is '") + bad + "', but must be HOST:PORT, the address of rank 0");
   }
   refuse("launch --log-dir line.fir/logs -- true",
          "cannot make --log-dir 'line.fir/logs': Not a directory");
@@ -402,7 +402,7 @@ TEST_F(Launch, MistakesAreNamed) {
          "cannot write the log 'logs/workerlog.0': Is a directory");
   const Result full = run_command(kFluidrun + " launch -- echo x > /dev/full");
   EXPECT_EQ(full.code, 1);
-  expect_has(full.output, "fluidrun: cannot pass on what rank 0 writes: No space left on device");
+  expect_has(full.output, "fluidrun: cannot write the output of rank 0: No space left on device");
 }
 
 TEST_F(Launch, SaysWhatTheSystemRefuses) {

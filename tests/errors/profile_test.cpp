@@ -42,7 +42,7 @@ TEST_F(ProfileTest, WritesATraceBesides) {
 TEST_F(ProfileTest, SaysThatNothingWasRecorded) {
   const Result result = run("eval line.fir --profile=t.json --profile-warmup 10" + kData);
   EXPECT_EQ(result.code, 0) << result.output;
-  EXPECT_TRUE(holds(result.output, "nothing to profile: no size of batch had more than 10 steps\n"))
+  EXPECT_TRUE(holds(result.output, "nothing to profile: no batch size ran more than 10 steps\n"))
       << result.output;
   EXPECT_FALSE(std::filesystem::exists(dir_.file("t.json")));
 }

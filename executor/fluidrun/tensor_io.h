@@ -11,6 +11,25 @@
 
 namespace fluid {
 
+/// NAME=@FILE.npy of an option: a column or output, and the file it lies in.
+struct NamedFile {
+  std::string name, path;
+};
+/// Throws UserError, which names the option `flag`, for a text of another form.
+NamedFile named_file(const std::string& text, const std::string& flag);
+
+/// The tensor that "2x2xi64=1,2,3,4" means: extents, dtype, values in row-major order. `where`
+/// starts the message of the UserError for a value that is no number of the dtype, or does not fit
+/// it: nothing is rounded but floats to their dtype.
+Tensor tensor_from_text(const std::string& text, const std::string& where);
+
+/// Element `i`: an integer exactly, a float as the shortest text that reads back to the same value.
+std::string element_text(const Tensor& tensor, int64_t i);
+
+/// Whether `got` is `want`: integers and bools exactly, else |got - want| <= tolerance x
+/// max(1, |want|), nan being nan.
+bool same_element(const Tensor& got, const Tensor& want, int64_t i, double tolerance);
+
 enum class FileFormat : uint8_t { npy, csv };
 
 /// The format that a path's ending asks for: npy for ".npy" and for a path without an ending, as a
@@ -32,12 +51,12 @@ class OutputFile {
   /// UserError when one is asked for that is not among them, and for several in one .npy.
   void choose(const Program& program, const std::vector<std::string>& rows);
   /// Adds the rows of a batch, whose first sample is sample `first` of `data`.
-  void add(const Outputs& outputs, const Dataset& data, int64_t first);
+  void add(const OutputViews& outputs, const Dataset& data, int64_t first);
   void write() const;
   const std::string& path() const { return path_; }
 
  private:
-  void add_csv(const Outputs& outputs, const Dataset& data, int64_t first);
+  void add_csv(const OutputViews& outputs, const Dataset& data, int64_t first);
 
   std::string path_;
   FileFormat format_ = FileFormat::npy;

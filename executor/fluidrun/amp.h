@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/graph.h"
 #include "passes/options.h"
 
 namespace CLI {
@@ -12,9 +13,9 @@ class App;
 
 namespace fluid {
 
-/// Names and defaults are those of PyTorch's GradScaler, but for floor and ceiling.
+/// Names and defaults follow PyTorch's GradScaler; floor and ceiling are bounds of the scale.
 struct LossScaleFlags {
-  std::string kind;  ///< "dynamic", a number, which it stays at, or empty: dynamic
+  std::string kind;  ///< "dynamic", a constant number, or empty: dynamic
   std::optional<double> initial = {}, growth = {}, backoff = {}, floor = {}, ceiling = {};
   std::optional<int64_t> interval = {};
 };
@@ -28,13 +29,18 @@ struct AmpFlags {
   LossScaleFlags loss_scale;
 };
 void add_amp_flags(CLI::App& command, AmpFlags& flags);
-/// Those of the loss scale, for commands that train.
+/// Adds the options of the loss scale, for subcommands that train.
 void add_loss_scale_flags(CLI::App& command, LossScaleFlags& flags);
 
-/// Whether steps in f32 and in mixed precision are timed to choose.
+/// Whether --amp is auto.
 bool is_automatic(const AmpFlags& flags);
-/// Throws UserError for an unknown level or dtype, for flags that do not go together, and for
-/// "auto".
+/// The options of amp_cast; absent for "off". Throws UserError for an unknown level or dtype, for
+/// flags that exclude each other, and for "auto".
 std::optional<AmpOptions> amp_of(const AmpFlags& flags);
+
+/// Prints the dtype that amp_cast gives each op and the reason, then the number of casts and the
+/// bytes that half-precision results save at `options.batch`. `program` is the input of amp_cast.
+/// Without `options.amp` the level is o1.
+void print_amp_report(const ir::Program& program, const Options& options);
 
 }  // namespace fluid

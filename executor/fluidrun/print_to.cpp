@@ -1,9 +1,10 @@
-#include "executor/fluidrun/standard_output.h"
+#include "executor/fluidrun/print_to.h"
 
 #include <cerrno>
 #include <cstdio>
 
 namespace fluid {
+
 namespace {
 
 int first_error = 0;

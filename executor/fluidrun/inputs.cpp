@@ -1,0 +1,210 @@
+#include "executor/fluidrun/inputs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "executor/fluidrun/flags.h"
+#include "executor/fluidrun/help.h"
+#include "executor/fluidrun/print_to.h"
+#include "frontend/readers/spec.h"
+#include "ir/error.h"
+#include "ops/source_kind.h"
+
+namespace fluid {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path examples_dir() {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path installed = program.parent_path() / "share" / "fluid" / "examples";
+  return fs::is_directory(installed) ? installed : program / "examples";
+}
+
+std::vector<std::string> example_names() {
+  std::vector<std::string> names;
+  if (!fs::is_directory(examples_dir())) return names;
+  for (const auto& entry : fs::directory_iterator(examples_dir())) {
+    if (entry.path().extension() == ".fluid") names.push_back(entry.path().stem().string());
+  }
+  return names;
+}
+
+/// Drops the columns that no feed of `program` is named after, with a note. `must_feed_all` also
+/// notes the feeds without a column.
+void keep_feeds(DataSource& source, const Program& program, const std::string& spec,
+                bool must_feed_all) {
+  Dataset& data = source.dataset;
+  std::vector<std::string> feeds, feeds_left, unused;
+  for (const ir::Op* feed : feeds_of(program.ir())) {
+    feeds.push_back(feed->symbol);
+    if (data.find(feed->symbol) == nullptr) feeds_left.push_back(feed->symbol);
+  }
+  for (const auto& [name, column] : data.columns) {
+    if (std::ranges::find(feeds, name) == feeds.end()) unused.push_back(name);
+  }
+  if (unused.size() == data.columns.size()) {
+    throw UserError(fmt::format("data '{}' has columns {}, but the program's feeds are {}", spec,
+                                fmt::join(unused, ", "), fmt::join(feeds, ", ")));
+  }
+  std::erase_if(data.columns, [&](const auto& column) {
+    return std::ranges::find(unused, column.first) != unused.end();
+  });
+  if (unused.size() == 1 && feeds_left.size() == 1) {
+    print_to(stderr,
+             "data '{0}': column '{1}' is not used, no feed has its name; add {1}={2} to the data "
+             "to feed it to '{2}'\n",
+             spec, unused[0], feeds_left[0]);
+    return;
+  }
+  for (const std::string& name : unused) {
+    print_to(stderr, "data '{}': column '{}' is not used, no feed has its name{}\n", spec, name,
+             did_you_mean(name, feeds_left));
+  }
+  if (!must_feed_all) return;
+  for (const std::string& feed : feeds_left) {
+    print_to(stderr, "data '{}': no column is fed to '{}'; write {}\n", spec, feed, source.usage);
+  }
+}
+
+}  // namespace
+
+Program open_program(const std::string& name) {
+  const fs::path path(name);
+  const bool bare = path.filename() == name && !path.has_extension();
+  const fs::path example = examples_dir() / (name + ".fluid");
+  const bool example_meant = bare && fs::exists(example);
+  if (fs::exists(path) && !(example_meant && fs::is_directory(path))) return Program::load(name);
+  if (example_meant) return Program::load(example.string());
+  throw UserError("no program '" + name + "'" + did_you_mean(name, example_names()));
+}
+
+void add_program_argument(CLI::App& command, std::string& name) {
+  begin_group(command, kFilesGroup);
+  command.add_option("program", name, "a .fluid or .fir file, or the name of an example")
+      ->type_name("")
+      ->required();
+}
+
+void add_params(CLI::App& command, std::string& path, std::string& layout) {
+  begin_group(command, kFilesGroup);
+  CLI::Option* params =
+      command.add_option("--params", path, "load the parameters from this file (safetensors)")
+          ->type_name("FILE");
+  command
+      .add_option(
+          "--params-layout", layout,
+          "layout of linear weights in --params: pytorch is [out, in], which is transposed, "
+          "fluid is [in, out]; needed for square weights in files of other programs")
+      ->check([](const std::string& text) {
+        const bool known = text == "pytorch" || text == "fluid";
+        return known ? "" : "must be pytorch or fluid, not " + text;
+      })
+      ->type_name("pytorch|fluid")
+      ->needs(params);
+}
+
+ParamsLayout layout_of(const std::string& name) {
+  return name == "pytorch" ? ParamsLayout::pytorch
+         : name == "fluid" ? ParamsLayout::fluid
+                           : ParamsLayout::unsaid;
+}
+
+void load_parameters(Executor& executor, const std::string& path, const std::string& layout) {
+  if (!path.empty()) executor.load(path, layout_of(layout));
+}
+
+void note_initial_parameters(const Executor& executor, const std::string& path) {
+  if (!path.empty() || executor.parameters().empty()) return;
+  print_to(stderr, "without --params: the parameters are untrained, as initialised\n");
+}
+
+std::vector<const ir::Op*> feeds_of(const ir::Program& program) {
+  std::vector<const ir::Op*> feeds;
+  for (const auto& op : program.main().ops) {
+    if (source_kind(*op) == SourceKind::feed) feeds.push_back(op.get());
+  }
+  return feeds;
+}
+
+Reader open_in_order(const Program& program, const std::string& spec, int64_t batch) {
+  DataSource source = open_data(spec, "test");
+  keep_feeds(source, program, spec, /*must_feed_all=*/false);
+  if (batch == 0) batch = source.full_batch ? source.dataset.samples() : kDefaultBatch;
+  return Reader(std::move(source.dataset), {.batch = batch});
+}
+
+Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
+                   int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
+                   const World& world) {
+  DataSource source = open_data(spec, split);
+  keep_feeds(source, program, spec, /*must_feed_all=*/true);
+  const int64_t samples = source.dataset.samples();
+  if (batch == 0)
+    batch = source.full_batch ? (samples + world.size - 1) / world.size : kDefaultBatch;
+  const bool single = batch * world.size >= samples;
+  const bool shuffle = source.shuffle.value_or(shuffle_seed.has_value() && !single);
+  if (!shuffle) {
+    shuffle_seed.reset();
+  } else if (!shuffle_seed) {
+    shuffle_seed = 0;
+  }
+  return Reader(std::move(source.dataset), {.batch = batch,
+                                            .shuffle_seed = shuffle_seed,
+                                            .drop_last = source.drop_last.value_or(drop_last),
+                                            .rank = world.rank,
+                                            .world = world.size});
+}
+
+void add_batch(CLI::App& command, int64_t& batch) {
+  begin_group(command, kDataGroup);
+  command
+      .add_option("--batch", batch,
+                  fmt::format("samples per step and rank; without it {}, or all samples when the "
+                              "data asks for full batches",
+                              kDefaultBatch))
+      ->check(must_be_count)
+      ->type_name("N");
+}
+
+void add_planned_batch(CLI::App& command, int64_t& batch) {
+  begin_group(command, kDataGroup);
+  command.add_option("--batch", batch, "samples per step and rank")
+      ->check(must_be_count)
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_seed(CLI::App& command, uint64_t& seed) {
+  begin_group(command, kFilesGroup);
+  command.add_option("--seed", seed, "seed of the initial parameters, without --params")
+      ->check(must_be_natural)
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_micro_batches(CLI::App& command, int64_t& micro_batches) {
+  begin_group(command, kMemoryGroup);
+  command
+      .add_option("--micro-batches", micro_batches,
+                  "split a training step's batch into this many micro-batches, to save memory")
+      ->check(must_be_count)
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+std::string data_help() {
+  std::string text = "Data SPEC:\n";
+  for (const DataKind& kind : data_kinds()) text += "  " + kind.usage + ": " + kind.doc + "\n";
+  return text +
+         "  options of every kind, as ?option=value&...: split=train|test, shuffle=0|1, "
+         "drop_last=0|1, limit=N, COLUMN=FEED\n"
+         "  options of csv and npy: val=0.2&seed=1 holds out a fifth of the rows for split=test, "
+         "which --val, eval and predict read\n";
+}
+
+}  // namespace fluid
