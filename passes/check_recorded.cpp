@@ -23,7 +23,7 @@ void check_made_by_user(const ir::Program& program, const ir::Op& op) {
                     source_kind(op) == SourceKind::argument ||
                     source_kind(op) == SourceKind::carried || is_carry(op);
   require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
-  for (const std::string_view stage : {"arena", "workspace", "part_of", "error_sync"}) {
+  for (const std::string_view stage : {"arena", "workspace", "part_of", "error_sync", "group"}) {
     require(!op.attrs.has(stage), op,
             "has the attribute '" + std::string(stage) + "' of a program compiled in part");
   }

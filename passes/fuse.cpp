@@ -1,12 +1,8 @@
 #include <algorithm>
 
-#include "passes/compose.h"
 #include "passes/exchange.h"
-#include "passes/fusion.h"
+#include "passes/groups.h"
 #include "passes/pass.h"
-#include "passes/recompute.h"
-#include "passes/repeat_kernels.h"
-#include "passes/rewrite.h"
 
 namespace fluid {
 namespace {
@@ -38,51 +34,23 @@ void clone_constants(ir::Graph& graph) {
   graph.ops = std::move(ops);
 }
 
-bool is_alias(const FusionGroup& group) {
-  return group.ops.size() == 1 && std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower);
-}
-
-bool run_fuse(ir::Program& program, const Options& options, const Target& target) {
+bool run_fuse(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& main = program.main();
   if (collectives_before_error_sync(main)) sort_by_collectives(main);
   if (options.fuse) clone_constants(main);
   Fusion fusion(main, options);
   if (options.fuse) fusion.run();
-  std::vector<FusionGroup> groups = fusion.ordered();
-  if (options.fuse) recompute(main, groups, options.batch);
-  if (options.fuse && target.repeats_kernels()) repeat_kernels(main, groups, options.batch);
-  const Uses uses = main.uses();
-  std::vector<const ir::Op*> order;
-  bool changed = false;
-  for (const FusionGroup& group : groups) {
-    if (!group.fusible || is_alias(group)) {
-      order.push_back(group.ops.front());
-    } else if (!group.outputs.empty()) {
-      ir::Op* fused = append_fused(program, group.ops, group.outputs, group.ops.back()->param);
-      for (size_t i = 0; i < group.outputs.size(); ++i) {
-        redirect(main, uses, group.outputs[i], fused->result(static_cast<int>(i)));
-      }
-      order.push_back(fused);
-      changed = true;
-    }
-  }
-  std::map<const ir::Op*, std::unique_ptr<ir::Op>> ops;
-  for (auto& op : main.ops) {
-    const ir::Op* key = op.get();
-    ops[key] = std::move(op);
-  }
-  main.ops.clear();
-  for (const ir::Op* op : order) main.ops.push_back(std::move(ops.at(op)));
-  return changed;
+  mark_groups(main, fusion.ordered());
+  return true;
 }
 
 }  // namespace
 
 Pass fuse_pass() {
   return {.name = "fuse",
-          .doc = "Gathers maps and reductions into kernels, each a `fused` op with a body graph.",
+          .doc = "Gathers maps and reductions into groups, which become kernels.",
           .needs = {"typed"},
-          .gives = {"fused"},
+          .gives = {"grouped"},
           .run = run_fuse};
 }
 

@@ -81,6 +81,27 @@ bool is_alias(const ir::Op& op) { return std::holds_alternative<Alias>(*def_of(o
 
 }  // namespace
 
+bool is_contraction(const ir::Op& op, int64_t batch) {
+  if (!std::holds_alternative<Reduce>(*def_of(op).lower)) return false;
+  const Lowered low = lower_op(op);
+  if (low.combine != Combine::sum) return false;
+  int64_t terms = 1;
+  for (const Dim& d : low.reduce) terms *= d.at(batch);
+  int64_t elements = 1;
+  for (const Dim& d : low.out) elements *= d.at(batch);
+  if (terms <= kTiny || elements <= kTiny) return false;
+  int reads = 0;
+  bool product = false;
+  for_each_node(low.bodies[0], [&](const Expr& e) {
+    reads += e.op() == Scalar::read ? 1 : 0;
+    product = product || (e.op() == Scalar::mul && is_float(e.dtype()));
+  });
+  if (reads < 2 || !product) return false;
+  double read = 0;
+  for (const Value& v : op.operands) read += static_cast<double>(v.shape().numel_at(batch));
+  return read < 0.5 * static_cast<double>(terms) * static_cast<double>(elements);
+}
+
 Fusion::Fusion(const ir::Graph& graph, const Options& options)
     : graph_(graph), options_(options), uses_(graph.uses()) {
   for (const ir::Output& o : graph.outputs) graph_outputs_.insert(o.value);
@@ -100,33 +121,10 @@ Fusion::Fusion(const ir::Graph& graph, const Options& options)
   for (const auto& group : groups_) {
     if (!group->fusible) continue;
     group->outputs = outputs(*group);
-    if (is_contraction(group->ops.front())) group->contraction = group->ops.front();
+    if (is_contraction(*group->ops.front(), options_.batch))
+      group->contraction = group->ops.front();
     group->cost = cost_of(*group, false).value_or(0);
   }
-}
-
-/// Whether `op` is a sum of products with enough terms and enough operand reuse to deserve its own
-/// loop nest.
-bool Fusion::is_contraction(const ir::Op* op) const {
-  if (!std::holds_alternative<Reduce>(*def_of(*op).lower)) return false;
-  const Lowered low = lower_op(*op);
-  if (low.combine != Combine::sum) return false;
-  int64_t terms = 1;
-  for (const Dim& d : low.reduce) terms *= d.at(options_.batch);
-  int64_t elements = 1;
-  for (const Dim& d : low.out) elements *= d.at(options_.batch);
-  if (terms <= kTiny || elements <= kTiny) return false;
-  int reads = 0;
-  bool product = false;
-  for_each_node(low.bodies[0], [&](const Expr& e) {
-    reads += e.op() == Scalar::read ? 1 : 0;
-    product = product || (e.op() == Scalar::mul && is_float(e.dtype()));
-  });
-  if (reads < 2 || !product) return false;
-  double read = 0;
-  for (const Value& v : op->operands)
-    read += static_cast<double>(v.shape().numel_at(options_.batch));
-  return read < 0.5 * static_cast<double>(terms) * static_cast<double>(elements);
 }
 
 Values Fusion::outputs(const FusionGroup& group) const {

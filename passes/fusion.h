@@ -26,6 +26,10 @@ struct FusionGroup {
   uint64_t reaches = 0;                 ///< bit set: landmarks inside or downstream
 };
 
+/// Whether `op` is a sum of products with enough terms and enough operand reuse to deserve its own
+/// loop nest.
+bool is_contraction(const ir::Op& op, int64_t batch);
+
 /// The groups of one graph. Merging keeps the graph of groups acyclic.
 class Fusion {
  public:
@@ -47,7 +51,6 @@ class Fusion {
   bool has_indirect_path(const FusionGroup* first, const FusionGroup* last) const;
   void take_place_of(FusionGroup* merged, const FusionGroup& other) const;
   void lift_readers(FusionGroup* group) const;
-  bool is_contraction(const ir::Op* op) const;
   bool mixes_contractions(const FusionGroup& a, const FusionGroup& b) const;
   struct Kernel {
     bool possible = false;

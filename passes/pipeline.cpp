@@ -57,7 +57,12 @@ void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
 
   // 5. Fused kernels, their order, their memory.
   p.push_back(fuse_pass());
-  p.push_back(schedule_pass());     // after fuse: it orders kernels
+  if (options.fuse) {
+    p.push_back(recompute_pass());       // after fuse: it looks at what groups store
+    p.push_back(repeat_kernels_pass());  // after recompute: only what is still stored for long
+  }
+  p.push_back(outline_pass());
+  p.push_back(schedule_pass());     // after outline: it orders kernels
   p.push_back(plan_memory_pass());  // after schedule: lifetimes are positions
 }
 

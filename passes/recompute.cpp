@@ -1,12 +1,11 @@
-#include "passes/recompute.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "ops/source_kind.h"
-#include "passes/group_lives.h"
+#include "passes/groups.h"
 #include "passes/memory_plan.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -53,6 +52,15 @@ struct Chain {
   std::set<Value> sources;         ///< the stored values
 };
 
+/// Recomputes values in the kernels that read them instead of storing them, if this increases
+/// neither memory nor traffic. Example: backward of batch norm centres its operand again, from the
+/// half-precision result of the convolution, so that no f32 result is kept. The mask of a relu is
+/// recomputed from its result, which the next layer keeps anyway.
+///
+/// Recomputed values have the same bits. Only cheap ops are repeated: differences, products,
+/// comparisons, selections, casts. Ops that round to half precision are not repeated, because
+/// kernels round only when they store. A comparison with a half-precision value of the first kernel
+/// uses the stored, rounded value.
 class Recompute {
  public:
   Recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
@@ -64,13 +72,16 @@ class Recompute {
     lives_ = live_ranges_of(graph, groups);
   }
 
-  void run() {
+  /// Returns whether a kernel changed.
+  bool run() {
+    bool changed = false;
     for (int i = 0; i < size(); ++i) {
       if (!is_generated(group(i))) continue;
       for (const Value& v : Values(group(i).outputs)) {
-        if (bytes(v) >= kWorthRecomputing) consider(v, i);
+        if (bytes(v) >= kWorthRecomputing) changed |= consider(v, i);
       }
     }
+    return changed;
   }
 
  private:
@@ -161,13 +172,17 @@ class Recompute {
       const auto found = position_.find(op);
       if (found == position_.end() || found->second == from) continue;
       const int at = found->second;
-      if (!is_generated(group(at)) || group(at).contraction != nullptr || is_alias(*op) ||
+      if (!is_generated(group(at)) || has_contraction(group(at)) || is_alias(*op) ||
           sweeps(*op) != v.shape().numel_at(batch_)) {
         return {};
       }
       readers.insert(at);
     }
     return readers;
+  }
+  bool has_contraction(const FusionGroup& kernel) const {
+    return std::ranges::any_of(kernel.ops,
+                               [&](const ir::Op* op) { return is_contraction(*op, batch_); });
   }
   int64_t sweeps(const ir::Op& op) const {
     const Lowered lowered = lower_op(op);
@@ -216,13 +231,13 @@ class Recompute {
     return after;
   }
 
-  void consider(Value v, int from) {
+  bool consider(Value v, int from) {
     const std::set<int> by = readers(v, from);
-    if (by.empty()) return;
+    if (by.empty()) return false;
     const std::optional<Chain> chain = chain_of(v, group(from));
-    if (!chain || traffic(v, *chain, from, by) > 0) return;
+    if (!chain || traffic(v, *chain, from, by) > 0) return false;
     std::optional<LiveRanges> after = lives_without(v, *chain, from, *by.rbegin());
-    if (!after) return;
+    if (!after) return false;
     std::vector<Repeated> repeated;
     for (const int reader : by) repeated.push_back(repeat(v, *chain, reader));
     const bool fit = std::ranges::all_of(by, [&](int reader) {
@@ -230,9 +245,10 @@ class Recompute {
     });
     if (fit && store_less(v, *chain, from)) {
       lives_ = std::move(*after);
-    } else {
-      for (const Repeated& r : repeated) take_back(v, r);
+      return true;
     }
+    for (const Repeated& r : repeated) take_back(v, r);
+    return false;
   }
 
   // ---- The rewrite
@@ -326,10 +342,21 @@ class Recompute {
   LiveRanges lives_;
 };
 
+bool run_recompute(ir::Program& program, const Options& options, const Target&) {
+  std::vector<FusionGroup> groups = take_groups(program.main());
+  const bool changed = Recompute(program.main(), groups, options.batch).run();
+  mark_groups(program.main(), groups);
+  return changed;
+}
+
 }  // namespace
 
-void recompute(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch) {
-  Recompute(graph, groups, batch).run();
+Pass recompute_pass() {
+  return {.name = "recompute",
+          .doc = "Computes values again in the kernels that read them, where storing costs more.",
+          .needs = {"grouped"},
+          .gives = {},
+          .run = run_recompute};
 }
 
 }  // namespace fluid

@@ -1,12 +1,11 @@
-#include "passes/repeat_kernels.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "ops/source_kind.h"
-#include "passes/group_lives.h"
+#include "passes/groups.h"
 #include "passes/memory_plan.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -21,6 +20,10 @@ bool is_pure_map(const ir::Op* op) {
           checked_operands(*op).empty());
 }
 
+/// Runs kernels of maps a second time, before late readers, if this lowers peak memory. Example:
+/// backward reads the results of batch norm and relu again. They need not stay alive if the
+/// convolution's result does. The same holds for half-precision copies of parameters. A repeated
+/// kernel is the same code, so results have the same bits.
 class RepeatKernels {
  public:
   RepeatKernels(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch)
@@ -28,7 +31,9 @@ class RepeatKernels {
     look();
   }
 
-  void run() {
+  /// Returns whether a kernel was repeated.
+  bool run() {
+    bool changed = false;
     for (size_t i = 0; i < groups_.size(); ++i) {
       const FusionGroup& group = groups_[i];
       if (!is_generated(group) || group.outputs.size() != 1) continue;
@@ -36,8 +41,9 @@ class RepeatKernels {
           !std::ranges::all_of(group.ops, is_pure_map)) {
         continue;
       }
-      consider(static_cast<int>(i));
+      changed |= consider(static_cast<int>(i));
     }
+    return changed;
   }
 
  private:
@@ -58,14 +64,14 @@ class RepeatKernels {
   /// kernels.
   std::set<int> readers(Value v) const {
     std::set<int> readers;
-    if (!lives_.contains(v)) return {};
-    for (const ir::Op* op : uses_.at(v)) {
-      const auto at = position_.find(op);
-      if (at == position_.end()) continue;  // in no kernel any more
-      const FusionGroup& by = group(at->second);
+    const auto uses = uses_.find(v);
+    if (uses == uses_.end() || !lives_.contains(v)) return {};
+    for (const ir::Op* op : uses->second) {
+      const int at = position_.at(op);
+      const FusionGroup& by = group(at);
       const bool alias = std::holds_alternative<Alias>(*def_of(*op).lower);
       if (alias && !is_generated(by)) return {};
-      readers.insert(at->second);
+      readers.insert(at);
     }
     return readers;
   }
@@ -124,17 +130,20 @@ class RepeatKernels {
     return peak_of(lives, batch_);
   }
 
-  void consider(int from) {
+  bool consider(int from) {
     const Value v = group(from).outputs[0];
     const std::set<int> by = readers(v);
-    if (by.size() < 2) return;
+    if (by.size() < 2) return false;
     const int late = first_late(by);
     const int last_early = *std::prev(by.find(late));
     const Values read = inputs(group(from));
     const bool readable =
         std::ranges::all_of(read, [&](const Value& input) { return is_readable(input, late); });
-    if (!readable || 2 * (peak_ - peak_with(v, read, last_early, late)) < bytes(v)) return;
+    if (!readable || 2 * (peak_ - peak_with(v, read, last_early, late)) < bytes(v)) {
+      return false;
+    }
     repeat(from, late);
+    return true;
   }
 
   void repeat(int from, int late) {
@@ -145,8 +154,7 @@ class RepeatKernels {
     again.ops = append_copies(graph_, group(from).ops, ir::Role::backward, copies);
     again.outputs = {copies.at(v)};
     for (ir::Op* op : uses_.at(v)) {
-      const auto at = position_.find(op);
-      if (at == position_.end() || at->second < late) continue;
+      if (position_.at(op) < late) continue;
       std::ranges::replace(op->operands, v, copies.at(v));
     }
     groups_.insert(groups_.begin() + late, std::move(again));
@@ -162,10 +170,22 @@ class RepeatKernels {
   int64_t peak_ = 0;
 };
 
+bool run_repeat_kernels(ir::Program& program, const Options& options, const Target& target) {
+  if (!target.repeats_kernels()) return false;
+  std::vector<FusionGroup> groups = take_groups(program.main());
+  const bool changed = RepeatKernels(program.main(), groups, options.batch).run();
+  mark_groups(program.main(), groups);
+  return changed;
+}
+
 }  // namespace
 
-void repeat_kernels(ir::Graph& graph, std::vector<FusionGroup>& groups, int64_t batch) {
-  RepeatKernels(graph, groups, batch).run();
+Pass repeat_kernels_pass() {
+  return {.name = "repeat_kernels",
+          .doc = "Runs kernels of maps a second time where that lowers peak memory.",
+          .needs = {"grouped"},
+          .gives = {},
+          .run = run_repeat_kernels};
 }
 
 }  // namespace fluid

@@ -89,6 +89,7 @@ void record_update(ir::Program& program, bool transposed) {
       transposed ? matmul(dy, x, {.transpose_a = true}) : matmul(x, dy, {.transpose_a = true});
   g.outputs.push_back({"w", source(g, "w", gradient.shape()) - gradient * 0.1});
   fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
 }
 
 /// Both operands of the product have neighbours in memory, of which one's lie side by side in the
@@ -113,6 +114,7 @@ TEST(Contraction, AFewRowsReadLongStretches) {
   const Value x = record_source(g, "data", "x", {f32, {kBatch, 640}, {}}, {}, {});
   g.outputs.push_back({"y", matmul(x, source(g, "w", {640, 1024}))});
   fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
   const ir::Op& fused = *program.main().outputs.front().value.op();
   const ir::Graph& body = *program.find(fused.attrs.get<GraphRef>("body").name);
   const std::vector<int64_t> offsets = FirstStores(schedule(body, "k"), 0).offsets();

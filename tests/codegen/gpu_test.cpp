@@ -32,6 +32,7 @@ GpuProgram compile(const std::function<Values(ir::Graph&)>& build) {
   expand_all(g);
   dce_pass().run(program, {}, PlainTarget());
   fuse_pass().run(program, {}, PlainTarget());
+  outline_pass().run(program, {}, PlainTarget());
   for (const auto& op : g.ops) {
     if (op->name != "fused") continue;
     const ir::Graph* body = program.find(op->attrs.get<GraphRef>("body").name);

@@ -29,7 +29,7 @@ int kernels_of(const std::string& text, Options options) {
   std::vector<Pass> passes;
   for (const Pass& pass : pipeline(options)) {
     passes.push_back(pass);
-    if (pass.name == "fuse") break;
+    if (pass.name == "outline") break;
   }
   run_passes(*program, passes, options, Bare());
   int kernels = 0;

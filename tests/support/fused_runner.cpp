@@ -152,6 +152,8 @@ FusedRun run_fused(ir::Program& program, const NamedTensors& sources, const Fuse
   how.fuse = options.fuse;
   dce_pass().run(program, how, PlainTarget());  // fuse relies on it
   fuse_pass().run(program, how, PlainTarget());
+  if (how.fuse) recompute_pass().run(program, how, PlainTarget());
+  outline_pass().run(program, how, PlainTarget());
   return Runner(program, options).run(sources);
 }
 

@@ -7,6 +7,16 @@
 
 namespace fluid {
 
+/// Marks groups in the graph: every op gets its group's position in the order of execution, and an
+/// op of a kernel the positions of its results among the kernel's (-1: read in the kernel alone).
+/// Puts the ops in the groups' order. Ops in no group are removed.
+void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups);
+
+/// Reads the marks of mark_groups() and removes them from the ops. Sets `ops`, `fusible` and
+/// `outputs` of the groups. A group may be empty, if its ops are gone. Throws
+/// UserError for an op without marks.
+std::vector<FusionGroup> take_groups(ir::Graph& graph);
+
 /// Positions of the first and the last group that use a value.
 struct LiveRange {
   int first = 0;

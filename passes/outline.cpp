@@ -1,0 +1,52 @@
+#include "passes/compose.h"
+#include "passes/groups.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+namespace fluid {
+namespace {
+
+/// Whether the group is one op that runs as it is. The ops of other groups are dead.
+bool is_kept(const FusionGroup& group) {
+  return !group.ops.empty() &&
+         (!group.fusible || (group.ops.size() == 1 &&
+                             std::holds_alternative<Alias>(*def_of(*group.ops.front()).lower)));
+}
+
+bool run_outline(ir::Program& program, const Options&, const Target&) {
+  ir::Graph& main = program.main();
+  const std::vector<FusionGroup> groups = take_groups(main);
+  const Uses uses = main.uses();
+  std::vector<const ir::Op*> order;
+  for (const FusionGroup& group : groups) {
+    if (is_generated(group)) {
+      ir::Op* fused = append_fused(program, group.ops, group.outputs, group.ops.back()->param);
+      for (size_t i = 0; i < group.outputs.size(); ++i) {
+        redirect(main, uses, group.outputs[i], fused->result(static_cast<int>(i)));
+      }
+      order.push_back(fused);
+    } else if (is_kept(group)) {
+      order.push_back(group.ops.front());
+    }
+  }
+  std::map<const ir::Op*, std::unique_ptr<ir::Op>> ops;
+  for (auto& op : main.ops) {
+    const ir::Op* key = op.get();
+    ops[key] = std::move(op);
+  }
+  main.ops.clear();
+  for (const ir::Op* op : order) main.ops.push_back(std::move(ops.at(op)));
+  return true;
+}
+
+}  // namespace
+
+Pass outline_pass() {
+  return {.name = "outline",
+          .doc = "Makes each group a `fused` op, whose body graph holds the group's ops.",
+          .needs = {"grouped"},
+          .gives = {"fused"},
+          .run = run_outline};
+}
+
+}  // namespace fluid
