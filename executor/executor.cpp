@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "executor/checkpoint/parameter_file.h"
@@ -127,7 +128,7 @@ class Executor::Impl {
     decisions_.share(group_, session_);
   }
 
-  Outputs run(Mode mode, const Batch& batch) {
+  OutputViews run(Mode mode, const Batch& batch) {
     const bool together = mode == Mode::train && !group_.alone();
     if (together && options_.distributed.world.size > 1 &&
         (batch.whole < batch.size || batch.whole == 0)) {
@@ -241,6 +242,17 @@ class Executor::Impl {
   void give(const std::string& name, const Tensor& value) { session_.values().give(name, value); }
 
   bool has_schedule() const { return scheduled_; }
+  /// The recorded learning rate of schedule Manual, with a step prepared that reads its factor.
+  double manual_rate() {
+    const ir::Op* train = find_directive(session_.recorded().main());
+    if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManual) {
+      throw UserError("set_learning_rate() needs minimize(..., {.schedule = Manual{}})");
+    }
+    if (!session().steps().has_step_for(Mode::train)) {
+      throw UserError("set_learning_rate(): prepare() a training step before");
+    }
+    return train->attrs.get<double>("lr");
+  }
   const std::optional<PlateauRule>& plateau() const { return plateau_; }
 
   Session& session() {
@@ -396,12 +408,12 @@ Executor::Executor(Executor&&) noexcept = default;
 void Executor::prepare(const Prepare& sizes) { impl_->prepare(sizes); }
 void Executor::broadcast(VariableSet variables) { impl_->broadcast(variables); }
 ProcessGroup& Executor::process_group() { return impl_->group(); }
-Outputs Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
-Outputs Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
-Outputs Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
-Outputs Executor::run(Feeds feeds) { return run(impl_->batch_of(feeds)); }
-Outputs Executor::eval(Feeds feeds) { return eval(impl_->batch_of(feeds)); }
-Outputs Executor::predict(Feeds feeds) { return predict(impl_->batch_of(feeds)); }
+OutputViews Executor::run(const Batch& batch) { return impl_->run(Mode::train, batch); }
+OutputViews Executor::eval(const Batch& batch) { return impl_->run(Mode::eval, batch); }
+OutputViews Executor::predict(const Batch& batch) { return impl_->run(Mode::predict, batch); }
+OutputViews Executor::run(Feeds feeds) { return run(impl_->batch_of(feeds)); }
+OutputViews Executor::eval(Feeds feeds) { return eval(impl_->batch_of(feeds)); }
+OutputViews Executor::predict(Feeds feeds) { return predict(impl_->batch_of(feeds)); }
 
 std::string Executor::first_nonfinite(const Batch& batch) { return impl_->first_nonfinite(batch); }
 
@@ -506,6 +518,19 @@ bool Executor::reduce_on_plateau(double loss) {
   const bool reduced = impl_->plateau()->take(loss, state.as<double>());
   session.values().assign(variable, state);
   return reduced;
+}
+
+void Executor::set_learning_rate(double lr) {
+  const auto use = impl_.use();
+  const double recorded = impl_->manual_rate();
+  if (!(lr > 0) || !std::isfinite(lr)) {
+    throw UserError(fmt::format("set_learning_rate({}): the rate must be positive and finite", lr));
+  }
+  Session& session = impl_->session();
+  const Variable& variable = session.variables().named(kPlateau);
+  Tensor state = session.values().value(variable).copy();
+  state.as<double>()[kFactor] = lr / recorded;
+  session.values().assign(variable, state);
 }
 
 bool Executor::follows_plateau() const { return impl_->plateau().has_value(); }

@@ -102,18 +102,18 @@ class Executor {
   /// a variable, save(), prepare(), or run() of step n + 2. Steps in flight after a rejected step
   /// are not applied either. A step with micro-batches, with check_finite or with profiling is
   /// synchronous. When one rank rejects a step, the other ranks throw DeviceError.
-  Outputs run(const Batch& batch);
+  OutputViews run(const Batch& batch);
   /// Computes all outputs in inference mode (no dropout). Changes no variable.
-  Outputs eval(const Batch& batch);
+  OutputViews eval(const Batch& batch);
   /// Computes the outputs that need no absent feed, in inference mode. With strict_shapes: the
   /// outputs of the prepared step that computes most of them.
-  Outputs predict(const Batch& batch);
+  OutputViews predict(const Batch& batch);
   /// run(), eval() and predict() of tensors by the names of their feeds. The batch size is the
   /// extent of the feeds' batch dimension.
   ///   exe.predict({{"image", tensor}})
-  Outputs run(Feeds feeds);
-  Outputs eval(Feeds feeds);
-  Outputs predict(Feeds feeds);
+  OutputViews run(Feeds feeds);
+  OutputViews eval(Feeds feeds);
+  OutputViews predict(Feeds feeds);
   /// Names of the outputs that predict() leaves out, given these feeds.
   std::vector<std::string> left_out(const std::vector<std::string>& feeds);
 
@@ -171,6 +171,10 @@ class Executor {
   /// Whether the schedule is Plateau.
   bool follows_plateau() const;
 
+  /// Sets the learning rate of the following steps. With several ranks all must call it alike.
+  /// Throws UserError unless the recipe's schedule is Manual, and for a rate that is not positive
+  /// and finite.
+  void set_learning_rate(double lr);
   /// The learning rate of the last update; absent without a schedule.
   std::optional<double> learning_rate() const;
 

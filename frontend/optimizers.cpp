@@ -31,6 +31,8 @@ void add_schedule(Attrs& settings, const Schedule& schedule) {
     settings.set("schedule_threshold", plateau->threshold);
     settings.set("schedule_cooldown", plateau->cooldown);
     settings.set("schedule_min_lr", plateau->min_lr);
+  } else if (std::holds_alternative<Manual>(schedule)) {
+    settings.set("schedule", std::string("manual"));
   }
 }
 

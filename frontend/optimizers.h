@@ -74,9 +74,12 @@ struct Plateau {
   double min_lr = 0;
 };
 
-/// The learning rate schedule: by the number of updates or, for Plateau, by the epochs' losses.
-/// Without one the learning rate is constant.
-using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau>;
+/// The rate is lr until Executor::set_learning_rate() sets another one, between any two steps.
+struct Manual {};
+
+/// The learning rate schedule: by the number of updates, by the epochs' losses (Plateau), or by the
+/// caller (Manual). Without one the learning rate is a constant of the compiled step.
+using Schedule = std::variant<std::monostate, StepDecay, Cosine, Plateau, Manual>;
 
 /// Options of a training step besides its optimizer.
 struct StepRules {

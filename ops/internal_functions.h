@@ -158,6 +158,14 @@ Value dropout(Value x, Value rng, const DropoutAttrs& attrs = {}, const Loc& loc
 struct Dropout2dAttrs { double p = 0.5; };
 Value dropout2d(Value x, Value rng, const Dropout2dAttrs& attrs = {}, const Loc& loc = Loc::here());
 
+/// lr times a factor that Executor::set_learning_rate() sets, 1 at first.
+/// update: i64 scalar: updates done before this one.
+/// lr_factor: float scalar: factor of lr.
+/// attrs.lr: the recipe's learning rate (required).
+/// Gives rate: f64 scalar: the learning rate of this update.
+struct ManualScheduleAttrs { Required<double> lr; };
+Value manual_schedule(Value update, Value lr_factor, const ManualScheduleAttrs& attrs, const Loc& loc = Loc::here());
+
 /// Gradient of max_pool2d: every element gathers from the windows whose largest element it is.
 /// dy: gradient of max_pool2d's result.
 /// position: its second result.

@@ -7,11 +7,11 @@
 
 namespace fluid {
 
-bool Outputs::has(std::string_view name) const { return step_->number_of(name).has_value(); }
+bool OutputViews::has(std::string_view name) const { return step_->number_of(name).has_value(); }
 
-size_t Outputs::size() const { return step_->outputs(); }
+size_t OutputViews::size() const { return step_->outputs(); }
 
-const Output& Outputs::find(std::string_view name) const {
+const OutputView& OutputViews::find(std::string_view name) const {
   if (const auto found = step_->number_of(name)) {
     steps_->fetch(slot_, number_, *found);
     return arrived()[*found];
@@ -20,18 +20,20 @@ const Output& Outputs::find(std::string_view name) const {
                   did_you_mean(name, step_->output_names()));
 }
 
-const std::vector<Output>& Outputs::arrived() const { return steps_->outputs(slot_, number_); }
+const std::vector<OutputView>& OutputViews::arrived() const {
+  return steps_->outputs(slot_, number_);
+}
 
-const std::vector<Output>& Outputs::all() const {
+const std::vector<OutputView>& OutputViews::all() const {
   for (size_t i = 0; i < size(); ++i) steps_->fetch(slot_, number_, i);
   return arrived();
 }
 
-std::optional<LossScaling> Outputs::loss_scaling() const {
+std::optional<LossScaling> OutputViews::loss_scaling() const {
   return loss_scaling_in(steps_->report(slot_, number_), steps_->reported_variables());
 }
 
-std::optional<double> Outputs::learning_rate() const {
+std::optional<double> OutputViews::learning_rate() const {
   return learning_rate_in(steps_->report(slot_, number_), steps_->reported_variables());
 }
 

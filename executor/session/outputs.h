@@ -17,7 +17,7 @@ class PreparedStep;
 class StepsInFlight;
 
 /// One fetched output.
-struct Output {
+struct OutputView {
   std::string name;
   Tensor value;  ///< view of the output slot; for a metric: sum / weight
   bool metric = false;
@@ -33,15 +33,15 @@ struct Output {
 /// Outputs are readable until the second step after this one starts, whatever its mode, even if a
 /// step of another size is prepared meanwhile. Reading them later throws UserError. Tensors are
 /// views with that lifetime; `.copy()` owns its data. The executor must outlive this object.
-class Outputs {
+class OutputViews {
  public:
   /// Refers to the outputs of step `number`, which lie in output slot `slot`.
-  Outputs(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t number)
+  OutputViews(StepsInFlight& steps, const PreparedStep& step, size_t slot, uint64_t number)
       : steps_(&steps), step_(&step), slot_(slot), number_(number) {}
 
   /// Throws UserError with a near miss when there is no such output.
   const Tensor& operator[](std::string_view name) const { return find(name).value; }
-  const Output& find(std::string_view name) const;
+  const OutputView& find(std::string_view name) const;
   bool has(std::string_view name) const;
   auto begin() const { return all().begin(); }
   auto end() const { return all().end(); }
@@ -49,7 +49,7 @@ class Outputs {
   /// Calls `see` for each metric and each output of one element. Does not fetch larger outputs.
   template <class F>
   void each_scalar(F see) const {
-    for (const Output& o : arrived()) {
+    for (const OutputView& o : arrived()) {
       if (o.metric || o.value.numel() == 1) see(o);
     }
   }
@@ -62,8 +62,8 @@ class Outputs {
   std::optional<double> learning_rate() const;
 
  private:
-  const std::vector<Output>& arrived() const;
-  const std::vector<Output>& all() const;
+  const std::vector<OutputView>& arrived() const;
+  const std::vector<OutputView>& all() const;
 
   StepsInFlight* steps_;
   const PreparedStep* step_;

@@ -100,7 +100,7 @@ Tensor PreparedStep::view(const ir::Output& output, std::byte* slot,
 void PreparedStep::bind_outputs(const std::shared_ptr<PlaceMemory>& memory) {
   const ir::Program& program = *runs_.back().part->program;
   for (size_t slot = 0; slot < 2; ++slot) {
-    std::vector<Output>& bound = bound_[slot];
+    std::vector<OutputView>& bound = bound_[slot];
     const bool first = bound.empty();
     size_t number = 0;
     metrics_[slot].clear();
@@ -149,14 +149,14 @@ void PreparedStep::fetch(size_t slot, size_t number, const PlaceMemory& memory) 
 }
 
 std::optional<size_t> PreparedStep::number_of(std::string_view output) const {
-  const auto found = std::ranges::find(bound_[0], output, &Output::name);
+  const auto found = std::ranges::find(bound_[0], output, &OutputView::name);
   if (found == bound_[0].end()) return std::nullopt;
   return static_cast<size_t>(found - bound_[0].begin());
 }
 
 std::vector<std::string> PreparedStep::output_names() const {
   std::vector<std::string> names;
-  for (const Output& o : bound_[0]) names.push_back(o.name);
+  for (const OutputView& o : bound_[0]) names.push_back(o.name);
   return names;
 }
 
@@ -169,9 +169,9 @@ void PreparedStep::record(const ProfileOptions& options) {
   recorder_.emplace(options, calls);
 }
 
-const std::vector<Output>& PreparedStep::read(size_t slot) {
+const std::vector<OutputView>& PreparedStep::read(size_t slot) {
   for (const MetricView& metric : metrics_[slot]) {
-    Output& output = bound_[slot][metric.output];
+    OutputView& output = bound_[slot][metric.output];
     output.sum = metric.sum.item();
     output.weight = metric.weight.item();
   }

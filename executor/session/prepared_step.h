@@ -78,7 +78,7 @@ class PreparedStep {
   void gather(size_t run, size_t slot, const PlaceMemory& memory) const;
   /// The outputs in `slot` after the last run, with the sums and weights of metrics filled in.
   /// Large outputs are valid only after fetch().
-  const std::vector<Output>& read(size_t slot);
+  const std::vector<OutputView>& read(size_t slot);
   /// Makes output `number` in `slot` available on the host.
   void fetch(size_t slot, size_t number, const PlaceMemory& memory);
 
@@ -110,7 +110,7 @@ class PreparedStep {
   const ir::Program& recorded_;
   int64_t feed_bytes_ = 0, output_bytes_ = 0;
   std::vector<Gathered> gathered_;
-  std::array<std::vector<Output>, 2> bound_;
+  std::array<std::vector<OutputView>, 2> bound_;
   std::array<std::vector<Place>, 2> places_;  ///< by output
   std::array<std::vector<MetricView>, 2> metrics_;
   std::optional<StepRecorder> recorder_;

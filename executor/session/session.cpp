@@ -71,7 +71,7 @@ void Session::initialise() {
   values_.initialise();
 }
 
-Outputs Session::run(PreparedStep& step, const Batch& batch) {
+OutputViews Session::run(PreparedStep& step, const Batch& batch) {
   steps_.require_runnable();
   values_.complete();
   return in_flight_.run(step, batch);

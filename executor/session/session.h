@@ -45,7 +45,7 @@ class Session {
   /// May be called again after a failure, as may prepare().
   void initialise();
   /// Runs a prepared step on checked feeds; see StepsInFlight::run().
-  Outputs run(PreparedStep& step, const Batch& batch);
+  OutputViews run(PreparedStep& step, const Batch& batch);
   /// Replaces the device's tuning choices by those that all ranks agreed on. Rebinds all steps if
   /// one changed. If that fails, throws as prepare() does.
   void take(const std::map<std::string, std::string>& decisions);

@@ -102,7 +102,7 @@ bool StepsInFlight::is_synchronous(const PreparedStep& step) const {
          (steps_.options().passes.check_finite && step.options().mode == Mode::train);
 }
 
-Outputs StepsInFlight::run(PreparedStep& step, const Batch& batch) {
+OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   steps_.require_runnable();
   refresh_bindings();
   const auto slot = static_cast<size_t>(slots_.outputs);
@@ -274,7 +274,7 @@ StepsInFlight::InFlightStep& StepsInFlight::done(size_t slot, uint64_t number) {
   return in_flight;
 }
 
-const std::vector<Output>& StepsInFlight::outputs(size_t slot, uint64_t number) {
+const std::vector<OutputView>& StepsInFlight::outputs(size_t slot, uint64_t number) {
   return done(slot, number).step->read(slot);
 }
 

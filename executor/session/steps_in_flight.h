@@ -25,7 +25,7 @@ class StepsInFlight {
 
   /// Runs a prepared step on checked feeds; the step may be asynchronous. Throws UserError when a
   /// kernel rejects the data.
-  Outputs run(PreparedStep& step, const Batch& batch);
+  OutputViews run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps. Throws their errors.
   void settle() { settle(0); }
   /// Waits for all eval and predict steps. Must precede a training step. A rejected inference step
@@ -37,7 +37,7 @@ class StepsInFlight {
 
   /// Waits for step `number`, whose outputs lie in `slot`, and returns them. Throws UserError when
   /// a later step has reused the slot.
-  const std::vector<Output>& outputs(size_t slot, uint64_t number);
+  const std::vector<OutputView>& outputs(size_t slot, uint64_t number);
   /// Waits for step `number` and copies its output `output` to the host.
   void fetch(size_t slot, uint64_t number, size_t output);
   /// Waits for step `number` and returns the address of its report (step_report.h).

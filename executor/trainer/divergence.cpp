@@ -21,7 +21,7 @@ Divergence::Divergence(Executor& executor, const LossScale& rule, std::string lo
       lr_(lr),
       scaling_(executor.loss_scaling()) {}
 
-bool Divergence::was_skipped(const Outputs& outputs, int64_t step) {
+bool Divergence::was_skipped(const OutputViews& outputs, int64_t step) {
   const std::optional<LossScaling> before = std::exchange(scaling_, outputs.loss_scaling());
   const bool skipped = scaling_ && scaling_->skipped > before->skipped;
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
@@ -41,12 +41,12 @@ void Divergence::check_overflow(double scale, int64_t step) const {
   diverged(fmt::format("gradients overflow with a loss scale of {:g}", scale), step);
 }
 
-void Divergence::check_loss(const Outputs& outputs, int64_t step) const {
+void Divergence::check_loss(const OutputViews& outputs, int64_t step) const {
   const bool bad = !loss_.empty() && std::isnan(outputs[loss_].item());
   if (bad) diverged("'" + loss_ + "' is nan", step);
 }
 
-std::string Divergence::explain(const Batch& batch, const Outputs& outputs, int64_t step,
+std::string Divergence::explain(const Batch& batch, const OutputViews& outputs, int64_t step,
                                 bool skipped) {
   const double loss = loss_.empty() ? 0 : outputs[loss_].item();
   if (!skipped && std::isfinite(loss)) return "";

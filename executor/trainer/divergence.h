@@ -19,12 +19,12 @@ class Divergence {
   /// Whether step `step` was skipped because its gradients overflowed. Steps come in order. Throws
   /// when a dynamic loss scale cannot fall any more, and for a fixed one after a hundred skipped
   /// steps in a row.
-  bool was_skipped(const Outputs& outputs, int64_t step);
+  bool was_skipped(const OutputViews& outputs, int64_t step);
   /// Throws when the loss is nan: all parameters are nan then, and stay so.
-  void check_loss(const Outputs& outputs, int64_t step) const;
+  void check_loss(const OutputViews& outputs, int64_t step) const;
   /// With ExecutorOptions::check_finite: the first op of a skipped step whose result is not finite;
   /// "" when the step was applied. Throws when the loss itself is not finite. Collective.
-  std::string explain(const Batch& batch, const Outputs& outputs, int64_t step, bool skipped);
+  std::string explain(const Batch& batch, const OutputViews& outputs, int64_t step, bool skipped);
 
   /// After the step that was_skipped() saw last.
   const std::optional<LossScaling>& scaling() const { return scaling_; }

@@ -169,7 +169,7 @@ void FitLoop::run_steps(int64_t epoch) {
   int64_t in_epoch = before * train_.batches() / train_.samples();
   while (const Batch* batch = read_outputs_on_error([&] { return train_.next(); })) {
     if (!unread_) since_ = Stopwatch();
-    const Outputs outputs = read_outputs_on_error([&] { return executor_.run(*batch); });
+    const OutputViews outputs = read_outputs_on_error([&] { return executor_.run(*batch); });
     Signals::training_begins();
     read_outputs();
     unread_ = StartedStep{epoch, ++at_.steps, ++in_epoch, batch->global_size(), outputs, batch};

@@ -50,7 +50,7 @@ class FitLoop {
   /// A step that was started, and whose outputs have not been read.
   struct StartedStep {
     int64_t epoch = 0, number = 0, in_epoch = 0, samples = 0;
-    Outputs outputs;
+    OutputViews outputs;
     const Batch* batch = nullptr;  ///< valid until the reader's next batch
   };
 

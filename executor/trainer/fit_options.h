@@ -30,7 +30,7 @@ struct StepEvent {
   std::optional<LossScaling> loss_scaling;  ///< after the step; absent when the loss is not scaled
   bool skipped = false;                     ///< not applied: its gradients overflowed
   double ms = 0;                            ///< since the step before, or since this one started
-  const Outputs& outputs;
+  const OutputViews& outputs;
   const RunningMeans& means;  ///< over the steps of the epoch so far
 };
 

@@ -47,7 +47,7 @@ NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::s
 }
 
 void predict(Executor& executor, Reader& data,
-             const std::function<bool(const Batch&, const Outputs&)>& take) {
+             const std::function<bool(const Batch&, const OutputViews&)>& take) {
   for (const Batch& batch : data) {
     if (batch.size > 0 && !take(batch, executor.predict(batch))) return;
   }
@@ -57,7 +57,7 @@ Dataset predicted_rows(Executor& executor, Reader& data, const std::vector<std::
   std::vector<std::string> bytes(outputs.size());
   std::vector<std::pair<DType, std::vector<int64_t>>> types(outputs.size());
   int64_t rows = 0;
-  predict(executor, data, [&](const Batch& batch, const Outputs& computed) {
+  predict(executor, data, [&](const Batch& batch, const OutputViews& computed) {
     rows += batch.size;
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Tensor& value = computed[outputs[i]];

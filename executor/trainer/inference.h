@@ -30,7 +30,7 @@ NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::s
 /// Predicts the batches of the rest of the epoch of `data`, in their order, until `take` returns
 /// false.
 void predict(Executor& executor, Reader& data,
-             const std::function<bool(const Batch&, const Outputs&)>& take);
+             const std::function<bool(const Batch&, const OutputViews&)>& take);
 
 /// The rows of `outputs`, gathered over the rest of the epoch of `data`: a column an output.
 Dataset predicted_rows(Executor& executor, Reader& data, const std::vector<std::string>& outputs);

@@ -9,8 +9,8 @@
 
 namespace fluid {
 
-void RunningMeans::add(const Outputs& outputs, int64_t samples) {
-  outputs.each_scalar([&](const Output& o) {
+void RunningMeans::add(const OutputViews& outputs, int64_t samples) {
+  outputs.each_scalar([&](const OutputView& o) {
     auto sum = std::ranges::find(sums_, o.name, &Sum::name);
     if (sum == sums_.end()) sum = sums_.insert(sums_.end(), {o.name});
     const auto weight = static_cast<double>(samples);
@@ -19,7 +19,7 @@ void RunningMeans::add(const Outputs& outputs, int64_t samples) {
   });
 }
 
-void RunningMeans::add_late(const Outputs& outputs, int64_t samples) {
+void RunningMeans::add_late(const OutputViews& outputs, int64_t samples) {
   flush();
   late_.emplace(outputs, samples);
 }
@@ -66,9 +66,9 @@ std::string scalar_text(double value) {
   return plain ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value);
 }
 
-NamedScalars scalars(const Outputs& outputs) {
+NamedScalars scalars(const OutputViews& outputs) {
   NamedScalars values;
-  outputs.each_scalar([&](const Output& o) { values.emplace_back(o.name, o.value.item()); });
+  outputs.each_scalar([&](const OutputView& o) { values.emplace_back(o.name, o.value.item()); });
   return values;
 }
 

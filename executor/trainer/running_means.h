@@ -24,10 +24,10 @@ class RunningMeans {
  public:
   using Sum = TrainingState::Sum;
 
-  void add(const Outputs& outputs, int64_t samples);
+  void add(const OutputViews& outputs, int64_t samples);
   /// add(), delayed until the next call of add_late() or flush(): a GPU gets the next step before
   /// the host waits for this one.
-  void add_late(const Outputs& outputs, int64_t samples);
+  void add_late(const OutputViews& outputs, int64_t samples);
   void flush();
   NamedScalars values() const;
   std::string text() const;  ///< "loss 0.1234  accuracy 0.9876"
@@ -40,7 +40,7 @@ class RunningMeans {
 
  private:
   std::vector<Sum> sums_;
-  std::optional<std::pair<Outputs, int64_t>> late_;
+  std::optional<std::pair<OutputViews, int64_t>> late_;
 };
 
 /// "0.1234", or with an exponent for very small and very large values; "nan" without a sign.
@@ -50,6 +50,6 @@ std::string scalar_text(double value);
 double unsigned_nan(double value);
 
 /// The scalar outputs of one step.
-NamedScalars scalars(const Outputs& outputs);
+NamedScalars scalars(const OutputViews& outputs);
 
 }  // namespace fluid

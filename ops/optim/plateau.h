@@ -8,9 +8,11 @@
 
 namespace fluid {
 
-/// Name of the state of schedule "plateau": f64[5], initially all ones. PlateauRule updates it
-/// after each epoch.
+/// Name of the state of schedules "plateau" and "manual": f64[5], initially all ones. PlateauRule
+/// updates it after each epoch; Executor::set_learning_rate() sets element kFactor.
 inline constexpr std::string_view kPlateau = "plateau";
+/// Name of the schedule whose rate Executor::set_learning_rate() sets.
+inline constexpr std::string_view kManual = "manual";
 /// Elements of the state kPlateau. kFactor: factor of the recipe's learning rate. kUnseen: 1 before
 /// the first epoch's metric. kBest: the best metric. kBadEpochs: 1 + epochs since the best metric.
 /// kCooldown: 1 + remaining cooldown epochs.

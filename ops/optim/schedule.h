@@ -2,7 +2,7 @@
 
 // A schedule is an op (update) -> learning rate in f64. `update` is the i64 number of previous
 // updates. The op is named "<schedule>_schedule"; its attribute `lr` is the recipe's learning rate.
-// A schedule that depends on epochs also takes element kFactor of the state kPlateau.
+// A schedule that the host changes between steps also takes element kFactor of the state kPlateau.
 
 #include "ops/op_def.h"
 

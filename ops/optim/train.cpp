@@ -96,27 +96,27 @@ OpDef train_op() {
                   "the passes append them: the gradient of the loss for itself, one of each of "
                   "`parameters`, and if `predicated` whether the step is applied",
                   true, true}},
-      .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
-                {"lr", 0.001, "learning rate", true},
-                {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
-                {"waits", std::vector<int64_t>{},
-                 "of each gradient, the last exchange between processes that it waits for, by its "
-                 "number; without any, none waits"},
-                {"predicated", false, "whether the last operand says if the step is applied"},
-                {"cuts", std::vector<int64_t>{},
-                 "where several processes share the update: of each parameter, where each one's "
-                 "elements begin, and their number"},
-                {"bucket", std::vector<int64_t>{}, "the one in which each parameter then travels"},
-                {"rank", int64_t{0}, "which of the processes this is"},
-                {"schedule", std::string(),
-                 "of the learning rate: step, cosine, plateau; its settings are the attributes "
-                 "schedule_*; "
-                 "without one the rate stays"},
-                {"clip_value", 0.0,
-                 "each element of a gradient is clipped to [-x, x]; 0: it is not"},
-                {"clip_norm", 0.0, "each gradient is scaled down to this norm; 0: it is not"},
-                {"clip_global_norm", 0.0,
-                 "all gradients are scaled down until their common norm is this; 0: they are not"}},
+      .attrs =
+          {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
+           {"lr", 0.001, "learning rate", true},
+           {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
+           {"waits", std::vector<int64_t>{},
+            "of each gradient, the last exchange between processes that it waits for, by its "
+            "number; without any, none waits"},
+           {"predicated", false, "whether the last operand says if the step is applied"},
+           {"cuts", std::vector<int64_t>{},
+            "where several processes share the update: of each parameter, where each one's "
+            "elements begin, and their number"},
+           {"bucket", std::vector<int64_t>{}, "the one in which each parameter then travels"},
+           {"rank", int64_t{0}, "which of the processes this is"},
+           {"schedule", std::string(),
+            "of the learning rate: step, cosine, plateau, manual; its settings are the attributes "
+            "schedule_*; "
+            "without one the rate stays"},
+           {"clip_value", 0.0, "each element of a gradient is clipped to [-x, x]; 0: it is not"},
+           {"clip_norm", 0.0, "each gradient is scaled down to this norm; 0: it is not"},
+           {"clip_global_norm", 0.0,
+            "all gradients are scaled down until their common norm is this; 0: they are not"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

@@ -240,8 +240,8 @@ void serve(std::string name, const std::string& cache_dir, fl::Place place,
   }
   double seen = 0;  // a result that is no number is waited for and stays where it is
   auto step = [&] {
-    const fl::Outputs outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
-    outputs.each_scalar([&](const fl::Output& o) { seen += o.value.item(); });
+    const fl::OutputViews outputs = w.infer ? exe.predict(w.batch) : exe.run(w.batch);
+    outputs.each_scalar([&](const fl::OutputView& o) { seen += o.value.item(); });
   };
   step();
   const double first = seconds_since(start);

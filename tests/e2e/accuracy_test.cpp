@@ -23,7 +23,7 @@ struct Figures {
 Figures evaluate(Executor& exe, Reader& data) {
   double loss = 0, sum = 0, weight = 0;
   for (const Batch& batch : data) {
-    const Outputs out = exe.eval(batch);
+    const OutputViews out = exe.eval(batch);
     loss += out["loss"].item() * static_cast<double>(batch.size);
     sum += out.find("accuracy").sum;
     weight += out.find("accuracy").weight;

@@ -47,7 +47,7 @@ class Training {
 
   Session& session() { return session_; }
   Decisions decided() const { return session_.device().decisions(); }
-  Outputs begin(int step) {
+  OutputViews begin(int step) {
     Tensor x(f32, {kSamples, kIn});
     for (int64_t i = 0; i < x.numel(); ++i) {
       x.as<float>()[static_cast<size_t>(i)] = static_cast<float>((i * 7 + step) % 13) * 0.1F;
@@ -83,7 +83,7 @@ TEST_F(GpuDecisions, AreTakenByStepsThatAreBound) {
   ASSERT_EQ(others.size(), training.decided().size());
   ASSERT_NE(others, training.decided());
   const std::vector<float> before = training.weights();
-  const Outputs outputs = training.begin(0);
+  const OutputViews outputs = training.begin(0);
   const size_t graphs = fluid::testing::host_gpu_most_graphs();
   training.session().take(others);
   EXPECT_EQ(fluid::testing::host_gpu_most_graphs(), graphs);
@@ -104,7 +104,7 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
   for (const auto& [function, calls] : failures) {
     SCOPED_TRACE(function);
     Training training;
-    const Outputs outputs = training.begin(0);
+    const OutputViews outputs = training.begin(0);
     const std::vector<float> before = training.weights();
     fail_host_gpu(function, fluid_gpu_out_of_memory, calls);
     EXPECT_EQ(lack_of([&] { training.session().take(others); }), function + " was told to fail");

@@ -60,7 +60,7 @@ TEST_P(GpuFailingSteps, HoldUpNoneThatComeAfterOneThatWasRefused) {
       fail_host_gpu(function, fluid_gpu_misused, kNever);
       thrown([&] { exe.parameter("fc0.w"); });  // whatever is still to be told
       const std::vector<std::byte> before = state_of(exe);
-      const Outputs outputs = exe.run(batch_of(kSamples, 3));
+      const OutputViews outputs = exe.run(batch_of(kSamples, 3));
       EXPECT_NE(state_of(exe), before);
       outputs.wait();
     }

@@ -169,9 +169,9 @@ TEST_F(GpuPreparations, ThatFailAtAnyCopyAreMadeUpFor) {
 TEST_F(GpuPreparations, ThatLetTheArenaGrowKeepWhatStepsTold) {
   Executor exe(dropped(), stand_in(), {.batch = kBatch});
   exe.run(samples(0));
-  const Outputs before = exe.run(samples(1));
+  const OutputViews before = exe.run(samples(1));
   const double rate = before.learning_rate().value();
-  const Outputs last = exe.run(samples(2));
+  const OutputViews last = exe.run(samples(2));
   const int64_t bytes = exe.memory().total;
   exe.prepare({.train = {256}});
   ASSERT_GT(exe.memory().total, bytes);
@@ -187,7 +187,7 @@ TEST_F(GpuPreparations, ThatFailsLeavesOutputs) {
   for (const std::string function : {"allocate", "graph_create"}) {
     Executor exe(small_network(), stand_in(), {.batch = kBatch});
     exe.run(batch_of(kBatch));
-    const Outputs outputs = exe.run(batch_of(kBatch, 1));
+    const OutputViews outputs = exe.run(batch_of(kBatch, 1));
     const int failures = while_failing(
         function, [&] { exe.prepare({.train = {64}}); },
         [&] { EXPECT_EQ(outputs["loss"].item(), expected); });

@@ -70,7 +70,7 @@ TEST_P(GpuSession, EvaluatesAndPredictsAsTheCpuDoes) {
   Pair both(small_network(), {});
   both.train(4, 1, 1e-5);
   const Batch samples = batch_of(6, 9);
-  const Outputs expected = both.cpu.eval(samples), found = both.gpu.eval(samples);
+  const OutputViews expected = both.cpu.eval(samples), found = both.gpu.eval(samples);
   EXPECT_NEAR(found["loss"].item(), expected["loss"].item(), 1e-5);
   EXPECT_EQ(found.find("accuracy").sum, expected.find("accuracy").sum);
   const Tensor first = both.gpu.predict(samples)["prob"];
@@ -192,7 +192,7 @@ TEST_F(GpuPlace, GrowsInTheMemoryThatItHas) {
   fluid::testing::reset_host_gpu({.memory = needed + kSmall});
   Pair both(small_network(), {});
   both.train(48, 2, 1e-5);
-  const Outputs before = both.gpu.run(batch_of(48, 2));
+  const OutputViews before = both.gpu.run(batch_of(48, 2));
   both.cpu.run(batch_of(48, 2));
   const Batch more = batch_of(64, 3);
   EXPECT_NEAR(both.gpu.run(more)["loss"].item(), both.cpu.run(more)["loss"].item(), 1e-5);

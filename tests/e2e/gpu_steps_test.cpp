@@ -70,7 +70,7 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
-Told told(const Outputs& outputs) {
+Told told(const OutputViews& outputs) {
   const auto scaling = outputs.loss_scaling().value_or(LossScaling());
   return {.loss = outputs["loss"].item(),
           .right = outputs.find("accuracy").sum,
@@ -90,10 +90,10 @@ Trained trained(int steps, int late, const ExecutorOptions& options) {
   Executor exe(classifier(), stand_in(), options);
   Trained run;
   Batch batch = samples(0);
-  std::optional<Outputs> before;
+  std::optional<OutputViews> before;
   for (int step = 0; step < steps; ++step) {
     fill(batch, step);
-    const Outputs outputs = exe.run(batch);
+    const OutputViews outputs = exe.run(batch);
     fill(batch, 1000);
     if (before) run.steps.push_back(told(*before));
     before.reset();
@@ -144,11 +144,11 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
   const auto losses = [](bool wait, bool prefetch) {
     Executor exe(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = prefetch}});
     std::vector<double> all;
-    std::optional<Outputs> before;
+    std::optional<OutputViews> before;
     for (const int64_t id : {1, 1, 2, 1, 2, 2, 3, 3, 3, 4, 1, 1, 4, 4, 5}) {
       Batch batch = samples(id);
       batch.id = static_cast<uint64_t>(id);
-      const Outputs outputs = exe.run(batch);
+      const OutputViews outputs = exe.run(batch);
       if (wait) outputs.wait();
       if (before) all.push_back((*before)["loss"].item());
       before = outputs;
@@ -168,10 +168,10 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   const auto figures = [](bool wait, bool prefetch) {
     Executor exe(classifier(), stand_in(), {.gpu = {.prefetch = prefetch}});
     std::vector<Told> all;
-    std::optional<Outputs> before;
+    std::optional<OutputViews> before;
     for (int step = 0; step < 12; ++step) {
       const Batch batch = samples(step, step % 4 == 3 ? 3 : kSamples);
-      const Outputs outputs = step % 3 == 1 ? exe.eval(batch) : exe.run(batch);
+      const OutputViews outputs = step % 3 == 1 ? exe.eval(batch) : exe.run(batch);
       if (wait) outputs.wait();
       if (before) all.push_back(told(*before));
       before = outputs;
@@ -191,25 +191,26 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
 struct Hearing {
   const char* name;
   const char* step;
-  std::function<void(Executor&, const Outputs& refused, const Outputs& next)> by;
+  std::function<void(Executor&, const OutputViews& refused, const OutputViews& next)> by;
 };
 
 std::vector<Hearing> hearings(const std::string& file) {
-  return {{"its outputs", "", [](Executor&, const Outputs& o, const Outputs&) { o.wait(); }},
-          {"the next one's", "in the step begun before this one: ",
-           [](Executor&, const Outputs&, const Outputs& o) { o["loss"]; }},
-          {"run", "in the second step before this one: ",
-           [](Executor& e, const Outputs&, const Outputs&) { e.run(samples(9)); }},
-          {"eval", "in the second step before this one: ",
-           [](Executor& e, const Outputs&, const Outputs&) { e.eval(samples(9)); }},
-          {"parameter", "in the step begun before the last one: ",
-           [](Executor& e, const Outputs&, const Outputs&) { e.parameter("fc0.w"); }},
-          {"snapshot", "in the step begun before the last one: ",
-           [](Executor& e, const Outputs&, const Outputs&) { e.snapshot(); }},
-          {"save", "in the step begun before the last one: ",
-           [file](Executor& e, const Outputs&, const Outputs&) { e.save(file); }},
-          {"prepare", "in the step begun before the last one: ",
-           [](Executor& e, const Outputs&, const Outputs&) { e.prepare({.train = {7}}); }}};
+  return {
+      {"its outputs", "", [](Executor&, const OutputViews& o, const OutputViews&) { o.wait(); }},
+      {"the next one's", "in the step begun before this one: ",
+       [](Executor&, const OutputViews&, const OutputViews& o) { o["loss"]; }},
+      {"run", "in the second step before this one: ",
+       [](Executor& e, const OutputViews&, const OutputViews&) { e.run(samples(9)); }},
+      {"eval", "in the second step before this one: ",
+       [](Executor& e, const OutputViews&, const OutputViews&) { e.eval(samples(9)); }},
+      {"parameter", "in the step begun before the last one: ",
+       [](Executor& e, const OutputViews&, const OutputViews&) { e.parameter("fc0.w"); }},
+      {"snapshot", "in the step begun before the last one: ",
+       [](Executor& e, const OutputViews&, const OutputViews&) { e.snapshot(); }},
+      {"save", "in the step begun before the last one: ",
+       [file](Executor& e, const OutputViews&, const OutputViews&) { e.save(file); }},
+      {"prepare", "in the step begun before the last one: ",
+       [](Executor& e, const OutputViews&, const OutputViews&) { e.prepare({.train = {7}}); }}};
 }
 
 TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
@@ -221,9 +222,9 @@ TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
     exe.run(samples(1));
     const std::vector<std::byte> before = state_of(exe);
     Batch batch = bad_samples(2, 3);
-    const Outputs refused = exe.run(batch);
+    const OutputViews refused = exe.run(batch);
     fill(batch, 3);
-    const Outputs next = exe.run(batch);
+    const OutputViews next = exe.run(batch);
     const std::string why =
         "value 7 of feed 'label' is out of range [0, 3), in sample 3 of the "
         "batch; the step was not applied, nor was the one begun after it";
@@ -243,7 +244,7 @@ TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
 
 TEST_P(GpuSteps, TheLastThatWasBegunIsCalledSo) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
-  const Outputs refused = exe.run(bad_samples(0, 3));
+  const OutputViews refused = exe.run(bad_samples(0, 3));
   const std::string heard = error_of<UserError>([&] { exe.parameter("fc0.w"); });
   EXPECT_EQ(heard, "in the step begun last: " + error_of<UserError>([&] { refused.wait(); }));
 }
@@ -254,7 +255,7 @@ TEST_P(GpuSteps, AnEvaluationThatIsRefusedHoldsTrainingUp) {
   exe.prepare({.eval = {kSamples}});
   exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
-  const Outputs refused = exe.eval(bad_samples(1, 0));
+  const OutputViews refused = exe.eval(bad_samples(1, 0));
   exe.run(samples(2));
   expect_user_error([&] { refused.wait(); }, "in sample 0 of the batch; the step was not applied");
   EXPECT_EQ(state_of(exe), before);
@@ -294,7 +295,7 @@ TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
   bad.id = 1;
   other.id = 2;
   expect_user_error([&] { exe.eval(bad).wait(); }, "in sample 3 of the batch");
-  const Outputs again = exe.eval(bad);
+  const OutputViews again = exe.eval(bad);
   expect_user_error([&] { exe.eval(other); }, "in sample 3 of the batch; the step was not applied");
   expect_user_error([&] { again.wait(); }, "in sample 3 of the batch; the step was not applied");
 }
@@ -303,13 +304,13 @@ TEST_P(GpuSteps, OfFeedsThatStayAreToldWithTheirSample) {
 /// were refused.
 TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples, .gpu = {.prefetch = false}});
-  const Outputs good = exe.run(samples(0));
+  const OutputViews good = exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
   exe.run(bad_samples(1, 3));
   expect_user_error([&] { exe.run(samples(2)); }, "in the step begun before this one: ");
   EXPECT_TRUE(std::isfinite(good["loss"].item())) << "no other step was begun";
   EXPECT_EQ(state_of(exe), before);
-  const Outputs refused = exe.run(bad_samples(1, 3));
+  const OutputViews refused = exe.run(bad_samples(1, 3));
   expect_user_error([&] { exe.run(bad_samples(2, 0)); }, "in sample 3 of the batch");
   expect_user_error([&] { refused.wait(); }, "in sample 3 of the batch");
   exe.run(samples(3)).wait();
@@ -370,8 +371,8 @@ TEST_P(GpuSteps, MayFailWhenTheExecutorGoes) {
 
 TEST_P(GpuSteps, AFailureIsToldByWhoWaits) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
-  const Outputs outputs = exe.run(samples(0));
-  const Outputs next = exe.run(samples(1));
+  const OutputViews outputs = exe.run(samples(0));
+  const OutputViews next = exe.run(samples(1));
   fluid::testing::fail_host_gpu("event_synchronize", fluid_gpu_failed);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(error_of<DeviceError>([&] { outputs.wait(); }), "event_synchronize was told to fail");
@@ -434,10 +435,10 @@ TEST_F(GpuOverlap, PrefetchTakesTheMemoryOfASecondSlot) {
 /// Who reads what the step before told does not hold up the next one.
 TEST_F(GpuOverlap, ReadingOneStepLateDoesNotWait) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
-  std::optional<Outputs> before = exe.run(samples(0));
+  std::optional<OutputViews> before = exe.run(samples(0));
   const int overlaps = host_gpu_overlaps();
   for (int step = 1; step <= 10; ++step) {
-    const Outputs outputs = exe.run(samples(step));
+    const OutputViews outputs = exe.run(samples(step));
     told(*before);
     before = outputs;
   }
@@ -448,8 +449,8 @@ TEST_F(GpuOverlap, OutputsAreGoneWithTheSecondStepAfterTheirs) {
   for (const bool on_gpu : {false, true}) {
     Executor exe = on_gpu ? Executor(classifier(), stand_in(), {.batch = kSamples})
                           : Executor(classifier(), cpu(), {.batch = kSamples});
-    const Outputs first = exe.run(samples(0));
-    const Outputs second = exe.run(samples(1));
+    const OutputViews first = exe.run(samples(0));
+    const OutputViews second = exe.run(samples(1));
     EXPECT_NE(first["loss"].item(), second["loss"].item());
     exe.run(samples(2));
     EXPECT_TRUE(second.has("loss"));
@@ -482,9 +483,9 @@ TEST_F(GpuOverlap, WhatIsLargeIsCopiedWhenItIsAskedFor) {
   Executor exe(large(), stand_in(), {});
   exe.prepare({.predict = {kRows}});
   const int64_t begin = host_gpu_copied();
-  const Outputs first = exe.predict(constant(1)), second = exe.predict(constant(2));
+  const OutputViews first = exe.predict(constant(1)), second = exe.predict(constant(2));
   double seen = 0;
-  first.each_scalar([&](const Output& o) { seen += o.value.item(); });
+  first.each_scalar([&](const OutputView& o) { seen += o.value.item(); });
   EXPECT_EQ(seen, kRows * 513);
   second.wait();
   const int64_t fed = host_gpu_copied() - begin;
@@ -492,7 +493,7 @@ TEST_F(GpuOverlap, WhatIsLargeIsCopiedWhenItIsAskedFor) {
   EXPECT_LT(fed, 2 * kBytes + 4096) << "the feeds, and nothing large besides";
   for (int again = 0; again < 2; ++again) EXPECT_EQ(first["twice"].at(kBytes / 4 - 1), 2);
   EXPECT_EQ(host_gpu_copied() - begin - fed, kBytes);
-  for (const Output& o : second) {
+  for (const OutputView& o : second) {
     EXPECT_EQ(o.value.at(0), o.name == "twice" ? 4 : 2 * kRows * 513);
   }
 }
@@ -510,7 +511,7 @@ TEST_F(GpuOverlap, WhatIsLargeOutlivesThePreparationOfAnotherSize) {
     return Batch{.size = n, .columns = {{"x", x}}};
   };
   exe.prepare({.predict = {kRows}});
-  const Outputs first = exe.predict(rows(kRows, 1)), second = exe.predict(rows(kRows, 2));
+  const OutputViews first = exe.predict(rows(kRows, 1)), second = exe.predict(rows(kRows, 2));
   exe.prepare({.predict = {kRows + 1}});
   const double of_1 = first["y"].at(700), of_2 = second["y"].at(700);
   EXPECT_EQ(exe.predict(rows(kRows, 1))["y"].at(700), of_1);

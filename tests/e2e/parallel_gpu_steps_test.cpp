@@ -47,7 +47,7 @@ std::string told(const World& world, ExecutorOptions options, bool late) {
   Executor exe(parallel_program({.clip = {.global_norm = 0.5}}), cuda(world.rank),
                of_rank(world, std::move(options)));
   std::string all;
-  std::optional<Outputs> before;
+  std::optional<OutputViews> before;
   const auto read = [&] {
     if (!before) return;
     all += std::to_string((*before)["loss"].item()) + " ";
@@ -56,7 +56,7 @@ std::string told(const World& world, ExecutorOptions options, bool late) {
   for (int step = 0; step < 9; ++step) {
     Batch batch = share_of_batch(world);
     batch.columns[0].second.as<float>()[0] += static_cast<float>(step);
-    const Outputs outputs = step % 4 == 2 ? exe.eval(batch) : exe.run(batch);
+    const OutputViews outputs = step % 4 == 2 ? exe.eval(batch) : exe.run(batch);
     if (!late) outputs.wait();
     if (step % 4 != 3) read();  // what it read is of this rank's samples
     before = outputs;
@@ -109,7 +109,7 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
       const std::vector<float> before = parameters_of(exe);
       const auto label = batch.columns[1].second.as<int64_t>();
       const int64_t good = std::exchange(label[2], world.rank == 1 ? 3 : label[2]);
-      const Outputs refused = exe.run(batch);
+      const OutputViews refused = exe.run(batch);
       label[2] = good;
       if ((begin_next >> world.rank & 1) != 0) exe.run(batch);
       const auto begun = std::chrono::steady_clock::now();
@@ -209,7 +209,7 @@ TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
           failure.fail();
           return std::string();
         }
-        std::optional<Outputs> last;
+        std::optional<OutputViews> last;
         const auto begin = std::chrono::steady_clock::now();
         const std::string what = error_of<DeviceError>([&] {
           for (int step = 0; step < 3; ++step) {

@@ -95,7 +95,7 @@ double accuracy_after(const Task& task, const Precision& precision, uint64_t see
   }
   double sum = 0, weight = 0;
   for (const Batch& batch : unseen) {
-    const Outputs out = exe.eval(batch);
+    const OutputViews out = exe.eval(batch);
     sum += out.find("accuracy").sum;
     weight += out.find("accuracy").weight;
   }

@@ -60,7 +60,7 @@ void check(uint64_t seed, DType dtype, double tolerance) {
                 .precision = {.dtype = dtype},
                 .debug = {.verify_plan = seed % 4 < 2}});
   const Interpreted expected = reference_step(training, exe);
-  const Outputs outputs = exe.run(training.batch);
+  const OutputViews outputs = exe.run(training.batch);
   for (const auto& [name, value] : expected.outputs) {
     expect_near(outputs[name], value, tolerance, name);
   }

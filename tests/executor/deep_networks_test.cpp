@@ -57,7 +57,7 @@ TEST(DeepNetworks, DropOtherElementsInEachLayer) {
   exe.prepare({.train = {1}});
   Tensor ones(f32, {1, 1000});
   for (float& v : ones.as<float>()) v = 1;
-  const Outputs outputs = exe.run(Batch{1, {{"x", ones}}});
+  const OutputViews outputs = exe.run(Batch{1, {{"x", ones}}});
   int64_t both = 0, one = 0;
   for (int64_t i = 0; i < 1000; ++i) {
     const bool a = outputs["a"].at(i) > 0, b = outputs["b"].at(i) > 0;

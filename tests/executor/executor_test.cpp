@@ -48,7 +48,7 @@ TEST(Executor, RunsAForwardGraph) {
   const Program net = forward_net();
   Executor exe(net, cpu(), {.batch = 2});
   set_weights(exe);
-  const Outputs out = exe.run(forward_batch());
+  const OutputViews out = exe.run(forward_batch());
   const std::vector<float> expected = {5, 0, 10, 0, 0, 1};
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(out["y"].at(i), expected[static_cast<size_t>(i)]) << i;
   EXPECT_EQ(out["total"].item(), 16);
@@ -61,10 +61,10 @@ TEST(Executor, OutputsStayUntilTheSecondStepAfter) {
   Executor exe(net, cpu(), {.batch = 2});
   exe.prepare({.eval = {2}});
   set_weights(exe);
-  const Outputs first = exe.run(forward_batch());
+  const OutputViews first = exe.run(forward_batch());
   Batch other = forward_batch();
   other.columns[0].second = floats({2, 2}, {0, 0, 0, 0});
-  const Outputs second = exe.eval(other);
+  const OutputViews second = exe.eval(other);
   EXPECT_EQ(first["total"].item(), 16);
   EXPECT_EQ(second["total"].item(), 2);
 }
@@ -73,7 +73,7 @@ TEST(Executor, OutputsOutliveAGrowingArena) {
   const Program net = forward_net();
   Executor exe(net, cpu(), {.batch = 2});
   set_weights(exe);
-  const Outputs first = exe.run(forward_batch());
+  const OutputViews first = exe.run(forward_batch());
   const Tensor kept = first["y"];
   const int64_t before = exe.memory().total;
   exe.prepare({.eval = {4000}});
@@ -118,7 +118,7 @@ TEST(Executor, PredictGivesWhatTheFeedsDetermine) {
   set_weights(exe);
   Batch batch = forward_batch();
   batch.columns.pop_back();
-  const Outputs out = exe.predict(batch);
+  const OutputViews out = exe.predict(batch);
   EXPECT_EQ(out["total"].item(), 16);
   EXPECT_FALSE(out.has("distance"));
   expect_user_error([&] { exe.prepare({.predict = {2}, .predict_feeds = {"X"}}); },
@@ -148,7 +148,7 @@ TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
     Executor exe(net, cpu(), {.strict_shapes = strict});
     exe.prepare({.predict = {2}, .predict_feeds = {"x"}});
     set_weights(exe);
-    const Outputs out = exe.predict(forward_batch());
+    const OutputViews out = exe.predict(forward_batch());
     EXPECT_EQ(out["total"].item(), 16);
     EXPECT_EQ(out.has("distance"), !strict);
   }

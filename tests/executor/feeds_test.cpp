@@ -137,9 +137,9 @@ std::vector<double> read_by(const DataOptions& options, const std::string& as) {
   Executor exe(saved, cpu(), {});
   const std::vector<uint8_t> bytes = {51, 102};
   const Batch batch = batch_of("x", Tensor::of<uint8_t>({1, 2, 1, 1}, bytes));
-  const Outputs out = as == "run"    ? exe.run(batch)
-                      : as == "eval" ? exe.eval(batch)
-                                     : exe.predict(batch);
+  const OutputViews out = as == "run"    ? exe.run(batch)
+                          : as == "eval" ? exe.eval(batch)
+                                         : exe.predict(batch);
   return {out["x"].at(0), out["x"].at(1)};
 }
 

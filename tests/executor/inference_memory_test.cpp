@@ -63,7 +63,7 @@ TEST(InferenceMemory, CompilesNoInitialiserOfWhatAFileGives) {
   to.load(path);
   to.prepare({.predict = {4}});
   EXPECT_LT(to.compile_report().kernels, from.compile_report().kernels);
-  const Outputs expected = from.predict(batch), given = to.predict(batch);
+  const OutputViews expected = from.predict(batch), given = to.predict(batch);
   for (int64_t i = 0; i < expected["prob"].numel(); ++i) {
     EXPECT_EQ(given["prob"].at(i), expected["prob"].at(i));
   }

@@ -79,8 +79,8 @@ TEST(MicroBatches, TrainAsTheWholeBatchDoes) {
     for (const int64_t slices : dtype == f64 ? std::vector{2, 4, 50} : std::vector{4}) {
       Executor sliced = executor(slices), again = executor(1);
       for (int i = 0; i < 3; ++i) {
-        const Outputs expected = again.run(batch_of(kSamples));
-        const Outputs got = sliced.run(batch_of(kSamples));
+        const OutputViews expected = again.run(batch_of(kSamples));
+        const OutputViews got = sliced.run(batch_of(kSamples));
         EXPECT_NEAR(got["loss"].item(), expected["loss"].item(), 10 * bound) << slices;
         EXPECT_EQ(got.find("accuracy").sum, expected.find("accuracy").sum);
         EXPECT_EQ(got.find("accuracy").weight, kSamples);

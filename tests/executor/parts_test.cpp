@@ -91,11 +91,11 @@ std::vector<double> first_step(const Program& net, int64_t first, int64_t count,
   options.threads = 1;
   options.precision.dtype = f64;
   Executor exe(net, cpu(), options);
-  const Outputs outputs = exe.run(batch_of(first, count));
+  const OutputViews outputs = exe.run(batch_of(first, count));
   std::vector<double> seen;
   const Tensor m = exe.parameter("w.m");
   for (int64_t i = 0; i < m.numel(); ++i) seen.push_back(m.at(i));
-  for (const Output& o : outputs) seen.push_back(o.value.item());
+  for (const OutputView& o : outputs) seen.push_back(o.value.item());
   return seen;
 }
 

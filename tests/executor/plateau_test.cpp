@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/fluid.h"
+#include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
 namespace fluid {
@@ -84,6 +85,40 @@ TEST(PlateauSchedule, IsNoMatterOfOtherSchedules) {
     exe.run(kOnes);
     EXPECT_EQ(exe.learning_rate().value_or(0.1), 0.1);
   }
+}
+
+/// The same parameters as a program has that records each rate.
+TEST(ManualSchedule, TakesTheRateThatIsSetBetweenSteps) {
+  const Program net = program_with(0.5, Manual{});
+  Executor exe(net, cpu(), {.batch = 1}), constant(program_with(0.5, {}), cpu(), {.batch = 1});
+  EXPECT_EQ(rate_of(exe), 0.5);
+  constant.run(kOnes);
+  EXPECT_EQ(exe.parameter("fc0.w").at(0), constant.parameter("fc0.w").at(0));
+  for (const double rate : {0.25, 1e-3, 0.5}) {
+    exe.set_learning_rate(rate);
+    Executor other(program_with(rate, {}), cpu(), {.batch = 1});
+    for (const std::string& name : exe.parameters()) {
+      other.set_parameter(name, exe.parameter(name));
+    }
+    EXPECT_NEAR(rate_of(exe), rate, 1e-15);
+    other.run(kOnes);
+    EXPECT_EQ(exe.parameter("fc0.w").at(1), other.parameter("fc0.w").at(1));
+  }
+  Executor resumed(net, cpu(), {.batch = 1});
+  resumed.restore(exe.snapshot());
+  EXPECT_EQ(rate_of(resumed), 0.5) << "checkpoints keep the rate";
+}
+
+TEST(ManualSchedule, IsNeededToSetTheRate) {
+  Executor constant(program_with(0.5, {}), cpu(), {.batch = 1});
+  expect_user_error([&] { constant.set_learning_rate(0.1); },
+                    "set_learning_rate() needs minimize(..., {.schedule = Manual{}})");
+  Executor exe(program_with(0.5, Manual{}), cpu());
+  expect_user_error([&] { exe.set_learning_rate(0.1); },
+                    "set_learning_rate(): prepare() a training step before");
+  exe.prepare({.train = {1}});
+  expect_user_error([&] { exe.set_learning_rate(0); },
+                    "set_learning_rate(0): the rate must be positive and finite");
 }
 
 }  // namespace

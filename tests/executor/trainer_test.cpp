@@ -73,7 +73,7 @@ TEST(Trainer, TakesTheStepsOfALoopByHand) {
   for (int epoch = 0; epoch < 2; ++epoch) {
     loss = hits = 0;
     for (const Batch& batch : data) {
-      const Outputs outputs = exe.run(batch);
+      const OutputViews outputs = exe.run(batch);
       loss += outputs["loss"].item() * static_cast<double>(batch.size);
       hits += outputs.find("accuracy").sum;
     }
@@ -219,7 +219,7 @@ TEST(Trainer, PredictsTheRowsInTheOrderOfTheData) {
   ASSERT_EQ(predicted.columns.size(), 1u) << "loss and accuracy need labels";
   const Tensor& logits = *predicted.find("logits");
   ASSERT_EQ(logits.shape(), (std::vector<int64_t>{23, 3}));
-  const Outputs whole = trainer.executor().predict({23, {{"x", *samples.find("x")}}});
+  const OutputViews whole = trainer.executor().predict({23, {{"x", *samples.find("x")}}});
   EXPECT_EQ(std::memcmp(logits.data(), whole["logits"].data(), 23 * 3 * 4), 0);
   Reader labels({{{"label", *samples.find("label")}}}, {.batch = 10});
   expect_user_error([&] { trainer.predict(labels); },

@@ -90,7 +90,7 @@ Seen trained(const Program& net, ExecutorOptions options, int64_t steps, int64_t
   Seen seen;
   for (int64_t step = 0; step < steps;) {
     for (const Batch& batch : reader) {
-      const Outputs outputs = exe.run(batch);
+      const OutputViews outputs = exe.run(batch);
       seen.figures.push_back(outputs["loss"].item());
       seen.figures.push_back(outputs.find("accuracy").sum);
       seen.figures.push_back(outputs.find("accuracy").weight);

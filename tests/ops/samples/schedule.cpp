@@ -94,7 +94,27 @@ OpTest plateau_test() {
   return t;
 }
 
+OpTest manual_test() {
+  OpTest t;
+  t.op = "manual_schedule";
+  for (const double factor : {1.0, 0.1, 250.0}) {
+    t.samples.push_back({{Tensor::of<int64_t>({}, std::vector<int64_t>{7}),
+                          Tensor::of<double>({}, std::vector<double>{factor})},
+                         {{"lr", 0.3}},
+                         {}});
+  }
+  t.reference = [](const Sample& s) {
+    const double rate = s.attrs.get<double>("lr") * s.inputs[1].item();
+    return std::vector{Tensor::of<double>({}, std::vector<double>{rate})};
+  };
+  t.bad = {{{{i64, {}, {}}, {f64, {2}, {}}},
+            {{"lr", 0.5}},
+            "manual_schedule: the factor must be a float scalar, got f64[2]"}};
+  return t;
+}
+
 const AddOpTest kPlateau(plateau_test());
+const AddOpTest kManualSchedule(manual_test());
 const AddOpTest kStep(step_test());
 const AddOpTest kCosine(cosine_test());
 

@@ -1,0 +1,18 @@
+#include "ops/optim/plateau.h"
+#include "ops/optim/schedule.h"
+
+namespace fluid {
+
+OpDef manual_schedule_op() {
+  return schedule_op({
+      .name = std::string(kManual),
+      .doc = "lr times a factor that Executor::set_learning_rate() sets, 1 at first.",
+      .settings = {},
+      .operands = {{"lr_factor", "float scalar: factor of lr"}},
+      .check = [](const InferCtx&) {},
+      .rate = [](const LowerCtx& c,
+                 const Expr&) { return scalar::cast(c.in(1), f64) * c.attr<double>("lr"); },
+  });
+}
+
+}  // namespace fluid
