@@ -8,22 +8,22 @@
 
 namespace fluid {
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP (unless it is ignored), SIGUSR1 and SIGCHLD wait here
-/// instead of being delivered. For a program of one thread.
+/// Queues SIGINT, SIGTERM, SIGHUP (unless it is ignored), SIGUSR1 and SIGCHLD instead of their
+/// delivery, while it lives. For programs of one thread.
 class SignalQueue {
  public:
   SignalQueue();
   ~SignalQueue();
   SignalQueue(const SignalQueue&) = delete;
 
-  int fd() const { return fd_; }  ///< readable while one waits
-  std::optional<int> take();      ///< the next one's number
+  int fd() const { return fd_; }  ///< readable while a signal is queued
+  std::optional<int> take();      ///< the number of the next queued signal
 
  private:
   int fd_ = -1;
 };
 
-/// What to start: a program by its path, and its whole argv and environment ("NAME=value").
+/// A program's path, its argv, and its environment ("NAME=value").
 struct CommandLine {
   std::string path;
   std::vector<std::string> arguments;
@@ -32,22 +32,21 @@ struct CommandLine {
 
 struct ChildProcess {
   pid_t id = -1;
-  int out = -1, err = -1;  ///< what it writes to its standard streams; reading does not block
+  int out = -1, err = -1;  ///< non-blocking read ends of its standard streams
 };
 
-/// Starts a process with no input, in a process group of its own, so that a terminal's Ctrl-C does
-/// not reach it. It is killed when this process ends, however that ends. Throws DeviceError when
-/// the system refuses.
+/// Starts a process with empty stdin, in a process group of its own, which a terminal's Ctrl-C does
+/// not reach. The kernel kills it when this process ends. Throws DeviceError when the system fails.
 ChildProcess start_child(const CommandLine& command);
 
-/// A child's argv[0] until it has become the program: start_child() starts fluidrun itself, because
-/// only a process can ask to be killed with its parent.
+/// argv[0] of a child before it executes the program: start_child() starts fluidrun itself, because
+/// only the child can call prctl(PR_SET_PDEATHSIG).
 inline constexpr const char* kChildName = "fluidrun-child";
 
-/// Whether a command line is that of `fluidrun train`, whose process holds back signals early.
+/// Whether `argv` is a command line of `fluidrun train`, whose process blocks signals early.
 bool will_train(char** argv);
 
-/// What main() does under that name. Returns, with an exit code, only when it fails.
+/// main() under the name kChildName. Returns an exit code only on failure.
 int become_program(char** argv);
 
 }  // namespace fluid

@@ -10,11 +10,10 @@
 
 namespace fluid {
 
-/// The values, parameters and optimizer memory that a training step of a program uses; empty for a
-/// program without `train`.
+/// The saved values, parameters and optimizer memory of a training step; empty for a program
+/// without `train`.
 struct TrainingNeeds {
-  /// Ids of the recorded ops whose results the step keeps for the backward pass: computed forward,
-  /// read backward.
+  /// Ids of the recorded forward ops whose results the backward pass reads.
   std::set<int64_t> saved_ops;
   std::set<std::string> updated;  ///< names of parameters
   int64_t optimizer_bytes = 0;    ///< of the optimizer's own variables (moments)
@@ -26,17 +25,17 @@ struct Box {
   std::string title;               ///< "conv0", or the op's name
   std::vector<std::string> lines;  ///< ops and parameters inside
   std::vector<const ir::Op*> ops;  ///< in order, sources among them
-  int rank = 0;                    ///< longest way from a feed; a feed's: just above its reader
+  int rank = 0;                    ///< longest path from a feed; a feed is just above its reader
 };
 
-/// A value that one box makes and another reads.
+/// A value from the box that computes it to a box that reads it.
 struct Arrow {
   size_t from = 0, to = 0;
-  std::string label;   ///< its type; empty when another arrow of the value says it
+  std::string label;   ///< its type; empty on further arrows of the value
   bool saved = false;  ///< kept for the backward pass
 };
 
-/// A program as people draw it: layers, and the tensors between them.
+/// A program's layers, and the tensors between them.
 struct Diagram {
   std::vector<Box> boxes;  ///< in the order of recording
   std::vector<Arrow> arrows;

@@ -60,7 +60,7 @@ Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resi
     data += reader->dataset().bytes();
     buffers += reader->buffer_bytes();
   }
-  // What the process held for a while and gave back, above what it will hold when it runs.
+  // Memory that was freed again, beyond what the steps will use.
   const int64_t to_come = arena.total - arena.touched + buffers;
   const int64_t given_back = std::max<int64_t>(0, now.peak - now.total - to_come);
   const bool by_reading = now.peak == opened.peak;

@@ -13,35 +13,34 @@
 
 namespace fluid {
 
-/// The memory that the system has given this process, by what it holds. All 0 on systems without
-/// /proc/self/smaps.
+/// Resident memory of this process, in bytes. All 0 on systems without /proc/self/smaps.
 struct Resident {
   int64_t total = 0;
-  int64_t peak = 0;                      ///< the largest total so far
+  int64_t peak = 0;                      ///< largest total so far
   std::map<std::string, int64_t> files;  ///< code and tables of programs and libraries, by name
-  int64_t made_code = 0;                 ///< machine code made by this process
+  int64_t made_code = 0;                 ///< generated machine code
   int64_t other = 0;                     ///< heap, stacks, the arena
 };
 Resident resident_now();
 
 constexpr int64_t kListedOwner = 1 << 20;
 
-/// What takes memory outside the arena, with bytes: the largest first, kListedOwner and more.
+/// Owners of memory outside the arena and their bytes, from kListedOwner on, in descending order.
 using Owners = std::vector<std::pair<std::string, int64_t>>;
 
-/// What has come since `before`, measured, and what the readers will still take. Between `before`
-/// and `opened` they were opened; since then the steps of an executor were compiled whose arena is
-/// `arena`.
+/// The owners of the memory added since `before`, and of the buffers that the readers have yet to
+/// touch. `opened`: after the readers were opened, before the executor of `arena` compiled its
+/// steps.
 Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resident& opened,
                       const std::vector<const Reader*>& readers);
 
-/// Says on stderr what an executor with prepared steps takes: its arena, and what takes memory
-/// outside it. `before`: when the process began; `opened`: once the readers were open.
+/// Prints to stderr the arena of an executor with prepared steps, and the owners of memory outside
+/// it. `before`: at the start of the process; `opened`: after the readers were opened.
 void describe_memory(const Executor& executor, const std::vector<const Reader*>& readers,
                      const Resident& before, const Resident& opened);
 
-/// Says what writing and reading files of variables takes: a piece of a file, or a copy of the
-/// variables where they lie on a GPU or are gathered from several processes.
+/// Prints to stderr the memory for saving and loading variables: a piece of a file on the CPU, a
+/// copy of the variables on a GPU or with several ranks.
 void describe_saving(const Executor& executor, const World& world);
 
 }  // namespace fluid

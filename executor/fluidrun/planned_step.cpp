@@ -45,7 +45,7 @@ StepPlanner StepPlanner::in_f32() const {
   return other;
 }
 
-/// Adds what fills the variables, and those that no part reads.
+/// Adds the startup program, and the variables that no part reads.
 void StepPlanner::add_startup(PlannedStep& step) const {
   Options options = options_.passes;
   options.mode = Mode::init;

@@ -15,7 +15,7 @@
 
 namespace fluid {
 
-/// A step as it will run, or a part of one.
+/// A compiled step, or one of its micro-batches.
 struct PlannedPart {
   std::unique_ptr<ir::Program> program;
   MemoryPlan memory;
@@ -24,21 +24,21 @@ struct PlannedPart {
 
 struct PlannedStep {
   std::vector<PlannedPart> parts;
-  Variables variables;  ///< of all parts, and of what initialises them
-  Regions regions;      ///< what a session that runs this step, and no other, allocates
+  Variables variables;  ///< of all parts, and of the startup program
+  Regions regions;      ///< of a session that runs only this step
 
-  /// The one that needs most.
+  /// The part with the largest transient memory.
   const PlannedPart& largest() const;
   int64_t total() const { return regions.total(); }
 };
 
-/// Plans steps as a session with these options would run them, in the mode that its passes have.
+/// Plans the steps of a session with these options, in the mode of its passes.
 class StepPlanner {
  public:
   StepPlanner(const Program& program, const Target& target, const SessionOptions& how)
       : program_(program), target_(target), options_(how) {}
   PlannedStep at(int64_t batch) const;
-  /// The same without mixed precision.
+  /// A planner without mixed precision.
   StepPlanner in_f32() const;
 
  private:
@@ -51,7 +51,7 @@ class StepPlanner {
   SessionOptions options_;
 };
 
-/// "f32 needs 20.0 MiB: mixed precision saves 8.0 MiB", or that it needs more.
+/// "f32 needs 20.0 MiB: mixed precision saves 8.0 MiB", or "needs more, by 8.0 MiB".
 std::string compared_to_f32(const StepPlanner& planner, int64_t batch, int64_t total);
 
 }  // namespace fluid

@@ -8,19 +8,19 @@
 
 namespace fluid {
 
-/// fmt::print() without its exception: a stream that is closed or full loses the text and keeps its
-/// error flag, which main() turns into exit code 1. All text to stderr goes through here, and what
-/// training prints to stdout.
+/// fmt::print() without its exception: a closed or full stream loses the text and keeps its error
+/// flag, which main() turns into exit code 1. All text to stderr, and the text of training to
+/// stdout, goes through here.
 template <class... T>
 void print_to(std::FILE* stream, fmt::format_string<T...> format, T&&... arguments) {
   const std::string text = fmt::format(format, std::forward<T>(arguments)...);
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
-/// Flushes what was printed. A failure is kept for output_error(): stdio forgets its reason.
+/// Flushes stdout, and keeps the errno of a failure for output_error(): stdio drops it.
 void flush_output();
 
-/// Why something printed until now has not arrived, as an errno; 0 when all has. Flushes.
+/// Flushes stdout; returns the errno of the first failed write, 0 without one.
 int output_error();
 
 }  // namespace fluid

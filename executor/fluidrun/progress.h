@@ -9,12 +9,12 @@
 
 namespace fluid {
 
-/// How far an epoch is, on stderr: a bar that redraws itself on a terminal, else a plain line every
-/// ten seconds. No colours. A narrow terminal gets shorter words and no bar, and loses what matters
-/// least: the memory, the loss scale, the learning rate, the samples a second.
+/// Progress of an epoch on stderr: a bar on a terminal, else a plain line every ten seconds. No
+/// colours. A narrow terminal gets no bar, shorter words, and drops from the end: memory, loss
+/// scale, learning rate, samples per second.
 class Progress {
  public:
-  /// `quiet`: says nothing.
+  /// `quiet`: prints nothing.
   Progress(int64_t epochs, int64_t steps, bool quiet);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
@@ -35,20 +35,19 @@ class Progress {
 
   int64_t epochs_, steps_;
   int64_t epoch_ = 1;
-  int64_t done_ = 0, samples_ = 0;  ///< since the epoch was begun here
+  int64_t done_ = 0, samples_ = 0;  ///< since begin_epoch()
   bool quiet_;
   bool terminal_;
   bool drawn_ = false;
   Clock::time_point begin_, last_;
 };
 
-/// Prints epochs as an aligned table on stdout: a line of names, then a line an epoch.
+/// Prints epochs as an aligned table on stdout: a line of names, then one line per epoch.
 class EpochTable {
  public:
   explicit EpochTable(int64_t epochs) : epochs_(epochs) {}
 
-  /// The columns are the values of the first epoch; `-` stands for a value that a later epoch
-  /// lacks.
+  /// The columns are the values of the first epoch; `-` marks a value that a later epoch lacks.
   void print(const EpochEvent& epoch);
 
  private:

@@ -14,11 +14,11 @@
 namespace fluid {
 namespace {
 
-constexpr size_t kPiece = PIPE_BUF;  // a pipe that is ready takes as much
+constexpr size_t kPiece = PIPE_BUF;  // a writable pipe takes this much without blocking
 constexpr size_t kTail = 8192;
 constexpr int kLastLines = 10;
 
-/// 0, or why not all was written.
+/// 0, or the errno of a failed write.
 int write_all(int fd, const char* bytes, size_t size) {
   while (size > 0) {
     const ssize_t n = write(fd, bytes, size);

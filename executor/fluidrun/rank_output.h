@@ -7,34 +7,34 @@
 
 namespace fluid {
 
-/// What a rank writes, on its way to its log and the terminal. A terminal that takes nothing, as
-/// after Ctrl-S, holds up its rank but not this process.
+/// Copies a rank's output to its log and the terminal. A blocked terminal, as after Ctrl-S, blocks
+/// its rank but not this process.
 class RankOutput {
  public:
-  /// Writes to the file `log`, unless that is empty: over what is in it, or below after `heading`;
-  /// and to this process's own streams if `on_terminal`. Throws UserError when the log cannot be
-  /// written.
+  /// Writes to the file `log`, unless it is empty, and to this process's streams if `on_terminal`.
+  /// Truncates the log, or with a `heading` appends it and what follows. Throws UserError when the
+  /// log is not writable.
   RankOutput(std::string log, const std::string& heading, bool on_terminal);
   ~RankOutput();
   RankOutput(const RankOutput&) = delete;
 
-  /// From now on the rank writes to these pipes, which are closed at the end.
+  /// Takes over the read ends of the rank's pipes.
   void read_from(int out, int err);
   bool open() const { return streams_[0].fd >= 0 || streams_[1].fd >= 0; }
-  /// Appends what to wait for until pass_on() has something to do.
+  /// Appends the poll events that pass_on() waits for.
   void wait_for(std::vector<pollfd>& events) const;
-  /// Passes on a piece of what has come, if any. Of a rank that has `ended` nothing is expected
-  /// but what is there. Throws UserError when the log cannot be written. A terminal that cannot be
-  /// written gets no more; where there is no log either, the rank's stream is closed.
+  /// Copies one piece of pending output. `ended`: the rank has exited, so its pipes are drained.
+  /// Throws UserError when a write to the log fails. After a failed write the terminal gets no
+  /// more; without a log the rank's stream is closed.
   void pass_on(bool ended);
   /// The last lines, each ended by a line feed.
   std::string last_lines() const;
   const std::string& log() const { return log_; }
-  /// Why the terminal has not got all that the rank wrote; "" when it has.
+  /// The error of a failed write to the terminal; "" without one.
   const std::string& failure() const { return failure_; }
-  /// From now on a failed write to the terminal is no failure: the terminal may be gone.
+  /// Ignores failed writes to the terminal from now on: the terminal may be gone.
   void forgive_terminal() { forgiving_ = true; }
-  /// Nothing more is written to the terminal, which may take no more.
+  /// Stops writing to the terminal, which may be blocked.
   void leave_terminal() { streams_[0].terminal = streams_[1].terminal = -1; }
 
  private:

@@ -16,14 +16,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// For the others to end by themselves after one has failed; longer where they were asked to finish
-/// before and may be saving.
+/// Time for the other ranks to exit after a failure; longer when they were asked to finish before,
+/// as they may be saving.
 constexpr std::chrono::seconds kGrace{3}, kGraceToFinish{10};
 
-/// For the cause to end, where the first to end could not go on without another.
+/// Time for the cause to exit, when the first rank to exit had missed a peer.
 constexpr std::chrono::seconds kConsequence{2};
 
-/// How `id` has ended; nothing while it runs. It keeps its number until it is reaped.
+/// How process `id` ended; absent while it runs. Does not reap it.
 std::optional<siginfo_t> ending_of(pid_t id) {
   siginfo_t info = {};
   int error;
@@ -34,7 +34,7 @@ std::optional<siginfo_t> ending_of(pid_t id) {
   return info;
 }
 
-/// Not every program knows SIGHUP.
+/// Programs that ignore SIGHUP still get SIGTERM.
 int handed_on(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
 bool misses_another(const siginfo_t& ending) {
@@ -42,8 +42,8 @@ bool misses_another(const siginfo_t& ending) {
   return ending.si_code == CLD_EXITED && ending.si_status == kDeviceRefused;
 }
 
-/// Of ranks that have ended at once the cause rather than the consequence, first: one that a signal
-/// killed, then one that failed by itself, then one that could not go on without another.
+/// Order of ranks that ended at once, the likely cause first: killed by a signal, then failed by
+/// itself, then missed a peer.
 int telling(const siginfo_t& ending) {
   if (ending.si_code != CLD_EXITED) return 0;
   return misses_another(ending) ? 2 : 1;
@@ -91,9 +91,9 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   return failure_;
 }
 
-/// Those of the rank that failed; of one that was killed also another's, who knows after which
-/// step; and of one that could not go on without another those of all like it, one of which says
-/// why: its GPU may have failed. What several say alike, or the terminal has, is not shown again.
+/// The lines of the failed rank. If it was killed, also those of a peer that missed it, which name
+/// the step. If it missed a peer itself, those of all such ranks: one of them names the cause.
+/// Skips equal texts and the rank on the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> said = {""};
@@ -144,7 +144,7 @@ void Ranks::take(int signal) {
   signal_all(handed_on(signal));
 }
 
-/// A program that was asked to stop may say by its exit code that it did so, as `train` does.
+/// Whether the exit code is 128 + the stop signal, as after `train` has saved and stopped.
 bool Ranks::ended_as_asked(const siginfo_t& ending) const {
   if (!stop_asked() || ending.si_code != CLD_EXITED) return false;
   return ending.si_status == 128 + stop_signal_ ||
@@ -162,7 +162,7 @@ void Ranks::collect() {
   for (Rank& rank : ranks_) {
     const std::optional<siginfo_t> ending = rank.id < 0 ? std::nullopt : ending_of(rank.id);
     if (!ending) continue;
-    kill(-rank.id, SIGKILL);  // what it has started and left behind
+    kill(-rank.id, SIGKILL);  // the children that it left behind
     waitpid(rank.id, nullptr, 0);
     rank.id = -1;
     if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
@@ -181,7 +181,7 @@ void Ranks::collect() {
   if (!may_be_told_why(how_) || Clock::now() >= *verdict_) fail();
 }
 
-/// Whether a rank that runs may be about to end, and be the cause.
+/// Whether a running rank may still turn out to be the cause.
 bool Ranks::may_be_told_why(const siginfo_t& how) const {
   return misses_another(how) && std::ranges::any_of(ranks_, [](const Rank& r) { return r.id > 0; });
 }

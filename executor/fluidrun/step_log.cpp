@@ -54,14 +54,14 @@ std::string text_of(const nlohmann::ordered_json& line) {
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// The integer `key` of a line, or more than any.
+/// The integer `key` of a line; INT64_MAX without it.
 int64_t number_in_line(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
   const bool there = found != line.end() && found->is_number_integer();
   return there ? found->get<int64_t>() : INT64_MAX;
 }
 
-/// Whether a line says what came to be no later than step `last` and the end of epoch `epochs`.
+/// Whether a line is of step `last` or before, and of epoch `epochs` or before.
 bool stays(const nlohmann::json& line, int64_t last, int64_t epochs) {
   if (!line.is_object()) return false;
   if (!line.contains("event")) return number_in_line(line, "step") <= last;

@@ -9,17 +9,16 @@
 
 namespace fluid {
 
-/// A file of lines that others read while it grows: every line is there whole or not at all, and is
-/// handed to the system at once. Throws UserError naming the path and the reason when the system
-/// refuses.
+/// A file of lines that readers follow while it grows: each line is one write, and is in the file
+/// entirely or not at all. Throws UserError with the path and the reason when the system fails.
 class LineFile {
  public:
-  /// Opens the file, or makes it; what is in it stays until cut().
+  /// Opens or creates the file; its content stays until cut().
   explicit LineFile(const std::string& path);
   ~LineFile();
   LineFile(const LineFile&) = delete;
 
-  /// Leaves the first `bytes`; what is no regular file stays as it is.
+  /// Truncates a regular file to its first `bytes`.
   void cut(int64_t bytes);
   /// Appends `line` and a line feed.
   void append(std::string_view line);
@@ -32,21 +31,21 @@ class LineFile {
   std::string text_;
 };
 
-/// The file of --log-json: a JSON object for each step, validation and epoch. After the first line
-/// that cannot be written the log ends, and training goes on.
+/// The file of --log-json: a JSON object for each step, validation and epoch. The log ends at the
+/// first write that fails; training continues.
 class StepLog {
  public:
-  /// Opens the file, or makes it; an empty path is no log. Throws UserError where it cannot.
+  /// Opens or creates the file; an empty path turns the log off. Throws UserError.
   explicit StepLog(const std::string& path);
 
-  /// Keeps the lines of the steps up to `last` and of the epochs up to `epochs`: a resumed run
-  /// writes the others again.
+  /// Keeps the lines of steps up to `last` and of epochs up to `epochs`; a resumed run writes the
+  /// later ones again.
   void cut(int64_t last, int64_t epochs);
   void append(const StepEvent& step);
-  /// The line of the epoch's validation, if there was one, and the line of the epoch.
+  /// Appends the line of the validation, if any, then the line of the epoch.
   void append(const EpochEvent& epoch);
 
-  /// At the end of training: throws UserError if a line could not be written.
+  /// Throws UserError if a write failed.
   void check() const;
 
  private:

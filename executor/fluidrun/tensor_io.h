@@ -11,33 +11,32 @@
 
 namespace fluid {
 
-/// NAME=@FILE.npy of an option: a column or output, and the file it lies in.
+/// NAME=@FILE.npy: a column or output, and its file.
 struct NamedFile {
   std::string name, path;
 };
-/// Throws UserError, which names the option `flag`, for a text of another form.
+/// Parses NAME=@FILE. Throws UserError with the name of the option, `flag`.
 NamedFile named_file(const std::string& text, const std::string& flag);
 
-/// The tensor that "2x2xi64=1,2,3,4" means: extents, dtype, values in row-major order. `where`
-/// starts the message of the UserError for a value that is no number of the dtype, or does not fit
-/// it: nothing is rounded but floats to their dtype.
+/// Parses "2x2xi64=1,2,3,4": extents, dtype, values in row-major order. Only floats are rounded.
+/// Throws UserError, which starts with `where`, for a value that is not in the dtype's range.
 Tensor tensor_from_text(const std::string& text, const std::string& where);
 
 /// Element `i`: an integer exactly, a float as the shortest text that reads back to the same value.
 std::string element_text(const Tensor& tensor, int64_t i);
 
-/// Whether `got` is `want`: integers and bools exactly, else |got - want| <= tolerance x
-/// max(1, |want|), nan being nan.
+/// Whether `got` equals `want`: integers and bools exactly; floats when |got - want| <= tolerance *
+/// max(1, |want|), or when both are nan.
 bool same_element(const Tensor& got, const Tensor& want, int64_t i, double tolerance);
 
 enum class FileFormat : uint8_t { npy, csv };
 
-/// The format that a path's ending asks for: npy for ".npy" and for a path without an ending, as a
-/// pipe's. Throws UserError for another ending.
+/// The format of a path's ending; npy without an ending, for pipes. Throws UserError for an ending
+/// other than .npy and .csv.
 FileFormat format_of(const std::string& path);
 
-/// Writes a tensor in the format of the path, atomically. A CSV file has a line of names, then a
-/// line for each index of the first dimension, which it begins with; a scalar takes one.
+/// Writes a tensor atomically, in the format of the path's ending. A CSV file has a line of names,
+/// then one line per index of the first dimension, which begins with the index; one for a scalar.
 void write_output(const std::string& path, const std::string& name, const Tensor& value);
 
 /// The file of `predict --output`: a row for each sample of the data, gathered over the batches.
@@ -47,8 +46,8 @@ class OutputFile {
   /// Throws UserError for another form, or for a path that cannot be written.
   explicit OutputFile(const std::string& text);
 
-  /// Chooses among the outputs `rows`, which there will be, those that the file is to hold. Throws
-  /// UserError when one is asked for that is not among them, and for several in one .npy.
+  /// Chooses the file's outputs among `rows`, the computed outputs with one row per sample. Throws
+  /// UserError for an output that is not in `rows`, and for several outputs in one .npy.
   void choose(const Program& program, const std::vector<std::string>& rows);
   /// Adds the rows of a batch, whose first sample is sample `first` of `data`.
   void add(const OutputViews& outputs, const Dataset& data, int64_t first);
