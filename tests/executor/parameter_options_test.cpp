@@ -12,6 +12,7 @@
 #include "frontend/optimizers.h"
 #include "frontend/program.h"
 #include "ops/operators.h"
+#include "passes/half_weights.h"
 
 namespace fluid {
 namespace {
@@ -120,6 +121,32 @@ TEST(ParameterOptions, AFrozenParameterHasNoStateButIsSaved) {
   EXPECT_EQ(text.find("store \"frozen\""), std::string::npos);
   const std::vector<std::string> saved = exe.parameters();
   EXPECT_EQ(std::ranges::count(saved, "frozen"), 1);
+}
+
+TEST(ParameterOptions, AFrozenWeightKeepsItsHalfPrecisionCopy) {
+  Program net("net");
+  const Value x = net.data("x", {kBatch, 8}, f32);
+  const Value h = linear(x, {.units = 8, .bias = false, .act = Act::tanh, .trainable = false});
+  const Value loss = mean(square(linear(h, {.units = 4, .bias = false})));
+  net.output("loss", loss);
+  minimize(loss, SGD{.lr = 0.1});
+  ExecutorOptions options;
+  options.batch = 1;
+  options.precision.amp = AmpOptions{.dtype = bf16, .level = AmpLevel::o2};
+  Executor exe(net, cpu(), options);
+  const Tensor feed = Tensor::of<float>({1, 8}, std::vector<float>{1, 2, -1, 3, 0, 1, -2, 1});
+  const auto values = [&](const std::string& name) {
+    const Tensor t = exe.parameter(name);
+    std::vector<double> all;
+    for (int64_t i = 0; i < t.numel(); ++i) all.push_back(t.at(i));
+    return all;
+  };
+  const auto frozen = values("fc0.w"), copy = values(half_weight_of("fc0.w"));
+  const auto trained = values("fc1.w");
+  for (int step = 0; step < 2; ++step) exe.run(Feeds{{"x", feed}});
+  EXPECT_EQ(values("fc0.w"), frozen);
+  EXPECT_EQ(values(half_weight_of("fc0.w")), copy);
+  EXPECT_NE(values("fc1.w"), trained);
 }
 
 }  // namespace
