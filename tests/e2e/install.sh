@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The installed tree: install.sh BUILD_TREE. It is moved after it was installed. Programs of a user's own are built
-# against it by find_package and by pkg-config, and against the files of the .deb, and they train.
+# against it by find_package, and against the files of the .deb by pkg-config, and they train.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,18 +33,12 @@ strip by_cmake/own_program
 size=$(stat -c %s by_cmake/own_program)
 if [ "$size" -gt 1000000 ]; then fail "a stripped program takes $size bytes"; fi
 
-build_by_pkg_config() {  # LIBRARY_FOLDER OUTPUT; PKG_CONFIG_* may say more
-  # shellcheck disable=SC2046
-  PKG_CONFIG_PATH=$1/pkgconfig c++ -std=c++20 -Wall -Wextra -Werror "$here/programs/style.cpp" -o "$2" \
-    $(PKG_CONFIG_PATH=$1/pkgconfig pkg-config --cflags --libs fluid)
-}
-build_by_pkg_config "$lib" by_pkg_config
-trains by_pkg_config "$lib"
-
 (cd "$build" && cpack -G DEB -B "$work/packages" > /dev/null)
 dpkg-deb -x packages/*.deb root
 deb_lib=$(dirname "$(find root -name libfluid.so)")
-build_by_pkg_config "$work/$deb_lib" by_deb
+# shellcheck disable=SC2046
+c++ -std=c++20 -Wall -Wextra -Werror "$here/programs/style.cpp" -o by_deb \
+  $(PKG_CONFIG_PATH=$work/$deb_lib/pkgconfig pkg-config --cflags --libs fluid)
 trains by_deb "$work/$deb_lib"
 dpkg-deb -f packages/*.deb Depends | grep -q 'libgomp1'
 

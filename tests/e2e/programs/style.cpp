@@ -1,8 +1,8 @@
 // The shortest whole program: record, save, train, save.
 
-#include <cstdio>
-
 #include <fluid/fluid.h>
+
+#include <cstdio>
 namespace fl = fluid;
 
 int main(int argc, char** argv) {
