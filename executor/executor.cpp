@@ -37,7 +37,8 @@ std::vector<std::string> feed_names(const ir::Program& program) {
   return names;
 }
 
-/// What rank 0 chooses, where the options leave it open.
+/// Returns the precision under choose_amp, or nullopt without choose_amp. It is chosen_amp if set,
+/// else the result of rank 0's timing. All ranks get rank 0's choice.
 std::optional<AmpChoice> chosen_amp(const Program& program, Place place, ExecutorOptions options,
                                     ProcessGroup& group) {
   group.check_equal("choice of precision", options.precision.choose_amp ? "measured" : "given");
@@ -59,6 +60,16 @@ std::optional<AmpChoice> chosen_amp(const Program& program, Place place, Executo
 ExecutorOptions with_choice(ExecutorOptions options, const std::optional<AmpChoice>& choice) {
   if (choice) options.precision.amp = amp_of(*choice, options.precision.amp);
   return options;
+}
+
+/// The program, with schedule Manual if the options ask for it and there is no other schedule.
+std::unique_ptr<ir::Program> with_settable_lr(std::unique_ptr<ir::Program> program,
+                                              const ExecutorOptions& options) {
+  ir::Op* train = find_directive(program->main());
+  if (options.settable_lr && train != nullptr && !train->attrs.has("schedule")) {
+    train->attrs.set("schedule", std::string(kManual));
+  }
+  return program;
 }
 
 ExecutorOptions alone(ExecutorOptions options) {
@@ -93,7 +104,7 @@ void check_value(const std::string& name, const Type& type, const Tensor& value,
 
 class Executor::Impl {
  public:
-  /// On `device`, or where there is none on that of `place`.
+  /// Uses `device`, or opens the device of `place` when `device` is null.
   Impl(const Program& program, Place place, ExecutorOptions options,
        std::unique_ptr<Device> device = nullptr)
       : place_(place),
@@ -101,10 +112,11 @@ class Executor::Impl {
         amp_choice_(chosen_amp(program, place, options, group_)),
         options_(with_choice(std::move(options), amp_choice_)),
         trains_(find_directive(program.ir().main()) != nullptr),
-        scheduled_(trains_ && find_directive(program.ir().main())->attrs.has("schedule")),
+        scheduled_(trains_ && (options_.settable_lr ||
+                               find_directive(program.ir().main())->attrs.has("schedule"))),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
-        session_(program.ir().clone(),
+        session_(with_settable_lr(program.ir().clone(), options_),
                  device ? std::move(device) : device_of(place, options_, group_.communicator()),
                  session_options(options_, place)) {
     if (program.ir().main().outputs.empty()) {
@@ -246,7 +258,9 @@ class Executor::Impl {
   double manual_rate() {
     const ir::Op* train = find_directive(session_.recorded().main());
     if (train == nullptr || train->attrs.get_or("schedule", std::string()) != kManual) {
-      throw UserError("set_learning_rate() needs minimize(..., {.schedule = Manual{}})");
+      throw UserError(
+          "set_learning_rate() needs ExecutorOptions::settable_lr, or schedule Manual in the "
+          "recipe");
     }
     if (!session().steps().has_step_for(Mode::train)) {
       throw UserError("set_learning_rate(): prepare() a training step before");
@@ -321,7 +335,8 @@ class Executor::Impl {
     return alike;
   }
 
-  /// What the passes are to make of a step that was asked for.
+  /// The pass options of a step in `mode` with `batch` samples and the feeds `feeds`. Throws
+  /// UserError for an invalid batch size.
   Options step(Mode mode, int64_t batch, const std::set<std::string>& feeds) const {
     const bool none_is_fine = !group_.alone() && mode == Mode::train;
     if (batch < 0 || (batch == 0 && !none_is_fine)) {
@@ -384,7 +399,7 @@ class Executor::Impl {
         name_of(mode), batch.size, verb, batch.size);
   }
 
-  Place place_;  ///< cpu() too for a device of the caller's own
+  Place place_;  ///< cpu() if the caller passed a device
   ProcessGroup group_;
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;

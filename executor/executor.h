@@ -53,7 +53,7 @@ struct MemoryUse {
   int64_t state = 0;      ///< parameters, optimizer state, counters
   int64_t slots = 0;      ///< one or two slots for feeds, two for outputs
   int64_t transient = 0;  ///< the largest need of any prepared step
-  int64_t touched = 0;    ///< of the arena's pages, those that were used so far
+  int64_t touched = 0;    ///< of the arena: pages that were used so far
   /// On a GPU: owners of memory outside the arena with their bytes, largest first. Measured as
   /// differences of free memory, so allocations of other processes during set-up are included.
   std::vector<std::pair<std::string, int64_t>> outside = {};
@@ -98,7 +98,7 @@ class Executor {
   ///
   /// On a GPU steps are asynchronous: run() returns once the feeds are copied, and at most two
   /// steps are in flight. An error of step n is thrown, with n in its message, by the first call
-  /// that synchronizes with step n: reading its outputs or those of step n + 1, reading or writing
+  /// that synchronizes with step n: reading the outputs of step n or step n + 1, reading or writing
   /// a variable, save(), prepare(), or run() of step n + 2. Steps in flight after a rejected step
   /// are not applied either. A step with micro-batches, with check_finite or with profiling is
   /// synchronous. When one rank rejects a step, the other ranks throw DeviceError.
@@ -124,7 +124,7 @@ class Executor {
   std::vector<std::string> nonfinite_parameters();
   /// Reads parameters and buffers from a safetensors file, which must hold each with its shape, in
   /// any float dtype. Before the first prepare() this saves compiling their initialisers. `layout`:
-  /// that of linear layers' weights in a file that Fluid did not write.
+  /// the layout of linear layers' weights in a file that Fluid did not write.
   void load(const std::string& path, ParamsLayout layout = ParamsLayout::unsaid);
   /// Names of the variables in save()'s file.
   std::vector<std::string> parameters() const;
@@ -146,11 +146,12 @@ class Executor {
   /// optimizer, and before a training step is prepared.
   std::string restore(Snapshot from, const std::string& where = "snapshot");
 
-  /// Collective. Finds the first op whose result is not finite, after a step that was skipped or
-  /// whose loss is not finite: runs the step again on its batch and checks every result. Returns
-  /// the op with its source line, "rank 1: ..." for the lowest rank that found one, or "" when only
-  /// a sum over ranks is not finite. Changes no variable, and the step's outputs stay valid. Throws
-  /// UserError without DebugOptions::check_finite, and for a batch size that was not prepared.
+  /// Collective. Finds the first op with a non-finite result. Call it after a step that was skipped
+  /// or whose loss is not finite, with the batch of the step. Reruns the step and checks every
+  /// result. Returns the op and its source line, preceded by the lowest rank that found an op
+  /// ("rank 1: ..."). Returns "" when only a sum over ranks is not finite. Changes no variable, and
+  /// the step's outputs stay valid. Throws UserError without DebugOptions::check_finite, and for a
+  /// batch size that was not prepared.
   std::string first_nonfinite(const Batch& batch);
   /// Whether DebugOptions::check_finite is on.
   bool checks_finite() const;
@@ -172,8 +173,8 @@ class Executor {
   bool follows_plateau() const;
 
   /// Sets the learning rate of the following steps. With several ranks all must call it alike.
-  /// Throws UserError unless the recipe's schedule is Manual, and for a rate that is not positive
-  /// and finite.
+  /// Throws UserError unless the recipe's schedule is Manual or settable_lr is on, and for a rate
+  /// that is not positive and finite.
   void set_learning_rate(double lr);
   /// The learning rate of the last update; absent without a schedule.
   std::optional<double> learning_rate() const;

@@ -2,6 +2,7 @@
 
 // The umbrella header for programs that use Fluid.
 
+#include "executor/comm/process_group.h"
 #include "executor/executor.h"
 #include "executor/trainer/trainer.h"
 #include "frontend/layers.h"

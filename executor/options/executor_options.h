@@ -25,15 +25,15 @@ struct PrecisionOptions {
 
 /// Training by several processes, each with its shard of every batch.
 struct DistributedOptions {
-  /// With several ranks run() is a collective, and outputs are those of the whole batch. Parameters
-  /// start as rank 0's.
+  /// With several ranks, run() is a collective and returns the outputs of the whole batch. All
+  /// ranks start with rank 0's parameters.
   World world = {};
   /// Runs the collectives in a world of one process: to test NCCL on one GPU.
   bool force_collectives = false;
-  /// A rank that is late for longer is given up. On GPUs this bounds a whole step.
+  /// How long ranks wait for a late rank before they fail. On GPUs this bounds a whole step.
   std::chrono::milliseconds comm_timeout{60'000};
-  /// Replaces comm_timeout where ranks come at different times: in the first step, and while one
-  /// rank saves for all. A rank that has stopped is given up after comm_timeout there, too.
+  /// Replaces comm_timeout where ranks arrive at different times: in the first step, and while one
+  /// rank saves for all. For a rank that sends no heartbeats, comm_timeout still applies.
   std::chrono::milliseconds first_timeout{300'000};
   Buckets buckets = {};  ///< of gradients for all-reduce
   bool sync_bn = false;  ///< batch_norm uses the statistics of the samples of all ranks
@@ -76,6 +76,9 @@ struct ExecutorOptions {
   int64_t micro_batches = 1;
   /// Rejects a batch whose size was not prepared. By default its step is compiled when it comes.
   bool strict_shapes = false;
+  /// Allows Executor::set_learning_rate() for a program without a schedule, as if Manual was
+  /// recorded.
+  bool settable_lr = false;
   std::string cache_dir = {};  ///< of compiled kernels; empty: none
   /// Bytes the arena may take; 0: the memory of the machine. When a step makes the arena grow, the
   /// old one stays until the variables have moved and no output tensor from it is held.

@@ -126,8 +126,11 @@ TEST_F(ParallelPlan, SaysWhatTwoProcessesSend) {
   EXPECT_NEAR(said.efficiency, said.alone / (said.step + said.agreeing), 1e-3);
 }
 
+/// Measures time, and tries again: other work may disturb a measurement.
+class TimedParallelPlan : public ParallelPlan {};
+
 /// Over a link that is as fast as theirs.
-TEST_F(ParallelPlan, SaysAboutWhatAStepOfTwoProcessesTakes) {
+TEST_F(TimedParallelPlan, SaysAboutWhatAStepOfTwoProcessesTakes) {
   double ratio = 0;
   for (int attempt = 0; attempt < 5 && (ratio < 0.6 || ratio > 1.7); ++attempt) {
     const Seen seen = train();

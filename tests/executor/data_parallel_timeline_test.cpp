@@ -259,7 +259,7 @@ class Rank {
   Steps parallel_, whole_, serial_;
 };
 
-TEST(DataParallelTimeline, IsThatOfAProcessThatWaitsForMessagesAlone) {
+TEST(TimedDataParallel, IsThatOfAProcessThatWaitsForMessagesAlone) {
   const auto nobody = make_communicator({}, kTimeout);
   const Cases cases = {{"hidden", false, 0.5, 0.75},
                        {"half hidden", false, 2, 0.4},
@@ -270,7 +270,7 @@ TEST(DataParallelTimeline, IsThatOfAProcessThatWaitsForMessagesAlone) {
 
 /// Who wait for each other too, which is not predicted: messages take so long that it matters
 /// little.
-TEST(DataParallelTimeline, IsAboutThatOfTwoProcesses) {
+TEST(TimedDataParallel, IsAboutThatOfTwoProcesses) {
   Ranks ranks(2, [](const World& world) {
     const auto fast = make_communicator(world, kTimeout);
     const std::string far =

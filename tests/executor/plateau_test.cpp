@@ -111,8 +111,13 @@ TEST(ManualSchedule, TakesTheRateThatIsSetBetweenSteps) {
 
 TEST(ManualSchedule, IsNeededToSetTheRate) {
   Executor constant(program_with(0.5, {}), cpu(), {.batch = 1});
-  expect_user_error([&] { constant.set_learning_rate(0.1); },
-                    "set_learning_rate() needs minimize(..., {.schedule = Manual{}})");
+  expect_user_error(
+      [&] { constant.set_learning_rate(0.1); },
+      "set_learning_rate() needs ExecutorOptions::settable_lr, or schedule Manual in the recipe");
+  Executor settable(program_with(0.5, {}), cpu(), {.batch = 1, .settable_lr = true});
+  EXPECT_EQ(rate_of(settable), 0.5);
+  settable.set_learning_rate(0.25);
+  EXPECT_EQ(rate_of(settable), 0.25);
   Executor exe(program_with(0.5, Manual{}), cpu());
   expect_user_error([&] { exe.set_learning_rate(0.1); },
                     "set_learning_rate(): prepare() a training step before");
