@@ -8,8 +8,8 @@
 
 namespace fluid::emit {
 
-/// Arithmetic on one float type, scalar or vector, and on integers of the same width. The
-/// elementary functions are written with it.
+/// The arithmetic from which the elementary functions are built. Operates on one float type, scalar
+/// or vector, and on the integer type of the same width.
 class MathOps {
  public:
   using Value = llvm::Value;

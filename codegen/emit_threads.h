@@ -13,7 +13,8 @@ inline constexpr int64_t kSharedWords = 2 * kWarp;  // a value and a position pe
 /// one warp.
 class ThreadOps {
  public:
-  /// Emits code at the insertion point of `b`, in the entry block.
+  /// Emits the computation of thread and team indices at the insertion point of `b`, which must be
+  /// in the entry block.
   ThreadOps(llvm::IRBuilder<>& b, llvm::Function& function, int64_t team);
 
   llvm::Value* rank() const { return rank_; }  ///< index of the thread within its team
@@ -29,6 +30,7 @@ class ThreadOps {
 
  private:
   llvm::Value* special(unsigned id);
+  /// Address of word `index` of shared memory.
   llvm::Value* word(llvm::Value* index);
   llvm::Value* shuffle_word(llvm::Value* v, int64_t distance);
   llvm::Value* bits_of(llvm::Value* v);

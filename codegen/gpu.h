@@ -1,8 +1,8 @@
 #pragma once
 
-// Kernels for NVIDIA GPUs. A fused group becomes passes: kernels that run one after the other,
-// whose blocks are run by teams of threads. Passes become PTX. Neither this code nor its callers
-// need a CUDA header.
+// Kernels for NVIDIA GPUs. A fused group becomes one or several kernels, which are launched one
+// after the other. Identifiers call such a kernel a pass. Teams of threads run the blocks of a
+// kernel. Kernels are compiled to PTX. Neither this code nor its callers need a CUDA header.
 
 #include <span>
 #include <string>
@@ -17,11 +17,11 @@ namespace fluid {
 /// load that begins inside may reach past the end.
 inline constexpr int64_t kGpuAlignment = 16;
 
-/// Returns the passes of a fused group in launch order; each starts when the previous one is done.
-/// All passes share the group's buffers (see codegen/schedule.h).
+/// Returns the kernels of a fused group in launch order. Each starts when the previous one is done.
+/// All kernels share the group's buffers (see codegen/schedule.h).
 std::vector<kir::Kernel> schedule_gpu(const ir::Graph& body, const std::string& name);
 
-/// Splits a kernel into its body and its finish, as two passes.
+/// Splits a kernel into its body and its finish, as two kernels.
 std::vector<kir::Kernel> passes_of(kir::Kernel kernel);
 
 /// One launch. groups() and `threads` are CUDA's grid and block size.
@@ -44,10 +44,10 @@ struct GpuProgram {
   int64_t max_batch = 0;            ///< larger batches overflow 32-bit indices
 };
 
-/// Returns the launch parameters of a pass.
+/// Returns the launch parameters of a kernel.
 GpuLaunch launch_of(const kir::Kernel& pass);
 
-/// Compiles passes to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
+/// Compiles kernels to PTX for `arch` ("sm_90"). Throws UserError for an unsupported `arch`.
 GpuProgram compile_ptx(std::span<const kir::Kernel> passes, const std::string& arch);
 
 /// Returns the threads of a CUDA block whose teams have `team` threads.

@@ -160,7 +160,7 @@ void GpuContraction::choose_parts() {
   const double wanted = std::ceil(kThreads / threads(tiles_));
   const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kLeastTermsOfPart);
   parts_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
-  if (parts_ < 4) parts_ = 1;  // too few to pay for a second pass
+  if (parts_ < 4) parts_ = 1;  // too few to pay for a second kernel
 }
 
 std::vector<kir::Kernel> GpuContraction::emit() {

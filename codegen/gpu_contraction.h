@@ -12,7 +12,7 @@ namespace fluid {
 /// A sum whose loads are shared by several results, and maps of the sum. Either each thread
 /// computes a tile of results, and adjacent threads compute adjacent tiles. Or, where operands are
 /// contiguous along the reduction, a team shares the terms of a tile and adds them up. If this
-/// gives too few threads, split-K cuts the reduction into parts, whose sums a second pass adds in
+/// gives too few threads, split-K cuts the reduction into parts, whose sums a second kernel adds in
 /// order.
 class GpuContraction {
  public:

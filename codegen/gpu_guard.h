@@ -1,13 +1,14 @@
 #pragma once
 
-// Kernels of a GPU step besides those of its ops. They keep rejected data from changing variables,
-// without a check by the host.
+// Kernels that a GPU step runs in addition to the kernels of its ops. They keep rejected data from
+// changing variables, without a check by the host.
 
 #include "codegen/kernel_ir.h"
 
 namespace fluid {
 
-/// Adds a buffer to `pass`: an i64 flag. The pass does nothing when the flag is not 0.
+/// Adds an i64 flag as a buffer to the kernel `pass`. The kernel does nothing when the flag is not
+/// 0.
 kir::Kernel unless_rejected(kir::Kernel pass);
 
 /// Sets the flag in its second buffer to a nonzero value if any error word in its first buffer is

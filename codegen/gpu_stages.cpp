@@ -10,13 +10,13 @@ namespace {
 
 constexpr double kManyThreads = 32 * 1024;  // threads that hide the latency of a GPU's memory
 /// Elements that a thread processes in sequence beyond what kManyThreads threads would need. At
-/// four loads in flight and 0.6 us each they take some 15 us. The launches of two or three passes
+/// four loads in flight and 0.6 us each they take some 15 us. The launches of two or three kernels
 /// cost less.
 constexpr double kLongWork = 100;
 constexpr double kLeastTermsOfSplit = 8;  // fewest terms of a part of a reduction
 constexpr double kElements = 4;           // elements that a thread processes at once, about
 
-/// Builds the passes of a group. All passes share the group's buffers.
+/// Builds the kernels of a group. All kernels share the group's buffers.
 class Stages {
  public:
   Stages(const Group& group, std::string name)
@@ -56,9 +56,9 @@ class Stages {
   }
 
   /// Finds the late maps: maps over exactly a part's rows, such as updates of running statistics.
-  /// They run in one pass at the end. Delaying them is safe in place, because each iteration reads
-  /// only elements of the row that it writes. A late map must not read an input that an earlier map
-  /// may overwrite.
+  /// They run in one kernel at the end. Delaying them is safe in place, because each iteration
+  /// reads only elements of the row that it writes. A late map must not read an input that an
+  /// earlier map may overwrite.
   void find_late() {
     const Group& group = base_.group;
     std::map<int, int> makers;  // for each output, the map that computes it
@@ -87,7 +87,7 @@ class Stages {
     return found;
   }
 
-  /// Flattens a sink. Results of earlier passes are loaded from their buffers.
+  /// Flattens a sink. Results of earlier kernels are loaded from their buffers.
   FlatSink flat(KernelBuilder& b, int id) const {
     return flatten(b, id, [&](const Expr& let) {
       const ReductionRead read = reduction_of(let);
@@ -103,7 +103,7 @@ class Stages {
     if (!ids.empty()) compute(ids);
   }
 
-  /// Emits a pass of maps, or of reductions over all their terms.
+  /// Emits a kernel of maps, or of reductions over all their terms.
   void compute(const std::vector<int>& ids) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -128,8 +128,8 @@ class Stages {
     emit(b, std::move(sinks), {.rows_in_lanes = false});
   }
 
-  /// Emits a pass that reduces over all variables except `parts`. Returns one buffer per reduction,
-  /// indexed by `parts` and the kept variables.
+  /// Emits a kernel that reduces over all reduced variables except `parts`. Returns one buffer of
+  /// partial results per reduction, indexed by `parts` and the kept variables.
   std::vector<int64_t> reduce_parts(const std::vector<int>& ids, const Vars& parts) {
     KernelBuilder b = base_;
     std::vector<FlatSink> sinks;
@@ -149,7 +149,7 @@ class Stages {
     return partial;
   }
 
-  /// Returns the reduced variables that index the first pass's partial results, outermost first.
+  /// Returns the reduced variables that index the first kernel's partial results, outermost first.
   Vars parts_of(const GroupSink& s) const {
     Vars parts;
     if (s.combine == Combine::argmax) return parts;
@@ -165,7 +165,7 @@ class Stages {
     return parts;
   }
 
-  /// Stores a reduction's results in scratch if a later pass reads them.
+  /// Stores a reduction's results in scratch if a later kernel reads them.
   void keep(FlatSink& sink) {
     if (!sink.source->consumed) return;
     for (size_t r = 0; r < sink.source->outputs.size(); ++r) {
@@ -190,7 +190,7 @@ class Stages {
 
   KernelBuilder base_;  ///< with the buffers allocated so far
   std::string name_;
-  std::set<int> late_;           ///< sinks that run in the last pass
+  std::set<int> late_;           ///< sinks that run in the last kernel
   std::vector<Buffers> stored_;  ///< indexed by sink id
   std::vector<kir::Kernel> passes_;
 };

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 // An entry holds kMagic, the checksum of all following bytes, the key, a line feed, and the object.
 constexpr std::string_view kMagic = "FLUIDOB2";
-/// Bytes of the version at the end of kMagic. Entries of all versions are evicted.
+/// Number of bytes at the end of kMagic that hold the format's version. Eviction covers the entries
+/// of all versions.
 constexpr size_t kVersionBytes = 1;
 constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
 constexpr off_t kMostBytes = off_t{1} << 30;  ///< bytes of the largest entry
@@ -132,7 +133,7 @@ bool names_entry(std::string_view name) {
          (name.ends_with(kSuffix) || name.ends_with(".tmp"));
 }
 
-/// Whether a file's name and first bytes are those of a cache entry. The user chose the directory,
+/// Whether a file has the name and the first bytes of a cache entry. The user chose the directory,
 /// so it may hold other files.
 bool is_entry(const fs::path& path) {
   if (!names_entry(path.filename().string())) return false;

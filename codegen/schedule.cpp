@@ -30,7 +30,7 @@ kir::Block& loop_over(const KernelBuilder& b, const Vars& vars, kir::Block& out,
 class Finish {
  public:
   explicit Finish(KernelBuilder& builder) : b_(builder) {}
-  /// Appends the finish of one part to the kernel's finish.
+  /// Appends the work of one part to the finish.
   void emit(const GroupPart& part, const Sweep& sweep);
 
  private:

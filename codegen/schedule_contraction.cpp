@@ -10,7 +10,7 @@ namespace {
 using Kind = kir::For::Kind;
 
 constexpr int64_t kAccumulators = 24;  // vector registers for results; the others hold operands
-constexpr double kLatency = 8;         // multiply-adds in flight at once
+constexpr double kLatency = 8;         // independent multiply-adds that hide the latency
 constexpr double kBroadcast = 0.5;  // cost of a broadcast load, which folds into the multiply-add
 constexpr double kGather = 16;
 constexpr double kMaxContractionCost = 3;       // products that cost more use the sweep schedule
@@ -19,9 +19,9 @@ constexpr double kUnrolledProducts = 300;       // most multiply-adds in the inn
 constexpr double kBlockProducts = 200e3;
 constexpr int64_t kFew = 4;  // tile size in the remainder of a larger tile
 constexpr int64_t kMaxParallelAccumulators =
-    16;                               // most accumulators when several vectors accumulate at once
-constexpr int64_t kChunk = 256;       // tile size along the vector variable
-constexpr double kStripBytes = 20e3;  // operands of a strip; they fit the L1 cache
+    16;  // most accumulators of a reduction that is split over several vectors
+constexpr int64_t kChunk = 256;             // tile size along the vector variable
+constexpr double kStripBytes = 20e3;        // operands of a strip; they fit the L1 cache
 constexpr int64_t kMaxMemoryVectors = 640;  // most vector accumulators in memory: 40 KiB of stack
 constexpr double kLeastBlocks = 16;         // enough blocks for all threads
 

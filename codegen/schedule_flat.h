@@ -23,7 +23,9 @@ struct FlatSink {
   const GroupSink* source = nullptr;
   int id = 0;        ///< position in Group::sinks
   Vars out, reduce;  ///< variables of extent other than 1
-  Expr body;  ///< leaves are loads; a row-local reduction's result is `let` 2 * sink + result
+  /// The value to store or to reduce. Its leaves are loads and Lets. Let 2 * s + r is result r of
+  /// the row-local reduction with sink id s.
+  Expr body;
   DType acc = DType::f32;                    ///< dtype of a reduction's accumulator
   Expr position;                             ///< for argmax: row-major index of the reduced element
   std::vector<std::pair<int, Expr>> stores;  ///< (result, offset), in the order of `buffers`
@@ -78,7 +80,8 @@ Dim count_over(const KernelBuilder& builder, const Vars& vars);
 /// Returns the offset of `index` in a buffer of `type`, which may have a layout.
 Expr offset_of(const Type& type, const std::vector<Expr>& index);
 
-/// Placeholder for the buffer of error words, until all scratch buffers exist.
+/// Placeholder for the index of the buffer of error words. The index is known once all scratch
+/// buffers exist.
 inline constexpr int64_t kErrorBuffer = -1;
 
 /// Loads element `offset` of `buffer`; gives `fallback` where `mask` is false. A null mask is true.

@@ -27,7 +27,7 @@ void hoist(KernelBuilder& builder, const std::vector<Expr*>& exprs,
 
 /// Replaces subexpressions that occur more than once in `exprs` by Lets appended to `block`.
 void share(KernelBuilder& builder, const std::vector<Expr*>& exprs, kir::Block& block);
-/// Appends a Let with value `e` to `block` and returns a reference to it.
+/// Appends a Let with value `e` to `block`. Returns the expression that reads the Let.
 Expr name_value(KernelBuilder& builder, const Expr& e, kir::Block& block);
 Expr let_node(int64_t id, DType dtype);
 

@@ -6,7 +6,7 @@
 namespace fluid {
 namespace {
 
-constexpr int64_t kMaxAccumulators = 8;  // reductions to more elements accumulate in memory
+constexpr int64_t kMaxAccumulators = 8;  // in registers; a reduction with more results uses memory
 constexpr double kMaxUnrolled = 32;      // most copies of an unrolled loop body
 constexpr double kTeamLoop = 1024;       // iterations that keep a GPU's largest team busy
 
@@ -139,7 +139,7 @@ double Sweep::row_operations() const {
   return std::max(n, 1.0);
 }
 
-/// Chooses what runs in lanes: a row variable, or one variable of each nest.
+/// Chooses the variables that are vectorized: one row variable, or one variable of each nest.
 void Sweep::choose_vector() {
   double inside = 0;
   bool fixed_rows = false;

@@ -44,7 +44,7 @@ class Sweep {
     std::vector<FlatSink*> sinks;
     int64_t vector = -1;  ///< variable of outer or inner that runs in lanes, else -1
   };
-  struct Binding {  ///< the accumulator of a sink
+  struct Binding {  ///< a sink's accumulator; `lanes`: one value per lane
     int64_t acc = 0;
     bool lanes = false;
   };

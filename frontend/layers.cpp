@@ -40,7 +40,8 @@ void require(bool condition, const Loc& loc, const std::string& what) {
   if (!condition) throw UserError(loc, what);
 }
 
-/// Adds the parameters of one layer, or takes the values given for them.
+/// The parameters of one layer. A parameter that the user passes as a value is used as it is;
+/// others are added to the graph.
 class Parameters {
  public:
   template <class Layer>

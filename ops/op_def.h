@@ -182,10 +182,10 @@ struct Source {};
 /// Writes operand 0 into the variable named by the op's symbol, at the end of the step.
 struct Store {};
 
-/// A request to the passes that is gone before codegen: train.
+/// A request to the passes, which replace it before codegen: train.
 struct Directive {};
 
-/// A group of ops that the passes formed: fused.
+/// A group of ops that the fuse pass formed: fused.
 struct Composite {};
 
 /// A collective over all processes: all_reduce, reduce_scatter, all_gather. Result i aliases

@@ -57,7 +57,7 @@ class Assigner {
     return values;
   }
 
-  /// Whether the op runs on any layout. Generated code does; a library kernel may.
+  /// Whether the op accepts any layout. Generated code accepts any; a library kernel may.
   bool is_free(const ir::Op& op) const {
     const OpDef& def = def_of(op);
     if (!std::holds_alternative<Map>(*def.lower) && !std::holds_alternative<Reduce>(*def.lower)) {
@@ -201,7 +201,8 @@ class Assigner {
   ir::Graph& graph_;
   const Options& options_;
   const Target& target_;
-  std::set<ir::Op*> free_;  ///< ops that run on any layout and have a value with a choice
+  /// Ops that accept any layout and have a value for which has_choice() holds.
+  std::set<ir::Op*> free_;
 };
 
 bool run_assign_layouts(ir::Program& program, const Options& options, const Target& target) {

@@ -69,8 +69,8 @@ class Chooser {
   }
 
  private:
-  /// The longest chain from `head` that a library kernel runs faster than generated code. For
-  /// generated code only `head` counts, because generated code fuses the epilogue with `head` or
+  /// The longest chain from `head` that a library kernel runs faster than generated code runs
+  /// `head` alone. The epilogue counts as free in generated code, which fuses it with `head` or
   /// with other neighbours.
   std::optional<Taken> choose(ir::Op* head) {
     const double generated = generated_seconds(*head);

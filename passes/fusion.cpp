@@ -163,7 +163,7 @@ std::optional<double> Fusion::cost_of(const FusionGroup& group, bool side_by_sid
   return kernel.cost;
 }
 
-/// Whether a merge would put more into the kernel of a contraction than elementwise ops on its
+/// Whether a merge would fuse a contraction with anything but an epilogue: elementwise ops on its
 /// result and constants.
 bool Fusion::mixes_contractions(const FusionGroup& a, const FusionGroup& b) const {
   if (a.contraction == nullptr && b.contraction == nullptr) return false;

@@ -19,8 +19,8 @@ struct FusionGroup {
   bool fusible = false;                 ///< Map and Reduce ops only
   double cost = 0;                      ///< of the kernel, in scalar operations
   const ir::Op* contraction = nullptr;  ///< the contraction in the group; null: none
-  Values outputs;                       ///< results read outside, in order of appearance
-  std::set<Value> reads;                ///< values read from outside; empty: unknown
+  Values outputs;                       ///< results used outside the group, in the order of `ops`
+  std::set<Value> reads;                ///< operands from outside the group; empty: unknown
   int64_t level = 0;                    ///< above the level of every group it reads
   uint64_t reached_by = 0;              ///< bit set: landmarks inside or upstream
   uint64_t reaches = 0;                 ///< bit set: landmarks inside or downstream

@@ -40,8 +40,8 @@ struct PassReport {
 /// valid.
 std::string order_fault(const std::vector<Pass>& passes);
 
-/// Runs `passes` in order and times them. Checks their needs first. Verifies the program after a
-/// pass that changed it (see Options::verify_each). Fills PassReport::dump if `dump`.
+/// Checks the order by order_fault(), then runs and times `passes`. Verifies the program after each
+/// pass that changed it (see Options::verify_each). `dump`: fill PassReport::dump.
 std::vector<PassReport> run_passes(ir::Program& program, const std::vector<Pass>& passes,
                                    const Options& options, const Target& target, bool dump = false);
 

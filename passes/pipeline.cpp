@@ -37,13 +37,13 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
   } else if (options.amp) {
     p.push_back(half_weights_pass());  // after backward: it ignores these copies
   }
-  p.push_back(split_metrics_pass());  // before cleaning: reads results that were unused
+  p.push_back(split_metrics_pass());  // before dce: uses results that nothing else reads
 }
 
 /// Passes from ops to kernels in memory.
 void add_kernel_passes(const Options& options, std::vector<Pass>& p) {
   // 3. Only ops that kernels can compute, each once.
-  p.push_back(expand_pass());  // before layouts: maps and reductions have any layout
+  p.push_back(expand_pass());  // before layouts: maps and reductions accept any layout
   p.push_back(simplify_pass());
   p.push_back(cse_pass());  // expansions repeat ops: softmax and its gradient
   p.push_back(dce_pass());  // drops forward ops that only gradients used

@@ -103,8 +103,8 @@ class Planner {
     }
   }
 
-  /// The range of the variable that `store` writes. The main graph may lack a source for it: a
-  /// startup graph only writes variables, and the first micro-batch only carries values.
+  /// The range of the variable that `store` writes. A graph may write a variable without a source
+  /// op that reads it: a startup graph, or the first micro-batch of a gradient accumulation.
   const Range& variable(const ir::Op& store) {
     auto [it, added] = written_.try_emplace(store.symbol);
     if (!added) return it->second;
@@ -304,8 +304,8 @@ class Planner {
   std::vector<Buffer> buffers_;
   std::map<Value, size_t> buffer_;
   std::map<Value, int64_t> in_bucket_;  ///< offset in its bucket of an operand or result
-  std::set<size_t> carried_on_;         ///< buffers of carried values that a `carry` reuses
-  std::set<Value> bucket_over_;         ///< carried values that a bucket overwrites
+  std::set<size_t> carried_on_;  ///< buffers of carried values that a later `carry` overwrites
+  std::set<Value> bucket_over_;  ///< carried values that a bucket overwrites
   std::map<const ir::Op*, size_t> workspace_buffer_;
   std::map<size_t, const ir::Op*> overwritten_by_;
   mutable InPlacePairs pairs_;

@@ -195,8 +195,8 @@ class Problem {
 };
 
 /// List scheduling: repeatedly takes the ready op with the lowest score, the first one on ties.
-/// Stores come last. `score` may test only whether a root has one reader left. Scores are not
-/// updated for other numbers of readers.
+/// Stores come last. `score` may depend on a root's readers only by whether one reader is left: a
+/// score is recomputed only when this changes.
 template <class Score>
 Order list_schedule(const Problem& p, const Score& score) {
   using Rank = std::tuple<bool, int64_t, int>;

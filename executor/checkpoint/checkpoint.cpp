@@ -189,7 +189,7 @@ void Checkpoints::remove(const std::string& name) {
   const std::string temporary = directory_ + "/" + kTemporary;
   const std::string path = directory_ + "/" + name;
   std::error_code error;
-  // A checkpoint's name never refers to a partial one.
+  // Rename first: an interrupted removal must not leave a partial checkpoint under its name.
   if (path != temporary) fs::rename(path, temporary, error);
   if (!error) fs::remove_all(temporary, error);
   if (error) fail(path, error);

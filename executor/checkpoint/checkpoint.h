@@ -53,7 +53,7 @@ class CheckpointNotWritten : public UserError {
   using UserError::UserError;
 };
 
-/// Reads the newest intact checkpoint in `directory`; nothing when there is none. Throws UserError
+/// Reads the newest intact checkpoint in `directory`; nullopt when there is none. Throws UserError
 /// when all checkpoints are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::string& directory);
 
@@ -100,6 +100,7 @@ class Checkpoints {
 
  private:
   std::string write(const Snapshot& snapshot, const TrainingState& state, bool best);
+  /// Creates an empty directory for the next checkpoint and returns its path.
   std::string make_temporary();
   void link(const std::string& link, const std::string& name);
   void remove_old(const std::string& newest);

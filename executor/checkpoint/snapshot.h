@@ -23,14 +23,15 @@ struct Kept {
   Tensor value;
 };
 
-/// The complete state from which training resumes. Names are those of the recorded program; layouts
-/// are plain.
+/// The complete state from which training resumes. Variables have the names of the recorded program
+/// and plain layouts.
 struct Snapshot {
   std::string program;        ///< the program's name
   uint64_t program_hash = 0;  ///< see program_hash()
   /// Other options that affect results, as text: "seed", "amp", and the recipe's "lr", "optimizer".
   std::map<std::string, std::string> options;
-  /// Choices by timing, for ExecutorOptions::decisions. They make results bit-identical.
+  /// Tuning choices made by timing, for ExecutorOptions::decisions. With the same choices, the
+  /// resumed run computes the same bits.
   std::map<std::string, std::string> decisions;
   std::vector<Kept> variables;  ///< all variables but those of kind scratch
 
@@ -44,7 +45,7 @@ std::unique_ptr<ir::Program> strip_locations(const ir::Program& recorded);
 uint64_t program_hash(const ir::Program& recorded);
 
 /// Takes a snapshot of the variables, sorted by name. `value` returns a variable's value, or
-/// nothing to omit it.
+/// nullopt to omit the variable.
 Snapshot take_snapshot(Session& session, std::map<std::string, std::string> options,
                        const std::function<std::optional<Tensor>(const Variable&)>& value);
 

@@ -14,8 +14,8 @@
 namespace fluid {
 
 /// Collectives of the processes of a world. All ranks make the same calls in the same order, one
-/// thread at a time. If a rank dies, stops or stays away, the call on every other rank throws a
-/// DeviceError that names this rank, within the time-out. All later calls throw too.
+/// thread at a time. If a rank dies, hangs or does not make the call, the call on every other rank
+/// throws a DeviceError that names this rank, within the time-out. All later calls throw too.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -47,8 +47,8 @@ class Communicator {
   virtual std::string propose(const std::string& /*key*/, const std::string& value) {
     return value;
   }
-  /// The key proposed after `number` others, and its value; nothing when there are fewer. Not
-  /// collective.
+  /// Proposal `number`, in order of arrival and counted from 0: key and value; nullopt when there
+  /// are fewer. Not collective.
   virtual std::optional<std::pair<std::string, std::string>> proposal(int64_t /*number*/) {
     return std::nullopt;
   }

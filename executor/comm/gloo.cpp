@@ -25,7 +25,7 @@ namespace fluid::comm {
 
 namespace {
 
-constexpr Duration kForOthers{1000};  ///< time for the store to notice that another rank is gone
+constexpr Duration kForOthers{1000};  ///< time for the store to notice that another rank died
 
 /// Adapts Store to Gloo's interface.
 class GlooStore final : public ::gloo::rendezvous::Store {
@@ -323,15 +323,15 @@ class GlooCommunicator final : public Communicator {
     throw DeviceError(failure_);
   }
 
-  /// Sets the failure that this and all later calls throw, by the store's verdict. Waits up to
-  /// `wait` for a certain verdict.
+  /// Sets the failure that this and all later calls throw. Its text is the store's verdict. Waits
+  /// up to `wait` until the store knows for certain which rank failed.
   void blame(const std::string& what, int64_t number, Duration wait) {
     store_.beat(heartbeat_.entered);
     set_failure(what, number, store_.verdict(wait, number));
   }
 
   /// Sets the failure from the error `said`. Names another rank only if the store is certain that
-  /// this rank is gone; otherwise this rank itself failed.
+  /// the other rank died. Otherwise this rank itself failed.
   void blame_for(const std::string& what, int64_t number, const std::string& said, Duration wait) {
     const std::string culprit = store_.certain_verdict(std::min(wait, kForOthers));
     set_failure(what, number, culprit.empty() ? said : culprit + "; " + said);

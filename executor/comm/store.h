@@ -36,20 +36,22 @@ class Store {
   /// Stores `value` for `key` unless some rank has done so, and returns the stored value. Proposals
   /// and values of set() have separate keys.
   std::string propose(const std::string& key, const std::string& value);
-  /// The key proposed after `number` others, and its value; nothing when there are fewer.
+  /// Proposal `number`, in order of arrival and counted from 0: key and value; nullopt when there
+  /// are fewer.
   std::optional<std::pair<std::string, std::string>> proposal(int64_t number);
 
-  /// Barrier. Throws DeviceError when a rank has not arrived after `patience`, is gone, or has sent
-  /// no heartbeat for the time-out.
+  /// Barrier. Throws DeviceError when a rank has not arrived after `patience`, has died, or has
+  /// sent no heartbeat for the time-out.
   void barrier(Duration patience);
 
   /// Sends a heartbeat with the number of collectives that this rank has started.
   void beat(int64_t entered);
   /// The rank to blame for a failure, as text; every rank that asks gets the same answer. Waits up
   /// to `wait` for certainty, then names the likeliest rank. `failed`: number of the failed
-  /// collective. A rank that has started it is not late.
+  /// collective. A rank that has started this collective is not blamed for being late.
   std::string verdict(Duration wait, std::optional<int64_t> failed = {});
-  /// The rank that is certainly gone or silent, as text; "" when there is none after `wait`.
+  /// The rank that certainly died or sends no heartbeats, as text. Waits up to `wait`. Returns ""
+  /// when there is none.
   std::string certain_verdict(Duration wait);
 
   /// Whether a verdict exists, or rank 0 is unreachable. Waiting for other ranks may then be
@@ -66,7 +68,7 @@ class Store {
   /// Sends a request and returns the answer. Throws DeviceError without an answer, and UserError
   /// when the server reports a user's mistake.
   Message ask(const Message& request, Duration wait);
-  /// Sends a request and returns the answer; nothing once rank 0 is unreachable.
+  /// Sends a request and returns the answer; nullopt once rank 0 is unreachable.
   std::optional<Message> exchange(const Message& request, Duration wait);
 
   World world_;

@@ -245,7 +245,7 @@ std::string StoreServer::absent_ranks() const {
 void StoreServer::judge(const std::string& verdict) {
   if (verdict.empty() || !verdict_.empty()) return;
   verdict_ = verdict;
-  // Push the verdict to all ranks now: this process may end because of it.
+  // Push the verdict to all ranks now: rank 0 may exit as soon as it receives the verdict.
   for (Connection& c : connections_) {
     if (!c.closing) answer(c, {Kind::verdict, 0, "", verdict_});
   }

@@ -55,8 +55,8 @@ class StoreServer {
   /// Answers a request if it can be answered now; otherwise nothing, and the request waits.
   std::optional<Message> attempt(const Connection& connection, const Message& request);
   std::string absent_ranks() const;
-  /// Describes the first rank that is gone, or silent for longer than `silence`; "" when there is
-  /// none.
+  /// Describes the first rank that died or left, or has sent nothing for longer than `silence`; ""
+  /// when there is none.
   std::string missing(Duration silence);
   /// Describes the rank that is likely to blame. `failed`: number of the failed collective, or ""
   /// for another call.
@@ -77,7 +77,7 @@ class StoreServer {
   std::map<std::string, std::string> proposed_;
   std::vector<std::string> proposed_keys_;  ///< in order of arrival
   std::vector<Rank> ranks_;
-  std::vector<int> lost_;  ///< ranks that are gone or have left, earliest first
+  std::vector<int> lost_;  ///< ranks that died or left, earliest first
   std::string
       absent_at_timeout_;   ///< ranks that were absent when the first wait for all ranks timed out
   std::string user_error_;  ///< a user's mistake; the answer to every request

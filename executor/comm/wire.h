@@ -42,7 +42,7 @@ inline constexpr const char* kCertain = "certain";
 /// Serialises `message` with a length prefix.
 std::string pack(const Message& message);
 
-/// Removes the first complete message from `bytes`; nothing while it is incomplete. Throws
+/// Removes the first complete message from `bytes`; nullopt while it is incomplete. Throws
 /// DeviceError for malformed bytes.
 std::optional<Message> unpack(std::string& bytes);
 
@@ -80,8 +80,8 @@ std::string local_address(const Socket& socket);
 
 /// Sends one message. False when the connection is closed or `deadline` has passed.
 bool send(const Socket& socket, const Message& message, Clock::time_point deadline);
-/// Receives one message through `buffer`. Nothing when the connection is closed or `deadline` has
-/// passed.
+/// Receives one message through `buffer`. Returns nullopt when the connection is closed or
+/// `deadline` has passed.
 std::optional<Message> receive(const Socket& socket, std::string& buffer,
                                Clock::time_point deadline);
 

@@ -16,8 +16,8 @@ class PlanGuard {
   void bind(std::byte* transient) { transient_ = transient; }
   /// Fills dead memory with NaN. Call it before the first op.
   void start() { poison(-1); }
-  /// Checks and refills dead memory. Call it after the op at `position`. Throws InternalError
-  /// naming `op` when it wrote to dead memory.
+  /// Checks dead memory after `op`, the op at `position`, and fills it with NaN again. Throws
+  /// InternalError naming `op` when the op wrote to dead memory.
   void after(int position, const ir::Op& op);
 
  private:

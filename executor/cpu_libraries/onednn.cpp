@@ -207,7 +207,7 @@ OnednnCall::OnednnCall(const Reordered& r, void* const* buffers, void* workspace
   auto* moved = static_cast<std::byte*>(workspace) + r.scratch_bytes;
   const size_t last = r.plan.args.size() - 1;
   dnnl_memory_t given_result = nullptr;
-  void* wide = nullptr;  // after the loop: the result before it is narrowed
+  void* wide = nullptr;  // address of the operand in f32; after the loop, of the result
   std::vector<void*> wanted;
   for (size_t i = 0; i <= last; ++i) {
     const OnednnPlan::Arg& arg = r.plan.args[i];

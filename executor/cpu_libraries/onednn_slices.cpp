@@ -77,7 +77,7 @@ class SlicedCall {
         this);
   }
 
-  /// Adds one chunk of all slices' gradients and rounds it to bf16. The order is that of the
+  /// Adds one chunk of all slices' gradients and rounds it to bf16. The order is the order of the
   /// slices, independent of the number of threads.
   void add_up(int64_t first) const {
     const int64_t n = std::min(kSumChunk, elements_ - first);

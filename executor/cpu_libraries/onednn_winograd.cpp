@@ -341,9 +341,10 @@ class WinogradCall {
   int64_t first_ = 0;  ///< first tile of the current chunk
 };
 
-/// Products run at kEfficiency of the peak, as measured with oneDNN 2.6.3. The transforms of one
-/// image or filter value cost kTransform or kFilterTransform f32 operations at the peak rate.
-/// Fitted to 64 to 512 channels on two cores with AVX-512. Each cost arises once per plane.
+/// Predicts the time of a Winograd convolution. Matmuls reach kEfficiency of the peak FLOP/s, as
+/// measured with oneDNN 2.6.3. The transforms take as long as kTransform f32 operations per image
+/// value and kFilterTransform per filter value, at the peak rate. Both constants are counted per
+/// plane. They were fitted to 64 to 512 channels on two cores with AVX-512.
 double predicted_seconds(const WinogradProblem& p, const Chunks& chunks, const OnednnRates& rates) {
   constexpr double kEfficiency = 0.87, kTransform = 56, kFilterTransform = 280;
   const auto from = static_cast<double>(p.filter.from()), to = static_cast<double>(p.filter.to());

@@ -8,7 +8,7 @@ namespace fluid {
 
 /// One axis of a convolution with stride 1.
 struct WinogradAxis {
-  int64_t in = 0, out = 0;        ///< pixels
+  int64_t in = 0, out = 0;        ///< size of the input and output, in pixels
   int64_t before = 0, after = 0;  ///< padding
 
   bool operator==(const WinogradAxis&) const = default;
@@ -31,9 +31,10 @@ class WinogradTiles {
 
   int64_t count() const { return static_cast<int64_t>(rows_.size() * columns_.size()); }
 
-  /// Returns the pixels of `in` that a tile reads; `zeros` stands for padding.
+  /// Returns the pixels of `in` that a tile reads. `zeros`: the address for padding.
   WinogradInputPixels reach(int64_t tile, const WinogradImages& in, std::byte* zeros) const;
-  /// Returns the pixels of `out` that a tile writes; `none` stands for places outside the images.
+  /// Returns the pixels of `out` that a tile writes; `none`: the address for pixels outside the
+  /// images.
   WinogradOutputPixels given(int64_t tile, const WinogradImages& out, std::byte* none) const;
 
  private:

@@ -15,8 +15,8 @@ class GpuResources {
   void add(void* what, GiveBack give_back);
   /// Releases `what`. cudaErrorInvalidValue when it is not registered.
   cudaError_t give_back(void* what);
-  /// Releases all resources, latest first, because graphs hold what they were built from. Returns
-  /// the first error.
+  /// Releases all resources, latest first, because graphs hold the resources that they were built
+  /// from. Returns the first error.
   cudaError_t release_all();
 
  private:

@@ -46,7 +46,7 @@ bool is_wanted(const DnnDescriptor& engine, const FluidGpuConvolution& convoluti
          std::ranges::find(*behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour->end();
 }
 
-/// The engine and knobs of `configuration`; nothing if they do not fit into a choice.
+/// The engine and knobs of `configuration`; nullopt if they do not fit into a choice.
 std::optional<Engine> engine_of(const DnnDescriptor& configuration, const DnnDescriptor& engine) {
   const auto knobs =
       configuration.all(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,

@@ -97,7 +97,7 @@ class DnnDescriptor {
     return *this;
   }
 
-  /// All values of an attribute, at most `most`; nothing when it cannot be read.
+  /// All values of an attribute, at most `most`; nullopt when it cannot be read.
   template <class T>
   std::optional<std::vector<T>> all(cudnnBackendAttributeName_t name, int64_t most) const {
     std::vector<T> values(static_cast<size_t>(most));

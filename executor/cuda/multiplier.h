@@ -21,7 +21,7 @@ struct FluidGpuPlan {
 
 namespace fluid::cuda {
 
-/// Reports a misused call, and marks a capture in progress as lost.
+/// Reports a misused call, and marks a capture in progress as invalidated.
 FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why);
 
 /// Checks that no capture is in progress and that `fault` is "". Must precede planning.

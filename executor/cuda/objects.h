@@ -50,7 +50,8 @@ struct FluidGpuModule {
 
 namespace fluid::cuda {
 
-/// Makes `call` with the GPU as the current device. A misused result loses a capture in progress.
+/// Makes `call` with the GPU as the current device. A result of misused invalidates a capture in
+/// progress.
 template <class Call>
 FluidGpuResult on(FluidGpu* gpu, const char* doing, Call&& call) {
   cudaError_t error = cudaSetDevice(gpu->device);
@@ -60,7 +61,7 @@ FluidGpuResult on(FluidGpu* gpu, const char* doing, Call&& call) {
   return result;
 }
 
-/// As on(), but misused while any thread captures on this GPU.
+/// As on(), but returns misused while any thread captures on this GPU.
 template <class Call>
 FluidGpuResult outside_captures(FluidGpu* gpu, const char* doing, Call&& call) {
   return on(gpu, doing,

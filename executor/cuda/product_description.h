@@ -27,8 +27,8 @@ class ProductDescription {
   cublasStatus_t status() const { return calls_.status(); }
   void set_bias(const void* address) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address); }
 
-  /// Calls `call` with the operation and the layouts of A, B, C and D. Returns its status, or that
-  /// of an earlier failure.
+  /// Calls `call` with the operation and the layouts of A, B, C and D, and returns its status. If
+  /// creating a descriptor failed, returns the status of the failure instead.
   template <class Call>
   cublasStatus_t with(Call&& call) {
     if (status() != CUBLAS_STATUS_SUCCESS) return status();

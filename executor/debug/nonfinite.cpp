@@ -44,7 +44,8 @@ class Body {
   size_t operand_of(const std::string& feed) const { return operands_.at(feed); }
 
  private:
-  /// Turns the arguments into feeds, in the order of concrete_copy().
+  /// Turns the copied arguments of the body into feeds. concrete_copy() put them first in the
+  /// program, in the order of their first use.
   void name_operands() {
     std::vector<const ir::Op*> arguments;
     for (const ir::Op* op : ops_) {
@@ -95,7 +96,7 @@ class Body {
   size_t count_ = 0;  ///< number of operands
 };
 
-/// The half-precision dtype in which the kernel stores this result; nothing if it does not.
+/// The half-precision dtype in which the kernel stores this result; nullopt if it does not.
 std::optional<DType> stored_half(const ir::Op& fused, const ir::Op& op, int result) {
   const auto& name = fused.attrs.get<GraphRef>("body").name;
   for (const ir::Output& o : fused.graph()->program().find(name)->outputs) {
@@ -182,7 +183,8 @@ std::string describe_within(const BadKernel& kernel, int64_t batch, Device& devi
 
 std::string describe(const BadKernel& bad, int64_t batch, Device& device) {
   if (std::string text = describe_within(bad, batch, device); !text.empty()) return text;
-  // Name the kernel as a whole. In a library kernel, the first op is the claimed one.
+  // The op inside the kernel is not known: name the first op. In a library kernel, this is the
+  // claimed op.
   const auto& name = bad.op->attrs.get<GraphRef>("body").name;
   for (const auto& op : bad.op->graph()->program().find(name)->ops) {
     if (source_kind(*op) == SourceKind::none) return text_of({op.get(), 0, bad.element}, batch);

@@ -79,7 +79,7 @@ class Executable {
   /// be compiled again.
   virtual void bind(const Memory& memory, const Variables& variables) = 0;
   /// Starts a step on the given slots, after all steps started before on this memory. Returns the
-  /// step's status, or nothing when the step runs asynchronously and finish() will return the
+  /// step's status, or nullopt when the step runs asynchronously and finish() will return the
   /// status. The host must not touch the slots of an asynchronous step before finish(). Allocates
   /// nothing.
   ///
@@ -89,10 +89,10 @@ class Executable {
   /// After a DeviceError, also from finish(), variables may be partly written unless the message
   /// says otherwise. The next step starts normally.
   ///
-  /// Later steps may already be in flight when an asynchronous step is rejected. Those whose
-  /// programs check data change no variable either, until PlaceMemory::allow_updates(). Programs
-  /// without data checks ignore the rejection. That is safe: a training program has every data
-  /// check of its eval and predict programs.
+  /// Later steps may already be in flight when an asynchronous step is rejected. Steps of programs
+  /// with data checks then change no variable either, until PlaceMemory::allow_updates(). Programs
+  /// without data checks ignore the rejection. Ignoring it is safe: a training program has every
+  /// data check of its eval and predict programs.
   virtual std::optional<Status> start(Slots slots, RunTimes* times) = 0;
   /// Waits for the last asynchronous step with output slot `outputs` and returns its status.
   virtual Status finish(int outputs) = 0;

@@ -14,7 +14,7 @@ bool is_read_of(const Expr& e, int64_t operand) {
   return e.op() == Scalar::read && e.node().ivalue == operand;
 }
 
-/// The tensor that `op` adds to `before`; nothing when `op` does anything else.
+/// The tensor that `op` adds to `before`; nullopt when `op` does anything else.
 std::optional<Value> added_to(const ir::Op& op, const Value& before) {
   if (op.operands.size() != 2 || op.operands[0] == op.operands[1]) return std::nullopt;
   const Lowered lowered = lower_op(op);
@@ -52,7 +52,7 @@ bool is_elementwise(const ir::Op& op) {
 }
 
 /// Matches the ops after `op` as an epilogue: a bias and a relu, or one addend of the result's
-/// type. Nothing for any other chain.
+/// type. Returns nullopt for any other chain.
 std::optional<Epilogue> match(const ir::Op& op, const Chain& chain, int channel_axis,
                               int64_t batch) {
   Epilogue result;

@@ -27,8 +27,8 @@ struct LibraryTask {
 };
 
 /// Describes `op` and `epilogue` as one library call. `channel_axis` counts from the end and is the
-/// axis of the bias. `may_add`: the library supports an addend. Nothing when the epilogue does not
-/// match, a tensor is empty, or dtypes differ.
+/// axis of the bias. `may_add`: the library supports an addend. Returns nullopt when the epilogue
+/// does not match, a tensor is empty, or dtypes differ.
 std::optional<LibraryTask> library_task(const ir::Op& op, const Chain& epilogue, int64_t batch,
                                         int channel_axis, bool may_add = false);
 

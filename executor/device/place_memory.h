@@ -66,8 +66,8 @@ class PlaceMemory {
   /// Makes `bytes` at `offset` of output slot `slot` available to the host, after the step is done.
   /// A place may leave large outputs on the device until they are fetched.
   virtual void fetch(int slot, int64_t offset, int64_t bytes) const = 0;
-  /// Clears the rejection flag after a rejected or failed step, so that steps change variables
-  /// again.
+  /// Clears the rejection flag after a rejected or failed step. While the flag is set, steps with
+  /// data checks change no variable.
   virtual void allow_updates() = 0;
   /// Replaces this memory by one with the given regions, none of them smaller. Variables and the
   /// host's outputs move along; this object keeps only its outputs. No step may be in flight.

@@ -36,9 +36,10 @@ struct Reported {
 /// The reported variables among a program's `variables`.
 std::vector<Reported> reported(const Variables& variables);
 
-/// Reads the loss scaling state from the report at `from`. Nothing when the loss is not scaled.
+/// Reads the loss scaling state from the report at `from`. Returns nullopt when the loss is not
+/// scaled.
 std::optional<LossScaling> loss_scaling_in(std::byte* from, std::span<const Reported> reported);
-/// Reads the learning rate of the step's update. Nothing when the recipe has no schedule.
+/// Reads the learning rate of the step's update. Returns nullopt when the recipe has no schedule.
 std::optional<double> learning_rate_in(std::byte* from, std::span<const Reported> reported);
 
 }  // namespace fluid

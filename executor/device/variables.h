@@ -20,7 +20,7 @@ namespace fluid {
 enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< a parameter's moment; training cannot resume without it
-  control,    ///< a counter or the loss scale; a checkpoint without it resets it
+  control,    ///< a counter or the loss scale; reset when absent from a checkpoint
   scratch,    ///< holds no value between runs: a `state` op with the attribute kScratch
 };
 std::string_view name_of(VariableKind kind);

@@ -35,7 +35,7 @@ std::string must_be_backoff(const std::string& text) {
   return good ? "" : "must be above 0 and at most 1, not " + text;
 }
 
-/// The first given flag of a dynamic loss scale; empty when none is given.
+/// The first flag that configures a dynamic loss scale and was given by the user; "" if none was.
 std::string moving_flag(const LossScaleFlags& flags) {
   return flags.initial    ? "--loss-scale-init"
          : flags.growth   ? "--loss-scale-growth"
@@ -182,7 +182,7 @@ int64_t saved_bytes(const ir::Op& op, DType half, int64_t batch) {
   return bytes;
 }
 
-/// The op and its recorded name.
+/// The op's name and the name of its result: "matmul %y".
 std::string op_text(const ir::Op& op) {
   const std::string& name = op.results.front().name;
   return op.name + (name.empty() ? "" : " %" + name);

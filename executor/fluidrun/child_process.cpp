@@ -141,7 +141,7 @@ int become_program(char** argv) {
   const std::string parent = argv[1] == nullptr ? "" : argv[1];
   if (parent.empty() || argv[2] == nullptr) return kNotStarted;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(getppid()) != parent) return kNotStarted;  // it ended before it was asked
+  if (std::to_string(getppid()) != parent) return kNotStarted;  // the parent ended before prctl()
   if (!will_train(argv + 3)) Signals::unblock();
   execv(argv[2], argv + 3);
   print_to(stderr, "fluidrun: cannot start {}: {}\n", argv[2], std::strerror(errno));

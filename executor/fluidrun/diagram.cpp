@@ -17,7 +17,7 @@ namespace fluid {
 
 namespace {
 
-/// The training step before anything is fused, so that ops still are those of the user.
+/// The training step before fusion, so that the diagram shows the user's ops.
 std::unique_ptr<ir::Program> training_step(const Program& program) {
   std::unique_ptr<ir::Program> step = program.ir().clone();
   const CpuTarget target(TargetDescription{});
@@ -57,7 +57,7 @@ constexpr int kLeastWidth = 260, kLine = 16, kGapX = 40, kGapY = 56, kMargin = 2
 constexpr double kLetter = 6.7, kTitleLetter = 8;  // widths in the fonts of the style below
 constexpr const char *kSaved = "#d9730d", *kOther = "#555";
 constexpr int kLabel = 12;
-constexpr int kLane = 14;  // between arrows that pass boxes by
+constexpr int kLane = 14;  // distance of an arrow from the box or arrow to its left
 
 std::string escaped(std::string_view text, bool xml) {
   std::string out;
@@ -136,8 +136,8 @@ int middle_of(size_t box, const Placement& placement) {
   return placement.boxes[box].x + placement.box_width / 2;
 }
 
-/// From one rank to the next a curve; past other ranks down a lane of its own, right of their
-/// boxes.
+/// The SVG path of an arrow. An arrow to the next rank is a curve. An arrow that skips ranks runs
+/// down a lane of its own, to the right of their boxes.
 std::string svg_path(const Arrow& a, const Diagram& diagram, Placement& placement) {
   const Box &from = diagram.boxes[a.from], &to = diagram.boxes[a.to];
   const int x1 = middle_of(a.from, placement), x2 = middle_of(a.to, placement);

@@ -29,20 +29,21 @@ std::vector<const ir::Op*> feeds_of(const ir::Program& program);
 
 /// Adds --params and --params-layout.
 void add_params(CLI::App& command, std::string& path, std::string& layout);
-/// The layout of that name; ParamsLayout::unsaid for "".
+/// The layout called `name`; ParamsLayout::unsaid for "".
 ParamsLayout layout_of(const std::string& name);
-/// Loads the safetensors file `path`, unless it is empty, in the layout of that name.
+/// Loads the safetensors file `path`, unless `path` is empty. `layout`: see layout_of().
 void load_parameters(Executor& executor, const std::string& path, const std::string& layout);
-/// Notes on stderr that the parameters are untrained when `path` is empty.
+/// Prints a note to stderr when `path` is empty: the parameters are untrained.
 void note_initial_parameters(const Executor& executor, const std::string& path);
 
 /// Samples per step when neither --batch nor the data gives a number.
 inline constexpr int64_t kDefaultBatch = 100;
 
 /// Opens a data SPEC with `batch` samples per step and rank; 0: all samples when the data asks for
-/// full batches, else kDefaultBatch. `shuffle_seed` shuffles unless one step holds all samples;
-/// options in the SPEC come first. Drops columns that no feed is named after, with a note on
-/// stderr, and notes feeds without a column. Throws UserError when no column is left.
+/// full batches, else kDefaultBatch. `shuffle_seed` shuffles unless one step holds all samples.
+/// Options in the SPEC take precedence. Drops columns that have no feed of their name. Prints a
+/// note to stderr about dropped columns, and about feeds without a column. Throws UserError when no
+/// column is left.
 Reader open_reader(const Program& program, const std::string& spec, const std::string& split,
                    int64_t batch, std::optional<uint64_t> shuffle_seed, bool drop_last,
                    const World& world = {});

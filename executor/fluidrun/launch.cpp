@@ -47,7 +47,8 @@ std::string must_be_ranks(const std::string& text) {
 
 int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-/// The ranks of this node; auto, as in torchrun: one per usable GPU, without a GPU one per core.
+/// The number of ranks on this node. For --nproc auto, as in torchrun: the number of usable GPUs,
+/// or of cores without a GPU.
 int64_t ranks_of(const LaunchFlags& flags) {
   if (flags.nproc != "auto") return std::stoll(flags.nproc);
   const auto gpus = static_cast<int64_t>(place_gpus().size());

@@ -28,14 +28,15 @@ constexpr int64_t kListedOwner = 1 << 20;
 /// Owners of memory outside the arena and their bytes, from kListedOwner on, in descending order.
 using Owners = std::vector<std::pair<std::string, int64_t>>;
 
-/// The owners of the memory added since `before`, and of the buffers that the readers have yet to
-/// touch. `opened`: after the readers were opened, before the executor of `arena` compiled its
-/// steps.
+/// The owners of the memory that the process gained since `before`, and of the readers' buffers,
+/// even where not touched yet. `opened`: measured after the readers were opened and before the
+/// executor of `arena` compiled its steps.
 Owners owners_outside(const MemoryUse& arena, const Resident& before, const Resident& opened,
                       const std::vector<const Reader*>& readers);
 
 /// Prints to stderr the arena of an executor with prepared steps, and the owners of memory outside
-/// it. `before`: at the start of the process; `opened`: after the readers were opened.
+/// it. `before`: measured at the start of the process. `opened`: measured after the readers were
+/// opened.
 void describe_memory(const Executor& executor, const std::vector<const Reader*>& readers,
                      const Resident& before, const Resident& opened);
 

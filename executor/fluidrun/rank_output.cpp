@@ -110,7 +110,7 @@ std::string RankOutput::last_lines() const {
   if (!text.empty() && text.back() != '\n') text += '\n';
   size_t begin = text.size();
   for (int line = 0; line < kLastLines && begin > 1; ++line) {
-    begin = text.rfind('\n', begin - 2) + 1;  // 0 when there is none
+    begin = text.rfind('\n', begin - 2) + 1;  // rfind() returns -1 when there is none
   }
   return text.substr(begin);
 }

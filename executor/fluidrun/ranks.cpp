@@ -38,7 +38,7 @@ std::optional<siginfo_t> ending_of(pid_t id) {
 int handed_on(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
 bool misses_another(const siginfo_t& ending) {
-  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer is gone, or its GPU failed
+  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer died, or its GPU failed
   return ending.si_code == CLD_EXITED && ending.si_status == kDeviceRefused;
 }
 
@@ -91,9 +91,9 @@ std::optional<RankFailure> Ranks::run(SignalQueue& signals) {
   return failure_;
 }
 
-/// The lines of the failed rank. If it was killed, also those of a peer that missed it, which name
-/// the step. If it missed a peer itself, those of all such ranks: one of them names the cause.
-/// Skips equal texts and the rank on the terminal.
+/// The last lines of the failed rank. If it was killed, adds the last lines of a rank that waited
+/// for it, which name the step. If it gave up waiting for another rank, adds the last lines of all
+/// ranks that gave up: one of them names the cause. Skips equal texts and the rank on the terminal.
 std::vector<LastLines> Ranks::last_lines() const {
   std::vector<LastLines> all;
   std::set<std::string> said = {""};

@@ -21,7 +21,7 @@ struct RankOptions {
   bool on_terminal = false;
 };
 
-/// The last output of a rank, if the terminal does not have it.
+/// The last lines that a rank printed, for ranks whose output does not go to the terminal.
 struct LastLines {
   int64_t rank = 0;
   std::string log, text;
@@ -68,7 +68,7 @@ class Ranks {
     int64_t number;
     bool on_terminal;
     pid_t id = -1;         ///< -1: exited
-    bool gave_up = false;  ///< exited because a peer was gone or its GPU failed
+    bool gave_up = false;  ///< exited because a peer died or its GPU failed
     RankOutput output;
   };
 

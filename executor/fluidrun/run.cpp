@@ -38,7 +38,7 @@ std::optional<int64_t> samples_in(const ir::Op& feed, const Tensor& column) {
   return std::nullopt;
 }
 
-/// The batch size is that of the first feed with a batch dimension; 1 without any.
+/// The batch size of the first feed with a batch dimension; 1 when no feed has one.
 Batch batch_of(const Program& program, const RunFlags& flags) {
   Batch batch;
   for (const std::string& input : flags.inputs) {

@@ -31,12 +31,13 @@ bool same_element(const Tensor& got, const Tensor& want, int64_t i, double toler
 
 enum class FileFormat : uint8_t { npy, csv };
 
-/// The format of a path's ending; npy without an ending, for pipes. Throws UserError for an ending
-/// other than .npy and .csv.
+/// The format given by the path's extension; npy for a path without one, such as a pipe. Throws
+/// UserError for an extension other than .npy and .csv.
 FileFormat format_of(const std::string& path);
 
-/// Writes a tensor atomically, in the format of the path's ending. A CSV file has a line of names,
-/// then one line per index of the first dimension, which begins with the index; one for a scalar.
+/// Writes a tensor atomically, in the format given by the path's extension. A CSV file has a header
+/// line, then one line per index of the first dimension. Each line begins with the index. A scalar
+/// has one line.
 void write_output(const std::string& path, const std::string& name, const Tensor& value);
 
 /// The file of `predict --output`: a row for each sample of the data, gathered over the batches.

@@ -26,9 +26,9 @@ struct StartedCollective {
   int64_t number = 0;  ///< count of Communicator::enter()
 };
 
-/// NCCL collectives, queued on a stream beside the steps' stream. If a rank dies, stops or stays
-/// away, the call on every other rank throws a DeviceError that names this rank, within the
-/// time-out. All later calls throw too.
+/// NCCL collectives, queued on a stream beside the steps' stream. If a rank dies, hangs or does not
+/// make the call, the call on every other rank throws a DeviceError that names this rank, within
+/// the time-out. All later calls throw too.
 class GpuCollectives {
  public:
   /// Collective. Throws UserError when two ranks have the same GPU.
@@ -51,9 +51,10 @@ class GpuCollectives {
   void wait(const StartedCollective& begun, const GpuEvent& end);
   /// Waits for the last begin() and all work queued on the steps' stream.
   void wait();
-  /// Stops this rank while the other ranks go on: aborts the communicator. All later calls throw.
+  /// Aborts the communicator when this rank alone stops. All later calls throw.
   void leave();
-  /// Marks the end of collectives on all ranks, after a rejected step. All later calls throw.
+  /// Ends collectives after a step that some rank rejected. All ranks call it. All later calls
+  /// throw.
   void part();
 
   /// Collective. Broadcasts rank 0's bytes.

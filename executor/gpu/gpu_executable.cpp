@@ -194,7 +194,8 @@ void GpuExecutable::launch(Slots slots) {
   feeder_->note_reader(slots.feeds);
 }
 
-/// After a rejection on any rank, no rank applies the step, and all ranks end their collectives.
+/// After a rejection on any rank, no rank applies the step, and later collectives throw on all
+/// ranks.
 Status GpuExecutable::finish(int outputs) {
   const GpuEvent& end = results_->end(outputs);
   if (exchanges()) {

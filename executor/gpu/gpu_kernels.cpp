@@ -9,7 +9,7 @@
 namespace fluid {
 namespace {
 
-/// The entry's name is a hash of the kernel without its name, so equal passes share code.
+/// The entry's name is a hash of the kernel without its name, so equal kernels share code.
 std::string entry_name(kir::Kernel pass) {
   pass.name.clear();
   return "k" + ObjectCache::key_of(kir::print(pass));
@@ -33,7 +33,7 @@ std::vector<LoadedPass> GpuKernels::load(std::span<const kir::Kernel> passes) {
   return result;
 }
 
-/// Loads the passes' module from the cache on disk, or compiles and stores it.
+/// Loads the module of the kernels `passes` from the cache on disk, or compiles and stores it.
 void GpuKernels::load_module(const Named& passes) {
   const std::string key = key_of(passes);
   const auto count = static_cast<int>(passes.size());

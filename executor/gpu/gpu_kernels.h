@@ -13,13 +13,13 @@
 
 namespace fluid {
 
-/// A pass with its loaded kernel.
+/// A kernel loaded onto the GPU, with its launch parameters.
 struct LoadedPass {
   GpuLaunch launch;
   FluidGpuKernel* entry = nullptr;
 };
 
-/// Compiles and loads each distinct pass once, and owns the modules. The passes of one call to
+/// Compiles and loads each distinct kernel once, and owns the modules. The kernels of one call to
 /// load() form one module, which is cached on disk.
 class GpuKernels {
  public:
@@ -31,7 +31,7 @@ class GpuKernels {
         assembler_(assembler),
         cache_(std::move(cache)) {}
 
-  /// Loads `passes` and returns them in the same order. Their names do not matter.
+  /// Loads the kernels `passes` and returns them in the same order. Ignores their names.
   std::vector<LoadedPass> load(std::span<const kir::Kernel> passes);
   CompileReport report() const { return report_; }
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int64_t kStaging = int64_t{1} << 20;
 constexpr int64_t kHalf = kStaging / 2;
-constexpr int64_t kCell = 64;  ///< larger than any variable written at every step
+/// Bytes of staging memory for a small variable, such as one that each step writes.
+constexpr int64_t kCell = 64;
 
 std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
   std::unique_ptr<std::byte[]> found(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
@@ -76,8 +77,8 @@ void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const 
 }
 
 /// The next staging cell for an asynchronous write. Cells form a ring of two halves. Before a half
-/// is reused, the host waits for its copies; they precede those of the other half, so they are
-/// usually done.
+/// is reused, the host waits for the copies from this half. They are usually done, because the
+/// copies from the other half are newer.
 std::byte* GpuPlaceMemory::next_cell() {
   if (cell_ == kStaging) cell_ = 0;
   if (cell_ % kHalf == 0) {

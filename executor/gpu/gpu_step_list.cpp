@@ -59,9 +59,9 @@ void relate(std::vector<GpuCall>& calls) {
   link_collectives(related);
 }
 
-/// Makes all passes that write variables test the rejection flag. The last call with error words
-/// sets the flag. A call that both checks data and writes variables does the latter in its last
-/// pass; the flag is set before this pass.
+/// Makes all kernels that write variables test the rejection flag. The last call with error words
+/// sets the flag. A call that both checks data and writes variables writes them in its last kernel.
+/// The flag is set before this kernel.
 void guard_updates(GpuStepList& list) {
   using Kind = GpuPass::Kind;
   const auto count = static_cast<int64_t>(list.error_operands.size());
@@ -82,8 +82,8 @@ void guard_updates(GpuStepList& list) {
 }
 
 /// Places the collective that exchanges the rejection flag after all data checks and after the
-/// first `exchanges_before` collectives. All passes that write variables come later, and do nothing
-/// if any rank rejected its data.
+/// first `exchanges_before` collectives. All kernels that write variables come later, and do
+/// nothing if any rank rejected its data.
 void insert_error_sync(GpuStepList& list, size_t exchanges_before) {
   list.refusals = list.exchanges;
   for (size_t i = 0; i < list.calls.size(); ++i) {

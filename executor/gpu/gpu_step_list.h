@@ -16,8 +16,9 @@ namespace fluid {
 
 /// One kernel launch of a call.
 struct GpuPass {
-  /// Buffers of the pass. plain: the call's buffers. guarded: these and the rejection flag, which
-  /// stops updates. refusal: the error words and the rejection flag, which this pass sets.
+  /// Buffers of the kernel. plain: the call's buffers. guarded: the call's buffers and the
+  /// rejection flag, which stops updates. refusal: the error words and the rejection flag, which
+  /// this kernel sets.
   enum class Kind : uint8_t { plain, guarded, refusal };
   kir::Kernel kernel;
   Kind kind = Kind::plain;
@@ -26,8 +27,9 @@ struct GpuPass {
   LoadedPass loaded = {};
 };
 
-/// One call of a step list. It is one of: the passes of a fused op; a library kernel, whose
-/// workspace is the last buffer; a collective; a copy of `copy_bytes` from buffer 0 to buffer 1.
+/// One call of a step list. It is one of: the generated kernels of a fused op; a library kernel,
+/// whose workspace is the last buffer; a collective; a copy of `copy_bytes` from buffer 0 to buffer
+/// 1.
 struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
@@ -43,7 +45,7 @@ struct GpuCall {
   bool refuses() const { return !refs.empty() && refs.back().error_word >= 0; }
 };
 
-/// The calls of a step on a GPU, in queueing order. If kernels check data, all passes that write
+/// The calls of a step on a GPU, in queueing order. If kernels check data, all kernels that write
 /// variables come after the checks, and do nothing after a rejection. Ranks exchange the rejection
 /// flag, even a rank without samples: a step that one rank rejects is applied on none.
 struct GpuStepList {

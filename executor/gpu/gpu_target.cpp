@@ -14,9 +14,10 @@ namespace fluid {
 namespace {
 
 constexpr double kLaunchSeconds = 3e-6;
-constexpr double kLibrarySeconds = 2e-6;      ///< start and end overhead of a library kernel
-constexpr double kLibraryEfficiency = 0.7;    ///< fraction of the peak on large tensors
-constexpr double kGeneratedEfficiency = 0.2;  ///< fraction of the peak of generated code
+constexpr double kLibrarySeconds = 2e-6;  ///< start and end overhead of a library kernel
+/// Fraction of the peak that libraries reach on large tensors.
+constexpr double kLibraryEfficiency = 0.7;
+constexpr double kGeneratedEfficiency = 0.2;  ///< fraction of the peak that generated code reaches
 /// Tensor cores process half-precision channels in multiples of this.
 constexpr int64_t kLanes = 8;
 constexpr double kUnknownRate = 1e13;  ///< FLOP/s, if the driver does not report the clock

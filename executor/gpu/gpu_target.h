@@ -14,8 +14,7 @@ namespace fluid {
 /// faster; code is generated for everything else.
 class GpuTarget : public Target {
  public:
-  /// Returns why the library has no algorithm for a task; nothing when it is not known to have
-  /// none.
+  /// Returns why the library has no algorithm for a task; nullopt when no refusal is recorded.
   using Refusal = std::function<std::optional<std::string>(const GpuTask&)>;
 
   explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},

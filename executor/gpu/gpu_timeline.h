@@ -41,9 +41,9 @@ class GpuTimeline {
 
  private:
   struct Marks {
-    GpuEvent awaited;  ///< for a call that waits for collectives
-    GpuEvent done;     ///< for a call that is no collective
-    GpuSpan exchange;  ///< for a collective
+    GpuEvent awaited;  ///< of a call that waits for collectives: the wait is over
+    GpuEvent done;     ///< of a call other than a collective: its work is done
+    GpuSpan exchange;  ///< of a collective
   };
   void note(const GpuEvent& mark) const { gpu_->gpu.record(mark, gpu_->stream); }
 

@@ -25,10 +25,11 @@ struct GpuBackend {
 /// for libfluid_cuda.so next to the program, in ./lib and ../lib from there, and on dlopen's path.
 GpuBackend find_gpus(const std::string& path);
 
-/// Whether a driver is visible or a library is named, so that find_gpus() is worth its time.
+/// Whether a driver is visible or $FLUID_GPU_LIBRARY names a library. Otherwise find_gpus() would
+/// waste time.
 bool may_have_gpus();
 
-/// The GPUs of the library $FLUID_GPU_LIBRARY, or of the search. Cached per process.
+/// Calls find_gpus() with $FLUID_GPU_LIBRARY, and keeps the result for the process.
 const GpuBackend& gpu_backend();
 
 /// Indices of the GPUs with a supported architecture. Creates no context, so it takes no GPU

@@ -97,9 +97,9 @@ typedef struct FluidGpuMatmul {
 
 /// Which convolution is computed, and from which operands.
 typedef enum FluidGpuDirection {
-  fluid_gpu_forward = 0,        ///< a: images, b: filters, result: feature maps
-  fluid_gpu_data_gradient = 1,  ///< a: feature maps' gradient, b: filters, result: images' gradient
-  /// a: images, b: feature maps' gradient, result: filters' gradient.
+  fluid_gpu_forward = 0,        ///< a: images (input), b: filters, result: feature maps (output)
+  fluid_gpu_data_gradient = 1,  ///< a: output gradient, b: filters, result: input gradient
+  /// a: images, b: output gradient, result: filter gradient.
   fluid_gpu_filter_gradient = 2
 } FluidGpuDirection;
 
@@ -184,7 +184,7 @@ typedef struct FluidGpuTable {
 
   FluidGpuResult (*stream_create)(FluidGpu* gpu, FluidGpuStream** stream);
   FluidGpuResult (*stream_destroy)(FluidGpuStream* stream);
-  /// Waits for all queued work. Misused while the stream is captured.
+  /// Waits for all queued work. Returns misused while the stream is captured.
   FluidGpuResult (*stream_synchronize)(FluidGpuStream* stream);
 
   /// Copies between GPU memory and pinned host memory, in any direction.
@@ -194,23 +194,23 @@ typedef struct FluidGpuTable {
 
   FluidGpuResult (*event_create)(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent** event);
   FluidGpuResult (*event_destroy)(FluidGpuEvent* event);
-  /// The event marks all work queued on the stream so far, until it is recorded again. Within a
-  /// capture, a timing event is recorded by each launch of the graph instead, when the preceding
-  /// work is done. Its time is available after the graph has run.
+  /// Records the event after all work queued on the stream so far. A timing event recorded during a
+  /// capture becomes a node of the graph: each launch records it when the preceding work is done.
+  /// Its time is available after the graph has run.
   FluidGpuResult (*event_record)(FluidGpuEvent* event, FluidGpuStream* stream);
-  /// Later work on the stream waits for the last recording of the event, if there is one. Misused
-  /// for a timing event.
+  /// Makes later work on the stream wait for the last recording of the event, if there is one.
+  /// Returns misused for a timing event.
   FluidGpuResult (*stream_wait)(FluidGpuStream* stream, FluidGpuEvent* event);
   FluidGpuResult (*event_query)(FluidGpuEvent* event);  ///< ok: done
   FluidGpuResult (*event_synchronize)(FluidGpuEvent* event);
-  /// Time between two completed timing events. Misused for other events.
+  /// Time between two completed timing events. Returns misused for other events.
   FluidGpuResult (*event_milliseconds)(FluidGpuEvent* from, FluidGpuEvent* to, float* milliseconds);
 
-  /// Captures the work queued on the stream until `capture_end`, and on streams that wait for an
-  /// event of the capture, instead of running it. All these streams must be joined to the first one
-  /// by then. Otherwise the capture is lost and `capture_end` returns misused. The same happens
-  /// after a call that is not allowed during a capture: synchronising, allocating or releasing
-  /// memory. A GPU has one capture at a time; `capture_end` ends it in any case.
+  /// Starts the capture of a CUDA graph: until `capture_end`, work queued on the stream is recorded
+  /// instead of run. A stream that waits for an event of the capture joins it. All joined streams
+  /// must be waited for on the first stream before `capture_end`. Otherwise the capture is
+  /// invalidated and `capture_end` returns misused. Synchronising, allocating memory and releasing
+  /// memory also invalidate it. A GPU has one capture at a time; `capture_end` ends it in any case.
   FluidGpuResult (*capture_begin)(FluidGpuStream* stream);
   FluidGpuResult (*capture_end)(FluidGpuStream* stream, FluidGpuGraph** graph);
   FluidGpuResult (*graph_launch)(FluidGpuGraph* graph, FluidGpuStream* stream);
@@ -229,22 +229,22 @@ typedef struct FluidGpuTable {
 
   /// The deterministic algorithms for a matmul that need at most `workspace` bytes, in the
   /// library's order of expected speed. `count`: capacity of `choices` on entry, number of
-  /// algorithms on return. Misused for an invalid matmul.
+  /// algorithms on return. Returns misused for an invalid matmul.
   FluidGpuResult (*matmul_choices)(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                                    FluidGpuChoice* choices, int32_t* count);
-  /// Creates a matmul plan. Misused when `choice` does not fit, for example when it stems from
-  /// another library version.
+  /// Creates a matmul plan. Returns misused when `choice` does not fit, for example when it stems
+  /// from another library version.
   FluidGpuResult (*multiplier_create)(FluidGpu* gpu, const FluidGpuMatmul* product,
                                       const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
   /// The deterministic algorithms for a convolution; parameters as for matmul_choices.
   FluidGpuResult (*convolution_choices)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                         int64_t workspace, FluidGpuChoice* choices, int32_t* count);
-  /// Creates a convolution plan. Misused when `choice` does not fit.
+  /// Creates a convolution plan. Returns misused when `choice` does not fit.
   FluidGpuResult (*convolver_create)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                      const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
   FluidGpuResult (*multiplier_destroy)(FluidGpuPlan* multiplier);
-  /// Queues a plan. Not thread-safe per plan. The first call loads code, which is misused during a
-  /// capture.
+  /// Queues a plan. Calls for one plan must not be concurrent. The first call loads code; it
+  /// returns misused during a capture.
   FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuPlan* multiplier,
                              const FluidGpuOperands* factors);
 
@@ -255,17 +255,19 @@ typedef struct FluidGpuTable {
 
   FluidGpuResult (*identity)(FluidGpu* gpu, FluidGpuIdentity* identity);
   FluidGpuResult (*meeting)(FluidGpuUniqueId* meeting);
-  /// Takes effect once all ranks have called it. Misused when two ranks have one GPU.
+  /// Takes effect once all ranks have called it. Returns misused when two ranks share a GPU.
   FluidGpuResult (*communicator_create)(FluidGpu* gpu, const FluidGpuUniqueId* meeting,
                                         int32_t rank, int32_t ranks,
                                         FluidGpuCommunicator** communicator);
-  /// Not ready: the last call has not taken effect yet. Any other result but ok is a permanent
-  /// failure, also of work queued earlier; abort then.
+  /// ok: the last call has taken effect. Not ready: it has not yet. Any other result is a permanent
+  /// failure, perhaps of a collective queued earlier; the caller must then abort.
   FluidGpuResult (*communicator_state)(FluidGpuCommunicator* communicator);
-  /// Ends this GPU's work that waits for other ranks; its results are lost. Afterwards the
-  /// communicator may only be destroyed, and graphs that contain its work must not be launched.
+  /// Ends this GPU's queued collectives, also those that wait for other ranks. Their results are
+  /// undefined. Afterwards the communicator may only be destroyed, and graphs that contain its
+  /// collectives must not be launched.
   FluidGpuResult (*communicator_abort)(FluidGpuCommunicator* communicator);
-  /// Waits for queued work, unless aborted. Graphs with its work must have been destroyed.
+  /// Waits for queued collectives, unless the communicator was aborted. The caller must first
+  /// destroy all graphs that captured its collectives.
   FluidGpuResult (*communicator_destroy)(FluidGpuCommunicator* communicator);
 
   /// Sums `count` elements in place. The stream belongs to the communicator's GPU and may be

@@ -24,7 +24,7 @@ std::string refusal_text(std::string_view kernel, const GpuTask& task, int64_t w
 /// A unique key of a task, in one line.
 std::string key_text_of(const GpuTask& task);
 
-/// The table's name of a dtype; nothing for a dtype that the libraries do not compute in.
+/// The table's name of a dtype; nullopt for a dtype that the libraries do not compute in.
 inline std::optional<FluidGpuDtype> gpu_dtype(DType dtype) {
   switch (dtype) {
     case DType::f64:

@@ -11,9 +11,9 @@
 
 namespace fluid {
 
-/// Attributes GPU memory that is not allocated by address: the driver, libraries, code, graphs. It
-/// measures free memory before and after each setup step, so allocations of other processes in
-/// between are counted too. Not thread-safe.
+/// Attributes the GPU memory that Fluid does not allocate itself: memory of the driver, libraries,
+/// code and graphs. It measures free memory before and after each setup step. Allocations that
+/// other processes make meanwhile are counted too. Not thread-safe.
 class GpuLedger {
  public:
   /// Attributes the memory in use now to the context or other processes.
@@ -22,8 +22,8 @@ class GpuLedger {
 
   GpuLedger(const GpuLedger&) = delete;
 
-  /// Runs a setup step and attributes its net memory use to `owner`, without memory that the step
-  /// allocates by address.
+  /// Runs a setup step and attributes its net memory use to `owner`. Memory that the step allocates
+  /// by Gpu::allocate() is not counted.
   template <class Step>
   auto measured(const char* owner, Step&& step) const {
     const int64_t before = hidden();
@@ -41,7 +41,7 @@ class GpuLedger {
   std::vector<std::pair<std::string, int64_t>> owners() const;
 
  private:
-  /// Bytes taken since construction, without memory allocated by address.
+  /// Bytes taken since construction, without memory from Gpu::allocate().
   int64_t hidden() const;
 
   const Gpu& gpu_;

@@ -32,7 +32,8 @@ std::string record_of(const KeptChoice& kept) {
                      fmt::join(kept.choice.opaque, " "));
 }
 
-/// Parses a choice. Nothing when the text is malformed or needs more than `workspace` bytes.
+/// Parses a choice. Returns nullopt when the text is malformed or needs more than `workspace`
+/// bytes.
 std::optional<KeptChoice> choice_in(const std::string& text, int64_t workspace) {
   std::istringstream in(text);
   KeptChoice kept;

@@ -21,7 +21,7 @@ struct KeptChoice {
 };
 
 /// How long a decision holds. here: in this process and in runs resumed from its checkpoints.
-/// later: also in later runs, which find it on disk.
+/// later: also in later runs, which read the decision from disk.
 enum class DecisionScope : uint8_t { here, later };
 
 /// The algorithm choices by task, in this process and on disk.
@@ -49,7 +49,8 @@ class ChoiceRecord {
   /// the library gave none.
   void refuse(const GpuTask& task, const std::string& why,
               DecisionScope lasts = DecisionScope::later);
-  /// Why the library has no algorithm for the task; nothing when it is not known to have none.
+  /// The recorded reason why the library has no algorithm for the task; nullopt when none is
+  /// recorded.
   std::optional<std::string> refusal(const GpuTask& task) const;
   /// Makes `found`, a result of refusal(), the decision of this process.
   void decide_refusal(const GpuTask& task, const std::string& found);

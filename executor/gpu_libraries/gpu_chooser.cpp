@@ -45,7 +45,8 @@ GpuPlan GpuChooser::multiplier(const GpuTask& task, const FluidGpuOperands& fact
   return found;
 }
 
-/// The recorded choice, if it fits `workspace`: another version may have planned less workspace.
+/// The recorded choice, if it needs at most `workspace` bytes. A record of another Fluid version
+/// may need more.
 std::optional<KeptChoice> GpuChooser::known(const GpuTask& task, int64_t workspace) const {
   std::optional<KeptChoice> found = record_.find(task);
   if (found && found->choice.workspace > workspace) found.reset();

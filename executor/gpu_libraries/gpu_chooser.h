@@ -35,8 +35,8 @@ class GpuChooser {
                      const Unused& unused = {});
   /// Lines for the user about choices that were limited by lack of memory.
   std::vector<std::string> notes() const { return {notes_.begin(), notes_.end()}; }
-  /// Why the library has no algorithm for the task, which then holds for this process; nothing when
-  /// it is not known to have none.
+  /// The reason why the library has no algorithm for the task. The task is then refused for the
+  /// rest of this process. Returns nullopt when no refusal is recorded.
   std::optional<std::string> refusal(const GpuTask& task);
   const ChoiceRecord& record() const { return record_; }
   /// See ChoiceRecord::take(). Plans created before may differ from the new decisions.

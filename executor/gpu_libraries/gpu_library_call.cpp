@@ -65,8 +65,9 @@ bool has_choice(const Type& type) {
   return !s[1].is(1) && !(s[2].is(1) && s[3].is(1));
 }
 
-/// Whether images and feature maps are NHWC. Nothing when they differ or have another layout. If
-/// both layouts are equal in memory, half precision uses NHWC, which libraries compute in.
+/// Whether images and feature maps are NHWC. Returns nullopt when they differ or have another
+/// layout. If both layouts are equal in memory, half precision uses NHWC, which libraries compute
+/// in.
 std::optional<bool> channels_last_of(const Tensors& tensors, bool half) {
   std::optional<bool> last;
   for (const Type* type : {&tensors.images, &tensors.maps}) {
@@ -90,7 +91,7 @@ GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
   return *convolution;
 }
 
-/// Device addresses serve as integers only.
+/// Rounds a workspace address up to FLUID_GPU_WORKSPACE_ALIGNMENT. Does not dereference it.
 void* aligned_workspace(void* planned) {
   const auto address = reinterpret_cast<uintptr_t>(planned);
   const auto beyond = address % FLUID_GPU_WORKSPACE_ALIGNMENT;

@@ -13,15 +13,15 @@ namespace fluid {
 
 inline constexpr std::string_view kGpuProductKernel = "cublaslt.matmul";
 
-/// Describes `op` and `epilogue` as a library matmul. The epilogue is a bias, a relu, both, or an
-/// addend. Nothing when the library cannot compute it.
+/// Describes the matmul `op` and its epilogue as a cuBLASLt matmul. The epilogue is a bias, a relu,
+/// both, or an addend. Returns nullopt when cuBLASLt cannot compute it.
 std::optional<FluidGpuMatmul> gpu_product(const ir::Op& op, const Chain& epilogue, int64_t batch);
 
 /// The name of the convolution kernel that takes `op`; empty when none does.
 std::string_view gpu_convolution_kernel(const ir::Op& op);
 
-/// Describes `op` and `epilogue` as a library convolution. The epilogue is a bias with an optional
-/// relu, or an addend. Nothing when the library cannot compute it.
+/// Describes the convolution `op` and its epilogue as a cuDNN convolution. The epilogue is a bias
+/// with an optional relu, or an addend. Returns nullopt when cuDNN cannot compute it.
 std::optional<FluidGpuConvolution> gpu_convolution(const ir::Op& op, const Chain& epilogue,
                                                    int64_t batch);
 

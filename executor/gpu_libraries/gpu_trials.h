@@ -28,10 +28,10 @@ class GpuTrials {
   std::vector<FluidGpuChoice> ways(int64_t workspace);
   /// The plan for `choice`; empty when the library does not accept it.
   GpuPlan prepared(const FluidGpuChoice& choice);
-  /// Runs the task once, which loads its code, and captures it. Nothing when the library does not
-  /// accept `choice` or fails.
+  /// Runs the task once, which loads its code, and captures it. Returns nullopt when the library
+  /// does not accept `choice` or fails.
   std::optional<Way> tried(const FluidGpuChoice& choice, const FluidGpuOperands& factors);
-  /// The fastest of several timed rounds; nothing after a failure.
+  /// The fastest of several timed rounds; nullopt after a failure.
   std::optional<float> milliseconds(const Way& way, const FluidGpuOperands& factors);
 
   const GpuTask& task() const { return task_; }
@@ -47,6 +47,7 @@ class GpuTrials {
   GpuGraph recorded(const GpuPlan& multiplier, const FluidGpuOperands& factors, int calls) const;
   float milliseconds(const GpuGraph& calls) const;
   bool works(const std::function<void()>& what);
+  /// Records a failure for why(), lacked_memory() and lasts(). Waits for queued work.
   void note(FluidGpuResult result, const std::string& why);
 
   const OpenGpu& gpu_;

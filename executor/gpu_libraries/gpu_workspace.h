@@ -16,7 +16,7 @@ struct GpuLibraries {
   int64_t most() const { return workspace > 0 ? workspace : kGpuWorkspace; }
 };
 
-/// Bytes of the layout conversions that cuDNN makes of images, filters and feature maps; 0 for a
+/// Bytes that cuDNN needs to convert the layouts of images, filters and feature maps; 0 for a
 /// tensor that it uses directly. Tensor-core kernels want NHWC with channels in multiples of 8
 /// (f32: 4); other kernels want NCHW. Derived from cuDNN 9.19's plans for the examples'
 /// convolutions, sm_80 to sm_120.

@@ -18,13 +18,13 @@
 namespace fluid {
 namespace {
 
-/// Threads for data readers, collectives and watchdogs. The system must allow them besides the
-/// sleepers, and the pool twice: libgomp starts a new pool before the old one's threads are gone.
+/// Threads reserved for data readers, collectives and watchdogs. limit_spinning() also reserves the
+/// threads of two pools: libgomp starts a new pool before the threads of the old one have ended.
 constexpr int kOthers = 8;
 
-/// Starts an OpenMP team whose threads sleep forever. Returns false unless the system can give
-/// these and `spare` more threads: libgomp ends the process when it cannot start one. libgomp does
-/// not count the team's first thread.
+/// Starts an OpenMP team whose `threads` threads sleep forever. Returns false, without a team,
+/// unless the system allows `threads` + `spare` more threads. The check is needed because libgomp
+/// ends the process when it cannot start a thread. libgomp does not count the team's first thread.
 bool start_sleepers(int threads, int spare) {
   const auto started = std::make_shared<std::latch>(1);
   try {

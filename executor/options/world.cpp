@@ -107,7 +107,7 @@ World of_slurm(const Reader& env) {
   need(env, world, master, "the host of rank 0 (MASTER_ADDR goes before it)");
   world.master = env.has(master) ? env.text(master) : world.master;
   int id = env.number_or("SLURM_JOB_ID", 0, 0, kMany);
-  // Below the ports that systems give to connections, and another one for the job after this.
+  // The ports lie below the ephemeral port range. Consecutive jobs get different ports.
   int by_job = 20000 + id % 10000;
   world.port =
       env.number_or(env.has("FLUID_PORT") ? "FLUID_PORT" : "MASTER_PORT", by_job, 1, kMaxPort);

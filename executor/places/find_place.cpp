@@ -16,7 +16,7 @@ bool sees_one(const std::vector<int>& gpus) {
   return gpus.size() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
 }
 
-/// The GPU of this process; nothing when there are fewer GPUs than local ranks.
+/// The GPU of this process; nullopt when there are fewer GPUs than local ranks.
 std::optional<Place> own_gpu(const std::vector<int>& gpus, int local_rank) {
   if (sees_one(gpus)) return cuda(gpus.front());
   const auto rank = static_cast<size_t>(local_rank);

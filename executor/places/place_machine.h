@@ -10,16 +10,16 @@
 
 namespace fluid {
 
-/// The target of `place` without a device, for planning. `threads`: of the CPU; 0: as an executor
-/// would use. `libraries` and `cache_dir`, which records what the libraries cannot compute: as in
-/// ExecutorOptions. Throws as an executor does when there is no such place.
+/// The target of `place` without a device, for planning. `threads`: CPU threads; 0: as many as an
+/// executor would use. `libraries`, `cache_dir`: see ExecutorOptions. The cache records the ops
+/// that the libraries cannot compute. Throws as an executor does when there is no such place.
 std::unique_ptr<Target> target_of(Place place, int threads, const GpuLibraries& libraries = {},
                                   const std::string& cache_dir = {});
 
 /// Everything about a place that affects the times of steps, as text. `threads`: as in target_of().
 std::string machine_text(Place place, int threads);
 
-/// The upper limit on a session's arena, and its origin.
+/// The upper limit on a session's arena, and whether the user set it.
 struct MemoryLimit {
   int64_t bytes = 0;
   std::string text;    ///< for messages: "the limit is 4.00 KiB"

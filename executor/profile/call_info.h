@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-/// A call of a step list, described for people.
+/// Describes one call of a step list for reports.
 struct CallInfo {
   /// The scope of the op with the most FLOPs in the call, or of the parameter that it updates. An
   /// op outside of layers gives its source line.

@@ -25,7 +25,7 @@ struct Profile {
   std::string program;
   int64_t rank = 0;                 ///< rank of this process
   int threads = 1;                  ///< compute threads; 0: on a GPU
-  int64_t warm_up = 0;              ///< steps of each kind that are not recorded
+  int64_t warm_up = 0;              ///< number of first steps of each kind that are not recorded
   std::vector<ProfiledStep> steps;  ///< steps with recorded times, in the order of preparation
 
   bool empty() const { return steps.empty(); }

@@ -78,7 +78,8 @@ class Trace {
     add(name, role, call.exchange ? kCommunicates : kComputes, work, std::move(args));
   }
 
-  /// `most` is the machine's peak per second; 0: unknown.
+  /// Adds `amount` and its rate over `span` to `args`. `most`: the machine's peak rate per second;
+  /// 0: unknown.
   static void add_rate(Json& args, const std::string& what, const std::string& unit, double amount,
                        const TimeSpan& span, double most) {
     const double rate = amount / static_cast<double>(span.ns());

@@ -14,7 +14,7 @@
 namespace fluid {
 namespace {
 
-// Elements; a smaller copy costs less than starting a parallel region.
+// Copies of fewer elements run on one thread: they cost less than starting a parallel region.
 constexpr int64_t kSerialElements = 32768;
 
 std::string listed(const Batch& batch) {

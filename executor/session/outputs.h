@@ -56,9 +56,9 @@ class OutputViews {
   /// Waits for the step. Throws the step's error.
   void wait() const { arrived(); }
 
-  /// Loss scaling state after the step; nothing when the loss is not scaled.
+  /// Loss scaling state after the step; nullopt when the loss is not scaled.
   std::optional<LossScaling> loss_scaling() const;
-  /// Learning rate of the step's update; nothing when the recipe has no schedule.
+  /// Learning rate of the step's update; nullopt when the recipe has no schedule.
   std::optional<double> learning_rate() const;
 
  private:

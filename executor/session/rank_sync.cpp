@@ -66,8 +66,8 @@ void TuningSync::hear(const ProcessGroup& group, Session& session) {
       if (known_.insert(*next).second) heard.insert(*next);
     }
   } catch (const DeviceError&) {
-    // Rank 0 runs the store and may be gone. Writing a snapshot matters more than the other ranks'
-    // choices.
+    // Rank 0 runs the store and may have exited. Writing a snapshot matters more than the other
+    // ranks' choices.
   }
   if (!heard.empty()) session.take(heard);
 }

@@ -12,12 +12,13 @@
 
 namespace fluid {
 
-// The three functions are collective. All ranks must pass the same variables in the same order.
+// send(), whole() and scatter() are collective. All ranks must pass the same variables in the same
+// order.
 
 /// Broadcasts rank 0's values of `variables`. Skips sharded variables.
 void send(Session& session, const std::vector<Variable>& variables);
 
-/// The value of `variable`. A sharded variable is gathered on rank 0; other ranks get nothing.
+/// The value of `variable`. A sharded variable is gathered on rank 0; other ranks get nullopt.
 std::optional<Tensor> whole(Session& session, const ProcessGroup& group, const Variable& variable);
 
 /// Scatters the values of all sharded variables from rank 0. `whole` returns a variable's full

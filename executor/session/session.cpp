@@ -31,7 +31,7 @@ PreparedStep& Session::prepare(const Options& options) {
   return *steps_.find(options);
 }
 
-/// Retries with generated code after a library rejects an op that its kernel claimed.
+/// Retries when a library rejects an op that its kernel claimed. The op then gets generated code.
 void Session::prepare(std::span<const Options> wanted) {
   std::string refused;
   while (true) {

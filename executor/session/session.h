@@ -46,8 +46,8 @@ class Session {
   void initialise();
   /// Runs a prepared step on checked feeds; see StepsInFlight::run().
   OutputViews run(PreparedStep& step, const Batch& batch);
-  /// Replaces the device's tuning choices by those that all ranks agreed on. Rebinds all steps if
-  /// one changed. If that fails, throws as prepare() does.
+  /// Replaces the device's tuning choices by `decisions`, on which all ranks agreed. Rebinds all
+  /// steps if a choice changed. Throws as prepare() does when rebinding fails.
   void take(const std::map<std::string, std::string>& decisions);
 
   /// Reruns the micro-batches 0 to `last` of the last training step with `see` called for each

@@ -161,7 +161,8 @@ Part* StepCache::part_of(const MicroBatch& slice, const Options& step, const ir:
   return compiled.back().get();
 }
 
-/// Determines the initial values of all variables that neither have a value nor get one elsewhere.
+/// Builds the startup program, which computes the initial values of variables. Skips variables that
+/// have a value and variables that a step fills.
 Startup StepCache::startup(const Variables& variables, const Parts& compiled,
                            const std::function<bool(const std::string&)>& has_value) const {
   const auto is_filled = [&](const std::string& name) {
@@ -267,7 +268,7 @@ void StepCache::adopt(Parts parts, Steps steps, Variables variables, bool moved)
                   });
 }
 
-/// Moves to a larger memory. If that fails, binds the steps to the old memory again.
+/// Moves to a larger memory. Binds the steps to the old memory again when the move fails.
 void StepCache::grow(const Regions& regions) {
   or_rebind_steps([&] {
     for (const auto& part : parts_) part->executable->unbind();
@@ -275,8 +276,8 @@ void StepCache::grow(const Regions& regions) {
   });
 }
 
-/// Runs `change`, which rebinds steps or replaces their memory. If it fails, runs `undo` and binds
-/// the remaining steps again. If that fails too, gives up with the first error.
+/// Runs `change`, which rebinds steps or replaces their memory. If `change` fails, runs `undo` and
+/// binds the remaining steps again. If rebinding fails too, throws the first error.
 void StepCache::or_rebind_steps(const Change& change, const Change& undo) {
   try {
     change();

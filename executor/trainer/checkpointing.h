@@ -30,15 +30,16 @@ class Checkpointing {
   void share_state(ProcessGroup& group);
   /// The state of the resumed run, after share_state(); null for a new run.
   const TrainingState* resumed() const { return state_ ? &*state_ : nullptr; }
-  std::string path() const { return from_ ? from_->path : ""; }  ///< of what is resumed, on rank 0
+  /// Of the resumed checkpoint, on rank 0.
+  std::string path() const { return from_ ? from_->path : ""; }
   /// An option of the resumed run, on rank 0.
   std::optional<std::string> option(const std::string& name) const;
   /// The choices by timing of the resumed run, on rank 0.
   std::map<std::string, std::string> decisions() const;
-  /// What the constructor has to tell the user, on rank 0.
+  /// Messages of the constructor for the user, on rank 0.
   const std::vector<std::string>& notices() const { return notices_; }
-  /// Collective. Restores the executor. `options` are those of the loop that change results.
-  /// Returns what the user should know: the place, and the options that differ.
+  /// Collective. Restores the executor. `options`: the options of the training loop that change
+  /// results. Returns messages for the user: the place, and the options that differ.
   std::vector<std::string> restore(Executor& executor,
                                    const std::map<std::string, std::string>& options,
                                    int64_t epochs);
@@ -67,7 +68,7 @@ class Checkpointing {
   std::vector<std::string> notices_;
   bool due_ = false;
   Clock::time_point written_ = Clock::now();
-  std::pair<int64_t, int64_t> last_ = {0, -1};  ///< steps and epochs of the last one
+  std::pair<int64_t, int64_t> last_ = {0, -1};  ///< steps and epochs of the last checkpoint
 };
 
 }  // namespace fluid

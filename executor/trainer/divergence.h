@@ -8,8 +8,8 @@
 
 namespace fluid {
 
-/// Looks after each training step whether the step was skipped, and whether training has diverged,
-/// which is a UserError.
+/// Checks after each training step whether the step was skipped. Throws UserError when training has
+/// diverged.
 class Divergence {
  public:
   /// `loss`: the output that training minimizes, or empty. `lr`: the rate that messages advise to
@@ -26,7 +26,7 @@ class Divergence {
   /// "" when the step was applied. Throws when the loss itself is not finite. Collective.
   std::string explain(const Batch& batch, const OutputViews& outputs, int64_t step, bool skipped);
 
-  /// After the step that was_skipped() saw last.
+  /// The loss scale after the last step passed to was_skipped().
   const std::optional<LossScaling>& scaling() const { return scaling_; }
 
  private:

@@ -90,7 +90,7 @@ void FitLoop::restore() {
   }
 }
 
-/// Ranks with other options would wait for each other without end.
+/// Throws UserError when ranks have different options, which would deadlock the collectives.
 void FitLoop::check_equal_options() {
   std::map<std::string, std::string> values = {
       {"epochs", std::to_string(options_.epochs)},
@@ -242,7 +242,8 @@ void FitLoop::close_epoch(const EpochEvent& epoch) {
   if (checkpointing_.due_at_epoch() || (epoch.best && checkpointing_.on())) checkpoint(epoch.best);
 }
 
-/// Training that cannot write a checkpoint ends; its parameters are saved all the same.
+/// Writes a checkpoint. If writing fails, saves the parameters and throws UserError, which ends the
+/// training.
 void FitLoop::checkpoint(bool best) {
   checkpointing_.save(executor_, state(), best, [this](const UserError& failure) {
     try {

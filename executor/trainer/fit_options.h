@@ -78,7 +78,7 @@ struct FitOptions {
   std::function<void(const StepEvent&)> on_step = {};
   std::function<void(const EpochEvent&)> on_epoch = {};
   std::function<void()> on_end = {};  ///< parameters are saved
-  /// Takes what the user should know: files written, files that could not be written, why training
+  /// Receives messages for the user: files written, files that could not be written, why training
   /// stopped. Called on rank 0.
   std::function<void(const std::string&)> notice = print_notice;
 };

@@ -23,8 +23,8 @@ std::vector<std::string> column_names(const Dataset& data);
 SampleFinder find_in(std::vector<const Reader*> readers);
 
 /// Collective. The scalar outputs over the rest of the epoch of `data`, in inference mode. Running
-/// statistics are those of rank 0, which are the ones saved. `outputs`: names of the program's
-/// outputs.
+/// statistics of rank 0 are used, because they are the ones saved. `outputs`: names of the
+/// program's outputs.
 NamedScalars evaluate(Executor& executor, Reader& data, const std::vector<std::string>& outputs);
 
 /// Predicts the batches of the rest of the epoch of `data`, in their order, until `take` returns

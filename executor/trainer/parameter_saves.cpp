@@ -16,7 +16,8 @@ void ParameterSaves::warn_once(const std::string& why, bool& warned) const {
   if (!std::exchange(warned, true)) notice_(why + "; training goes on");
 }
 
-/// Returns the path that was written: parameters that are not finite do not replace a good file.
+/// Saves the parameters to `path`, or to `path` + ".nonfinite" if some are not finite, so that they
+/// do not replace a good file. Returns the path of the file.
 std::string ParameterSaves::save_finite(Executor& executor, const std::string& path) {
   nonfinite_ = executor.nonfinite_parameters();
   const std::string to = nonfinite_->empty() ? path : path + ".nonfinite";

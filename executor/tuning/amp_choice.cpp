@@ -78,7 +78,7 @@ StepCost cost_of(const Program& program, Place place, const ExecutorOptions& opt
   return {median(time_steps(run, kLongEnough)), session.memory().regions().total()};
 }
 
-/// The cost of a step; nothing when it does not fit, with the reason in `why_not`. Other errors are
+/// The cost of a step; nullopt when it does not fit, with the reason in `why_not`. Other errors are
 /// thrown.
 std::optional<StepCost> cost_if_it_fits(const Program& program, Place place,
                                         const ExecutorOptions& options,

@@ -34,8 +34,9 @@ struct AmpChoice {
   std::string text() const;
 };
 
-/// Chooses the fastest precision. Among those within 5 % of it, the smallest; among those within 5
-/// % of the smallest, the first.
+/// Chooses among the precisions whose step is at most 5 % slower than the fastest one. Of these,
+/// chooses among the precisions whose memory is at most 5 % above the smallest. Returns the first
+/// of these.
 Precision best_of(const StepCosts& costs);
 
 /// Times steps of `options.batch` samples in f32 and in `options.amp` at both levels, in sessions
@@ -44,11 +45,11 @@ Precision best_of(const StepCosts& costs);
 /// no precision fits.
 AmpChoice choose_amp(const Program& program, Place place, const ExecutorOptions& options);
 
-/// The kept result of choose_amp(); nothing when there is none.
+/// The kept result of choose_amp(); nullopt when there is none.
 std::optional<AmpChoice> kept_amp_choice(const Program& program, Place place,
                                          const ExecutorOptions& options);
 
-/// The AmpOptions of a choice; other fields are copied from `tried`. Nothing for f32.
+/// The AmpOptions of a choice; other fields are copied from `tried`. Returns nullopt for f32.
 std::optional<AmpOptions> amp_of(const AmpChoice& choice, const std::optional<AmpOptions>& tried);
 
 }  // namespace fluid

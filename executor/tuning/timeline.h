@@ -44,14 +44,14 @@ struct MessageTimes {
 
 /// Predicted times of a step on one of several equally fast ranks.
 struct Timeline {
-  double computing = 0;      ///< ms of computing alone
-  double communicating = 0;  ///< ms of the collectives alone
+  double computing = 0;      ///< ms of all computation, without waiting
+  double communicating = 0;  ///< ms of all collectives
   double step = 0;           ///< ms
   std::vector<MessageTimes> messages;
 
   /// Time that communication adds to the step.
   double exposed() const { return step - computing; }
-  /// Fraction of the communication that overlaps with computing; 1 without collectives.
+  /// Fraction of the communication that overlaps with computation; 1 without collectives.
   double overlap() const { return communicating > 0 ? 1 - exposed() / communicating : 1; }
 };
 

@@ -13,8 +13,8 @@ namespace fluid {
 Batch trial_batch(const Program& program, int64_t samples);
 
 inline constexpr size_t kWarmUpSteps = 2;
-/// Calls `step` kWarmUpSteps times. Then calls it at least 5 times, until `enough` ms or 100 calls.
-/// Returns the milliseconds of each of the latter.
+/// Calls `step` kWarmUpSteps times to warm up. Then calls it 5 to 100 times, and stops once
+/// `enough` ms have passed. Returns the time of each call after the warm-up, in ms.
 std::vector<double> time_steps(const std::function<void()>& step, double enough);
 
 /// The median; for an even count, the upper of the two middle values.

@@ -15,7 +15,7 @@
 namespace fluid {
 namespace {
 
-// Bytes. Smaller tensors are read, because a mapping takes whole pages.
+// Tensors of fewer bytes are read instead of mapped, because a mapping takes whole pages.
 constexpr int64_t kMapped = int64_t{1} << 18;
 
 }  // namespace

@@ -21,7 +21,7 @@ class DataArgs {
   const std::string* find(const std::string& name) const;
   std::string text(const std::string& name, const std::string& fallback) const;
   int64_t integer(const std::string& name, int64_t fallback, int64_t lowest) const;
-  bool flag(const std::string& name, bool fallback) const;  ///< 0 or 1
+  bool flag(const std::string& name, bool fallback) const;  ///< option with the value 0 or 1
   /// Returns an option that must be one of `allowed`. Throws UserError with a near miss otherwise.
   std::string choice(const std::string& name, const std::string& fallback,
                      const std::vector<std::string>& allowed) const;

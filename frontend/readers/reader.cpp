@@ -98,7 +98,7 @@ class Reader::Impl {
     epoch_ = seek_epoch_ = position / samples_;
     at_ = position % samples_;
     seek_remainder_ = (samples_ - at_) % batch_;
-    // A reader that hands out all samples at once has a smaller batch only after seek().
+    // With a single batch per epoch, only the batch after seek() can be smaller.
     if (single_batch_ && at_ > 0) {
       seek_last_[0] = part_of(0, seek_remainder_, at_ + share_of(seek_remainder_).first);
     }
