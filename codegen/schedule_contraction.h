@@ -64,10 +64,10 @@ class Contraction {
   kir::Block& reduce_loops(const Vars& vars, double copies, kir::Block& out);
 
   KernelBuilder& b_;
-  std::vector<FlatSink> sinks_;  ///< the reduction first
+  std::vector<FlatSink> sinks_;  ///< the sum of products, then the maps that read it
   Vars rows_;
   int64_t vector_ = -1;
-  bool lanes_reduced_ = false;  ///< the vector variable is a reduced one
+  bool lanes_reduced_ = false;  ///< the vector variable is a reduced variable
   std::vector<Tile> tiles_;
   Vars inside_;        ///< result variables whose accumulators a block keeps in memory
   int64_t strip_ = 0;  ///< iterations of the first reduced variable per strip

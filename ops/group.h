@@ -56,7 +56,7 @@ struct Group {
   std::vector<GroupPart> parts;
 };
 
-/// The sink, and the index of its result, that a `let` node of a sink's body refers to.
+/// The reduction result that a `let` node of a sink's body reads: sink id and result index.
 struct ReductionRead {
   int sink;
   int result;

@@ -9,7 +9,8 @@
 
 namespace fluid {
 
-/// The options that affect the bits of a result, as text, by name. `threads`: of the host.
+/// The options that affect the bits of a result, as text, by name. `threads`: compute threads of
+/// the host.
 std::map<std::string, std::string> result_options(const ir::Program& recorded,
                                                   const ExecutorOptions& options, Place place,
                                                   int threads);

@@ -128,7 +128,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
 }
 
 void StepsInFlight::start(InFlightStep& in_flight, const Batch& batch, StepTimes* times) {
-  rejection_pending_ = true;  // until the step has started without an error
+  rejection_pending_ = true;  // reset once the step has started without an error
   std::optional<UserError> refused;
   try {
     run_micro_batches(in_flight, batch, times, refused);

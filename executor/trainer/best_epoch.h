@@ -19,7 +19,8 @@ class BestEpoch {
 
   /// Takes the validation values of a complete epoch. Returns whether it is the best so far.
   bool take(int64_t epoch, const NamedScalars& validation);
-  /// Whether the last `patience` of `epochs` completed epochs brought no better one.
+  /// Whether the best epoch is at least `patience` epochs ago. `epochs`: number of completed
+  /// epochs.
   bool patience_ends(int64_t epochs) const;
   /// "val_loss 0.1234 in epoch 3"; empty before the first best epoch.
   std::string text() const;

@@ -22,7 +22,8 @@ class DataArgs {
   std::string text(const std::string& name, const std::string& fallback) const;
   int64_t integer(const std::string& name, int64_t fallback, int64_t lowest) const;
   bool flag(const std::string& name, bool fallback) const;  ///< option with the value 0 or 1
-  /// Returns an option that must be one of `allowed`. Throws UserError with a near miss otherwise.
+  /// Returns an option that must be one of `allowed`. Otherwise throws UserError, which suggests
+  /// the most similar allowed value.
   std::string choice(const std::string& name, const std::string& fallback,
                      const std::vector<std::string>& allowed) const;
   [[noreturn]] void fail(const std::string& what) const;
