@@ -1,5 +1,6 @@
 # Writes <out>/fluid/: frontend/fluid.h as fluid.h, executor/device/device.h for places of a user's own, and the
-# headers that they include under their paths, with includes that begin with "fluid/". So <out>, or <prefix>/include, is the one folder that users need.
+# headers that they include under their paths, with includes that begin with "fluid/". So <out>, or
+# <prefix>/include, is the one folder that users need.
 #   cmake -DSOURCE=<tree> -DOUT=<folder> -P PublicHeaders.cmake
 
 cmake_minimum_required(VERSION 3.25)

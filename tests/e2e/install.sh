@@ -57,7 +57,7 @@ cp by_deb root/
 ln -s /usr/bin/fluidrun root/proc/self/exe  # where fluidrun looks for its examples
 run() { env -i HOME=/tmp LD_LIBRARY_PATH="/${deb_lib#root/}" "${enter[@]}" root "$@"; }
 run /usr/bin/fluidrun train mnist_fluid --data digits --batch 100 --max-steps 2 2> /dev/null
-in_root() { cp -r "$1" "$rooted/root/" && cd "$rooted" && run /by_deb "$1" && cp root/mnist.* "$OLDPWD"; }
+in_root() { cp -r "$1" "$rooted/root" && cd "$rooted" && run /by_deb "$1" && cp root/mnist.* "$OLDPWD"; }
 export -f in_root run
 rooted=$work
 export rooted deb_lib
