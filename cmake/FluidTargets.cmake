@@ -291,7 +291,7 @@ function(fluid_made_up_gpus)
   add_library(stand_in MODULE ${folder}/stand_in.cpp ${support}/host_gpu.cpp
               ${support}/host_gpu_collectives.cpp
               ${support}/host_gpu_convolutions.cpp ${support}/host_gpu_numbers.cpp
-              ${support}/host_gpu_meeting.cpp
+              ${support}/host_gpu_rendezvous.cpp
               ${support}/host_gpu_memory.cpp ${support}/host_gpu_modules.cpp
               ${support}/host_gpu_order.cpp ${support}/host_gpu_products.cpp
               ${support}/host_gpu_state.cpp ${support}/host_gpu_work.cpp

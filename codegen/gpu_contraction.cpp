@@ -16,7 +16,7 @@ constexpr int64_t kGroup = 128;            // threads of a CUDA block; each comp
 constexpr int64_t kAccumulators = 32;      // most accumulators of a thread, in registers
 constexpr int64_t kTeamAccumulators = 16;  // most accumulators that a team reduces
 constexpr int64_t kTile = 8;               // largest tile size along one variable
-constexpr double kLeastTermsOfPart = 64;   // fewest terms of a split-K part
+constexpr double kMinTermsPerSplit = 64;   // fewest terms of a split-K part
 constexpr double kUnrolled = 256;          // most multiply-adds in the innermost loop's body
 constexpr int64_t kVectorTerms = 4;        // adjacent terms whose operands are loaded together
 constexpr double kUncoalescedCost = 8;     // cost of an uncoalesced load; a coalesced load costs 1
@@ -56,7 +56,7 @@ std::optional<GpuContraction> GpuContraction::match(KernelBuilder& b) {
   c.sinks_ = *std::move(sinks);
   c.choose_lanes();
   c.choose_tiles();
-  c.choose_parts();
+  c.choose_splits();
   const bool shares = loads_of(c.sinks_.front().body).size() > 1;
   // A sum with one load per term and without split-K is left to the sweep schedule.
   return shares || c.parts_ > 1 ? std::optional(std::move(c)) : std::nullopt;
@@ -128,7 +128,7 @@ double GpuContraction::cost(const std::vector<Tile>& tiles) const {
   }
   for (const Expr& load : loads_of(sinks_.front().body)) loads += load_cost(load, tiles);
   const double terms = nominal_points(b_, sinks_.front().reduce);
-  const double most = threads(tiles) * std::max(terms / kLeastTermsOfPart, 1.0);
+  const double most = threads(tiles) * std::max(terms / kMinTermsPerSplit, 1.0);
   return (1 + 2 * loads / products) / used / std::min(most / kThreads, 1.0);
 }
 
@@ -154,11 +154,11 @@ void GpuContraction::choose_tiles() {
   }
 }
 
-void GpuContraction::choose_parts() {
+void GpuContraction::choose_splits() {
   const FlatSink& sum = sinks_.front();
   const double terms = nominal_points(b_, sum.reduce);
   const double wanted = std::ceil(kThreads / threads(tiles_));
-  const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kLeastTermsOfPart);
+  const double most = std::min(nominal(b_.extent(sum.reduce.front())), terms / kMinTermsPerSplit);
   parts_ = std::max<int64_t>(static_cast<int64_t>(std::min(wanted, most)), 1);
   if (parts_ < 4) parts_ = 1;  // too few to pay for a second kernel
 }
@@ -177,7 +177,7 @@ std::vector<kir::Kernel> GpuContraction::emit() {
 }
 
 /// Returns the bounds of the first reduced variable in the current split-K part.
-std::pair<Expr, Expr> GpuContraction::bounds_of_part() const {
+std::pair<Expr, Expr> GpuContraction::split_bounds() const {
   const Expr size = extent_expr(b_.extent(sinks_.front().reduce.front()));
   if (parts_ == 1) return {Expr::index(0), size};
   const Expr length = ceil_div(size, parts_ * kVectorTerms) * Expr::index(kVectorTerms);
@@ -246,7 +246,7 @@ kir::Block& GpuContraction::reduce_loops(Renamed& tile, kir::Block& out) {
   kir::Block* at = &out;
   for (size_t i = 0; i < vars.size(); ++i) {
     const auto [begin, end] =
-        i == 0 ? bounds_of_part() : std::pair(Expr::index(0), extent_expr(b_.extent(vars[i])));
+        i == 0 ? split_bounds() : std::pair(Expr::index(0), extent_expr(b_.extent(vars[i])));
     if (together && i + 1 == vars.size()) {
       const Expr step = b_.new_var(), within = b_.new_var(), four = Expr::index(kVectorTerms);
       at = &add_loop(*at, step.node().ivalue, scalar::floordiv(begin, four),
@@ -312,7 +312,7 @@ kir::Kernel GpuContraction::terms_kernel() {
     digits.push_back({v, extent_expr(b_.extent(v))});
     if (v != sum.reduce.front()) rest = rest * digits.back().second;
   }
-  const auto [begin, end] = bounds_of_part();
+  const auto [begin, end] = split_bounds();
   kir::Block& terms = add_loop(*at, term.node().ivalue, begin * rest, end * rest, Kind::vector);
   accumulate(tile, acc.id, unpack(b_, term, digits, terms));
   finish_tile(tile, acc.id, true, *at);

@@ -36,7 +36,7 @@ class GpuContraction {
 
   void choose_lanes();
   void choose_tiles();
-  void choose_parts();
+  void choose_splits();
   double load_cost(const Expr& load, const std::vector<Tile>& tiles) const;
   double cost(const std::vector<Tile>& tiles) const;
   double threads(const std::vector<Tile>& tiles) const;
@@ -53,7 +53,7 @@ class GpuContraction {
   void finish_tile(const Renamed& tile, int64_t acc, bool lanes, kir::Block& out);
   void store_results(const std::vector<FlatSink>& sinks, const Expr& total, const Expr& mask,
                      kir::Block& out);
-  std::pair<Expr, Expr> bounds_of_part() const;
+  std::pair<Expr, Expr> split_bounds() const;
 
   KernelBuilder& b_;
   std::vector<FlatSink> sinks_;  ///< the sum first

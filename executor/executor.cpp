@@ -240,7 +240,7 @@ class Executor::Impl {
   }
 
   Snapshot snapshot() {
-    if (!group_.alone()) decisions_.hear(group_, session_);
+    if (!group_.alone()) decisions_.poll_choices(group_, session_);
     return take_snapshot(session(), result_options(),
                          [&](const Variable& v) { return whole(session_, group_, v); });
   }

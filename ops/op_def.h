@@ -190,10 +190,10 @@ struct Composite {};
 
 /// A collective over all processes: all_reduce, reduce_scatter, all_gather. Result i aliases
 /// operand i.
-struct Exchange {};
+struct CollectiveOp {};
 
 using Lower =
-    std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite, Exchange>;
+    std::variant<Map, Reduce, Expand, Alias, Source, Store, Directive, Composite, CollectiveOp>;
 
 struct NoGrad {};
 using GradFn = std::function<Values(const GradCtx&)>;  ///< one per operand; null: none

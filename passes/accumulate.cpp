@@ -27,7 +27,7 @@ class Accumulation {
         adds_loss_(decides_by_loss(options)) {}
 
   void run() {
-    if (slice_ == Slice::empty) {
+    if (slice_ == MicroBatchKind::empty) {
       contribute_zeros();
       recipe_.replace_gradients([](Value g) { return zeros_like(g); });
       replace_summands(graph_, [](const std::string&, Value v) { return zeros_like(v); });
@@ -42,7 +42,7 @@ class Accumulation {
     if (adds_loss_) add_loss();
     replace_summands(graph_,
                      [&](const std::string& name, Value v) { return added(name + ".part", v); });
-    if (slice_ == Slice::last) return;
+    if (slice_ == MicroBatchKind::last) return;
     std::erase_if(graph_.outputs, is_additive);
     for (const auto& [name, value] : kept_) carry(name, value);
   }
@@ -90,10 +90,10 @@ class Accumulation {
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) diverted_[op->symbol] = Value();
     }
-    if (slice_ != Slice::first) {
+    if (slice_ != MicroBatchKind::first) {
       rewrite_ops(graph_, [&](ir::Op& op) { return reading_part(op); });
     }
-    if (slice_ == Slice::last) return;
+    if (slice_ == MicroBatchKind::last) return;
     for (const auto& op : graph_.ops) {
       if (is_store(*op)) kept_.emplace_back(op->symbol + ".part", op->operands.at(0));
     }
@@ -142,14 +142,14 @@ class Accumulation {
 
   /// `v` plus the value carried from the previous micro-batches.
   Value added(const std::string& name, Value v) {
-    const Value sum = slice_ == Slice::first ? v : v + carried(name, v.type());
+    const Value sum = slice_ == MicroBatchKind::first ? v : v + carried(name, v.type());
     kept_.emplace_back(name, sum);
     return sum;
   }
 
   ir::Graph& graph_;
   const Recipe& recipe_;
-  Slice slice_;
+  MicroBatchKind slice_;
   bool adds_loss_;
   std::map<std::string, Value> diverted_;  ///< by recorded state: its carried value, once read
   std::vector<std::pair<std::string, Value>> kept_;
@@ -160,9 +160,9 @@ class Accumulation {
 bool run_accumulate(ir::Program& program, const Options& options, const Target&) {
   ir::Graph& graph = program.main();
   ir::Op* directive = find_directive(graph);
-  if (directive == nullptr || options.slice == Slice::whole) return false;
+  if (directive == nullptr || options.slice == MicroBatchKind::whole) return false;
   Accumulation(graph, Recipe(*directive), options).run();
-  if (options.slice == Slice::first || options.slice == Slice::middle) {
+  if (options.slice == MicroBatchKind::first || options.slice == MicroBatchKind::middle) {
     graph.erase_if([&](const ir::Op& op) { return &op == directive; });
     move_stores_last(graph);
   } else {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/operators.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/outputs_add_up.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"

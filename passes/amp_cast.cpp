@@ -68,7 +68,7 @@ bool is_constant(const ir::Op& op) {
          source_kind(op) == SourceKind::none;
 }
 
-bool takes_part(const ir::Op& op) {
+bool is_amp_candidate(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   return source_kind(op) == SourceKind::none && !std::holds_alternative<Store>(lower) &&
          !std::holds_alternative<Directive>(lower) && !is_constant(op);
@@ -86,7 +86,7 @@ class Caster {
   }
 
   void visit(ir::Op& op) {
-    if (!takes_part(op)) {
+    if (!is_amp_candidate(op)) {
       if (source_kind(op) == SourceKind::parameter || is_constant(op)) adapts_.insert(&op);
       for (Value& v : op.operands) v = as_recorded(v);  // of a store or a directive
       return;

@@ -1,7 +1,7 @@
 #include "ops/functions.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"

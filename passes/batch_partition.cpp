@@ -259,7 +259,7 @@ std::vector<BatchPartition> BatchPartitionAnalysis::results_of(const ir::Op& op)
   return results;
 }
 
-bool BatchPartitionAnalysis::takes_statistics(const ir::Op& op) {
+bool BatchPartitionAnalysis::computes_batch_statistics(const ir::Op& op) {
   if (def_of(op).inference == nullptr) return false;
   const bool all_known = std::ranges::none_of(
       op.operands, [&](const Value& v) { return of(v).kind == BatchPartition::other; });
@@ -284,7 +284,7 @@ std::vector<BatchPartition> BatchPartitionAnalysis::lowered(const ir::Op& op) {
     if (results[0].kind == BatchPartition::terms && terms_of(op).empty()) results[0] = kOther;
   } else if (std::holds_alternative<Source>(lower)) {
     results[0] = of_source(op);
-  } else if (std::holds_alternative<Exchange>(lower)) {
+  } else if (std::holds_alternative<CollectiveOp>(lower)) {
     results.assign(results.size(), BatchPartition{});
   }
   return results;

@@ -39,7 +39,7 @@ class BatchPartitionAnalysis {
   /// For a `v` of kind `other`: the op that introduced this kind.
   const ir::Op& culprit(Value v) const { return *culprits_.at(v); }
   /// Whether the result of a sample depends on other samples, as in batch_norm.
-  bool takes_statistics(const ir::Op& op);
+  bool computes_batch_statistics(const ir::Op& op);
   /// For an op whose result is of kind `terms`: marks the operands that are terms. Other operands
   /// are factors.
   std::vector<bool> terms_of(const ir::Op& op);

@@ -19,7 +19,7 @@ void require(bool holds, const ir::Op& op, const std::string& what) {
 void check_made_by_user(const ir::Program& program, const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   const bool made = std::holds_alternative<Composite>(lower) ||
-                    std::holds_alternative<Exchange>(lower) ||
+                    std::holds_alternative<CollectiveOp>(lower) ||
                     source_kind(op) == SourceKind::argument ||
                     source_kind(op) == SourceKind::carried || is_carry(op);
   require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");

@@ -9,7 +9,7 @@ namespace {
 bool is_root(const ir::Op& op) {
   const Lower& lower = *def_of(op).lower;
   return std::holds_alternative<Store>(lower) || std::holds_alternative<Directive>(lower) ||
-         std::holds_alternative<Exchange>(lower);
+         std::holds_alternative<CollectiveOp>(lower);
 }
 
 /// Keeps the declaration of a variable that is stored, even if nothing reads it: it holds the

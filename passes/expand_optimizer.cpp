@@ -10,7 +10,7 @@
 #include "ops/random/initializer.h"
 #include "ops/record.h"
 #include "ops/source_kind.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/pass.h"
 #include "passes/recipe.h"
 #include "passes/rewrite.h"

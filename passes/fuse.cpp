@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/groups.h"
 #include "passes/pass.h"
 

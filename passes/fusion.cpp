@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "ops/source_kind.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 
 namespace fluid {
 namespace {

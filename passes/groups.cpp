@@ -44,7 +44,7 @@ void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups) {
   }
 }
 
-std::vector<FusionGroup> take_groups(ir::Graph& graph) {
+std::vector<FusionGroup> extract_groups(ir::Graph& graph) {
   std::vector<FusionGroup> groups;
   for (const auto& op : graph.ops) {
     if (!op->attrs.has(kGroup)) {

@@ -15,7 +15,7 @@ void mark_groups(ir::Graph& graph, const std::vector<FusionGroup>& groups);
 /// Reads the marks of mark_groups() and removes them from the ops. Sets `ops`, `fusible` and
 /// `outputs` of the groups. A group may be empty, if its ops are gone. Throws
 /// UserError for an op without marks.
-std::vector<FusionGroup> take_groups(ir::Graph& graph);
+std::vector<FusionGroup> extract_groups(ir::Graph& graph);
 
 /// Positions of the first and the last group that use a value.
 struct LiveRange {

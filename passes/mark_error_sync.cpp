@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "ops/group.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/pass.h"
 #include "passes/pass_table.h"
 #include "passes/rewrite.h"

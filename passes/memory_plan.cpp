@@ -10,7 +10,7 @@
 #include "ops/group.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/half_weights.h"
 #include "passes/rewrite.h"
 

@@ -20,7 +20,7 @@ enum class Mode : uint8_t {
 
 /// Part of a training step that an executable runs. A batch may be split into micro-batches that
 /// run one after the other.
-enum class Slice : uint8_t {
+enum class MicroBatchKind : uint8_t {
   whole,   ///< the whole step
   first,   ///< first micro-batch: forward, backward; starts the gradient sums
   middle,  ///< a later micro-batch: adds to the gradient sums
@@ -73,7 +73,7 @@ struct Options {
   int64_t batch = 1;              ///< samples per step; > 0
   std::optional<DType> dtype;     ///< f64: the whole program runs in f64
   std::optional<AmpOptions> amp;  ///< mixed precision
-  Slice slice = Slice::whole;
+  MicroBatchKind slice = MicroBatchKind::whole;
   /// Gradients and outputs are sums over parts of a batch, weighted by their numbers of samples.
   bool weighted = false;
   int64_t world = 1;               ///< number of processes that train together

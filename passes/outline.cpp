@@ -15,7 +15,7 @@ bool is_kept(const FusionGroup& group) {
 
 bool run_outline(ir::Program& program, const Options&, const Target&) {
   ir::Graph& main = program.main();
-  const std::vector<FusionGroup> groups = take_groups(main);
+  const std::vector<FusionGroup> groups = extract_groups(main);
   const Uses uses = main.uses();
   std::vector<const ir::Op*> order;
   for (const FusionGroup& group : groups) {

@@ -23,7 +23,8 @@ void add_step_passes(const Options& options, std::vector<Pass>& p) {
     p.push_back(scale_partial_loss_pass());  // before backward: scales the terms of the loss
   p.push_back(append_backward_pass());
   if (options.amp) p.push_back(scale_loss_pass());
-  if (options.slice != Slice::whole) p.push_back(accumulate_pass());  // adds up scaled gradients
+  if (options.slice != MicroBatchKind::whole)
+    p.push_back(accumulate_pass());  // adds up scaled gradients
   if (options.exchanges()) {
     p.push_back(all_reduce_pass());       // before unscaling: ranks skip together
     p.push_back(mark_error_sync_pass());  // next: an empty micro-batch still has all ops

@@ -2,7 +2,7 @@
 
 #include "ops/operators.h"
 #include "ops/record.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -15,7 +15,7 @@ inline constexpr std::string_view kLearningRate = "lr";
 
 /// Name of a state, f64[], that is set before a step with Options::weighted: samples of this part
 /// divided by samples of the whole batch.
-inline constexpr std::string_view kPartWeight = "part.weight";
+inline constexpr std::string_view kPartialLossWeight = "part.weight";
 
 /// Whether skip_nonfinite tests the loss. With loss scaling the gradients are tested instead.
 bool decides_by_loss(const Options& options);

@@ -247,7 +247,7 @@ class Recompute {
       lives_ = std::move(*after);
       return true;
     }
-    for (const Repeated& r : repeated) take_back(v, r);
+    for (const Repeated& r : repeated) undo_recompute(v, r);
     return false;
   }
 
@@ -296,7 +296,7 @@ class Recompute {
     return {reader, copies.at(v), {ops.begin(), ops.end()}};
   }
 
-  void take_back(Value v, const Repeated& repeated) {
+  void undo_recompute(Value v, const Repeated& repeated) {
     std::vector<const ir::Op*>& ops = group(repeated.reader).ops;
     std::erase_if(ops, [&](const ir::Op* op) { return repeated.ops.contains(op); });
     for (const ir::Op* op : ops) {
@@ -343,7 +343,7 @@ class Recompute {
 };
 
 bool run_recompute(ir::Program& program, const Options& options, const Target&) {
-  std::vector<FusionGroup> groups = take_groups(program.main());
+  std::vector<FusionGroup> groups = extract_groups(program.main());
   const bool changed = Recompute(program.main(), groups, options.batch).run();
   mark_groups(program.main(), groups);
   return changed;

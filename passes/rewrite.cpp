@@ -168,7 +168,9 @@ ir::Op* variable_named(const ir::Graph& graph, std::string_view name) {
 }
 
 bool is_store(const ir::Op& op) { return std::holds_alternative<Store>(*def_of(op).lower); }
-bool is_collective(const ir::Op& op) { return std::holds_alternative<Exchange>(*def_of(op).lower); }
+bool is_collective(const ir::Op& op) {
+  return std::holds_alternative<CollectiveOp>(*def_of(op).lower);
+}
 
 size_t move_stores_last(ir::Graph& graph) {
   const auto stores =

@@ -20,7 +20,7 @@ class PartialLossScaler {
   /// every part, are weighted by the part's share of the samples. `what` names `v` in messages.
   Value adding_up(Value v, const std::string& what) {
     const BatchPartition parts = analysis_.of(v);
-    if (parts.kind == BatchPartition::other) refuse(analysis_.culprit(v), what);
+    if (parts.kind == BatchPartition::other) reject_loss(analysis_.culprit(v), what);
     if (const auto known = weighted_.find(v); known != weighted_.end()) return known->second;
     ir::Op& op = *v.op();
     ir::RecordAs as(graph_, recording_of(op));
@@ -57,13 +57,13 @@ class PartialLossScaler {
   Value weight(const Loc& loc) {
     if (!weight_) {
       weight_ =
-          record_source(graph_, "state", std::string(kPartWeight), Type{f64, {}, {}},
+          record_source(graph_, "state", std::string(kPartialLossWeight), Type{f64, {}, {}},
                         {{"init", std::string("constant")}, {"value", 1.0}, {kScratch, true}}, loc);
     }
     return weight_;
   }
 
-  [[noreturn]] static void refuse(const ir::Op& op, const std::string& what) {
+  [[noreturn]] static void reject_loss(const ir::Op& op, const std::string& what) {
     throw UserError(op.loc, what +
                                 " is not made of sums and means over samples, as micro-batches and "
                                 "several processes need: " +

@@ -2,7 +2,7 @@
 
 #include "ops/source_kind.h"
 #include "ops/table.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/memory_plan.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -33,7 +33,7 @@ class Problem {
   const ir::Op& op(int i) const { return *graph_.ops[static_cast<size_t>(i)]; }
   const std::vector<int>& before(int i) const { return before_[static_cast<size_t>(i)]; }
   const std::vector<int>& after(int i) const { return after_[static_cast<size_t>(i)]; }
-  const std::vector<int>& exchanges() const { return exchanges_; }
+  const std::vector<int>& exchanges() const { return scheduled_collectives_; }
 
   /// A value with memory of its own.
   struct Root {
@@ -169,8 +169,10 @@ class Problem {
 
   /// All processes run their collectives in one order, however their programs differ.
   void order_collectives() {
-    for (const ir::Op* op : fluid::exchanges(graph_)) exchanges_.push_back(position_.at(op));
-    for (size_t i = 1; i < exchanges_.size(); ++i) add_edge(exchanges_[i - 1], exchanges_[i]);
+    for (const ir::Op* op : fluid::exchanges(graph_))
+      scheduled_collectives_.push_back(position_.at(op));
+    for (size_t i = 1; i < scheduled_collectives_.size(); ++i)
+      add_edge(scheduled_collectives_[i - 1], scheduled_collectives_[i]);
   }
 
   /// Ranks exchange their error words when all ops that may reject data have run (executor/gpu).
@@ -180,15 +182,15 @@ class Problem {
     const std::optional<size_t> before = collectives_before_error_sync(graph_);
     if (!before) return;
     for (int check = 0; check < size(); ++check) {
-      if (checks_data(op(check))) add_edge(check, exchanges_[*before]);
+      if (checks_data(op(check))) add_edge(check, scheduled_collectives_[*before]);
     }
-    if (*before > 0) add_edges_to_writers(exchanges_[*before - 1]);
+    if (*before > 0) add_edges_to_writers(scheduled_collectives_[*before - 1]);
   }
 
   const ir::Graph& graph_;
   int64_t batch_;
   std::map<const ir::Op*, int> position_;
-  std::vector<int> exchanges_;  ///< in their order of execution
+  std::vector<int> scheduled_collectives_;  ///< in their order of execution
   std::vector<std::vector<int>> before_, after_;
   std::vector<Root> roots_;
   std::vector<std::vector<int>> read_, made_;  ///< roots, by op

@@ -31,7 +31,7 @@ class StatisticsSync {
   void find() {
     BatchPartitionAnalysis analysis;
     for (const auto& op : graph_.ops) {
-      if (analysis.takes_statistics(*op)) parts_.insert(op.get());
+      if (analysis.computes_batch_statistics(*op)) parts_.insert(op.get());
       const bool reads =
           std::ranges::any_of(op->operands, [&](Value v) { return parts_.contains(v.op()); });
       if (reads && std::holds_alternative<Updates>(*def_of(*op).effects)) updates_.insert(op.get());

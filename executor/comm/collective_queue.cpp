@@ -61,7 +61,7 @@ void CollectiveQueue::abandon() {
   failure_ = std::make_exception_ptr(DeviceError(kLeftAStep));
 }
 
-void CollectiveQueue::run(const Exchanged& exchanged) {
+void CollectiveQueue::run(const QueuedCollective& exchanged) {
   const auto& [kind, data, count, dtype, times] = exchanged;
   switch (kind) {
     case CollectiveKind::sum:
@@ -78,7 +78,7 @@ void CollectiveQueue::work() {
   for (;;) {
     changed_.wait(lock, [&] { return ended_ || (!failure_ && done_ < started_.size()); });
     if (ended_) return;
-    const Exchanged next = started_[done_];
+    const QueuedCollective next = started_[done_];
     busy_ = true;
     lock.unlock();
     std::exception_ptr failure;

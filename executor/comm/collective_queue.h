@@ -8,7 +8,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/device/step_times.h"
-#include "ops/comm/exchange.h"
+#include "ops/comm/collective.h"
 
 namespace fluid {
 
@@ -40,7 +40,7 @@ class CollectiveQueue {
   void abandon();
 
  private:
-  struct Exchanged {
+  struct QueuedCollective {
     CollectiveKind kind;
     void* data;
     int64_t count;
@@ -49,12 +49,12 @@ class CollectiveQueue {
   };
   void wait(size_t count, std::unique_lock<std::mutex>& lock);
   void work();
-  void run(const Exchanged& exchanged);
+  void run(const QueuedCollective& exchanged);
 
   Communicator& communicator_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Exchanged> started_;  ///< since the last wait_for_all()
+  std::vector<QueuedCollective> started_;  ///< since the last wait_for_all()
   size_t done_ = 0;
   bool busy_ = false;
   bool ended_ = false;

@@ -25,7 +25,8 @@ namespace fluid::comm {
 
 namespace {
 
-constexpr Duration kForOthers{1000};  ///< time for the store to notice that another rank died
+constexpr Duration kDeathDetectionTime{
+    1000};  ///< time for the store to notice that another rank died
 
 /// Adapts Store to Gloo's interface.
 class GlooStore final : public ::gloo::rendezvous::Store {
@@ -333,7 +334,7 @@ class GlooCommunicator final : public Communicator {
   /// Sets the failure from the error `said`. Names another rank only if the store is certain that
   /// the other rank died. Otherwise this rank itself failed.
   void blame_for(const std::string& what, int64_t number, const std::string& said, Duration wait) {
-    const std::string culprit = store_.certain_verdict(std::min(wait, kForOthers));
+    const std::string culprit = store_.certain_verdict(std::min(wait, kDeathDetectionTime));
     set_failure(what, number, culprit.empty() ? said : culprit + "; " + said);
   }
 

@@ -57,7 +57,7 @@ class CpuDevice : public Device {
                    .threads = threads_,
                    .cpu = options.baseline_cpu ? options.baseline_cpu->name : ""}) {
     check_spare_memory();
-    if (options.communicator != nullptr) exchanges_.emplace(*options.communicator);
+    if (options.communicator != nullptr) collective_queue_.emplace(*options.communicator);
   }
 
   const Target& target() const override { return target_; }
@@ -71,9 +71,9 @@ class CpuDevice : public Device {
     check_spare_memory();
     start_pool(threads_);
     const LibraryThreads guard(threads_);
-    auto built =
-        std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(), compiler_,
-                                        threads_, exchanges_ ? &*exchanges_ : nullptr);
+    auto built = std::make_unique<CpuExecutable>(final_program, plan, options, target_.kernels(),
+                                                 compiler_, threads_,
+                                                 collective_queue_ ? &*collective_queue_ : nullptr);
     if (trial_) built->watch_collectives();
     return built;
   }
@@ -96,7 +96,7 @@ class CpuDevice : public Device {
   Communicator* communicator_;
   CpuTarget target_;
   Compiler compiler_;
-  std::optional<CollectiveQueue> exchanges_;
+  std::optional<CollectiveQueue> collective_queue_;
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ CpuExecutable::CpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       batch_(options.batch),
       threads_(threads),
       // Only training steps use collectives. Every micro-batch waits for the queue to drain.
-      exchanges_(options.mode == Mode::train ? exchanges : nullptr) {
+      collective_queue_(options.mode == Mode::train ? exchanges : nullptr) {
   const ir::Graph& main = program.main();
   add_kernels(main, kernels, compiler);
   for (size_t i = 0; i < main.ops.size(); ++i) {
@@ -100,8 +100,8 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
   steps_.push_back(std::move(step));
 }
 
-void CpuExecutable::add_exchange(Step step) {
-  check(exchanges_ != nullptr, "a program for several processes runs in one");
+void CpuExecutable::add_collective(Step step) {
+  check(collective_queue_ != nullptr, "a program for several processes runs in one");
   step.exchange = collective_role(plan_, *step.op);
   steps_.push_back(std::move(step));
 }
@@ -111,7 +111,7 @@ void CpuExecutable::await_collectives() {
   std::vector<LinkedCall> calls;
   for (Step& step : steps_) calls.push_back({step.op, &step.exchange});
   const size_t count = link_collectives(calls);
-  if (count > 0) exchanges_->reserve(count);
+  if (count > 0) collective_queue_->reserve(count);
 }
 
 void CpuExecutable::watch_collectives() {
@@ -124,8 +124,8 @@ void CpuExecutable::add_kernels(const ir::Graph& main, KernelMemo& memo, Compile
   for (size_t i = 0; i < main.ops.size(); ++i) {
     ir::Op& op = *main.ops[i];
     if (lowers_to<Source>(op) || lowers_to<Alias>(op) || lowers_to<Store>(op)) continue;
-    if (lowers_to<Exchange>(op)) {
-      add_exchange(step_of(op, static_cast<int>(i)));
+    if (lowers_to<CollectiveOp>(op)) {
+      add_collective(step_of(op, static_cast<int>(i)));
       continue;
     }
     check(lowers_to<Composite>(op),
@@ -188,8 +188,8 @@ Status CpuExecutable::error() const {
 void CpuExecutable::run_step(const Step& step, size_t slots, TimeSpan* exchange) {
   void* const* buffers = step.buffers[slots].data();
   if (step.exchange.exchanges()) {
-    return exchanges_->start(step.exchange.kind, buffers[0], step.exchange.elements,
-                             step.op->operands.front().dtype(), exchange);
+    return collective_queue_->start(step.exchange.kind, buffers[0], step.exchange.elements,
+                                    step.op->operands.front().dtype(), exchange);
   }
   if (step.copy_bytes > 0) {
     std::memcpy(buffers[1], buffers[0], static_cast<size_t>(step.copy_bytes));
@@ -238,18 +238,18 @@ Status CpuExecutable::finish(int) {
 Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
   const LibraryThreads guard(threads_);
   if (threads_ > 1) before_threads(threads_);
-  if (exchanges_ == nullptr) return run_timed(slots, times);
+  if (collective_queue_ == nullptr) return run_timed(slots, times);
   Status status;
   try {
     status = run_timed(slots, times);
     if (times != nullptr) times->last_wait.begin = clock_ns();
-    if (status.good()) exchanges_->wait_for_all();
+    if (status.good()) collective_queue_->wait_for_all();
     if (times != nullptr) times->last_wait.end = clock_ns();
   } catch (...) {
-    exchanges_->abandon();
+    collective_queue_->abandon();
     throw;
   }
-  if (!status.good()) exchanges_->abandon();
+  if (!status.good()) collective_queue_->abandon();
   return status;
 }
 
@@ -266,7 +266,7 @@ Status CpuExecutable::run_steps(size_t slots, const Clock& clock) {
     }
     if (step.exchange.awaited_collectives > 0) {
       clock.wait_begins(i);
-      exchanges_->wait(step.exchange.awaited_collectives);
+      collective_queue_->wait(step.exchange.awaited_collectives);
       clock.wait_ends(i);
     }
     if (watch_ && !watch_(*step.op, step.buffers[slots].data(), false)) return {};

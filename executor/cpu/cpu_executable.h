@@ -9,7 +9,7 @@
 #include "executor/cpu/plan_guard.h"
 #include "executor/cpu_libraries/library.h"
 #include "executor/device/buffer_refs.h"
-#include "executor/device/exchange_calls.h"
+#include "executor/device/collective_role.h"
 #include "executor/device/kernel_memo.h"
 #include "executor/device/step_report.h"
 
@@ -53,7 +53,7 @@ class CpuExecutable : public Executable {
   Step step_of(ir::Op& op, int position) const;
   void add_library(Step step);
   void add_generated(Step step, const kir::Kernel& kernel);
-  void add_exchange(Step step);
+  void add_collective(Step step);
   void await_collectives();
   template <class Clock>
   Status run_steps(size_t slots, const Clock& clock);
@@ -66,7 +66,7 @@ class CpuExecutable : public Executable {
   const MemoryPlan& plan_;
   int64_t batch_;
   int threads_;
-  CollectiveQueue* exchanges_;  ///< null: no collectives
+  CollectiveQueue* collective_queue_;  ///< null: no collectives
   std::vector<Step> steps_;
   /// One pair per operand that may be read out of range: {1, index}, or zeros.
   std::vector<std::array<int64_t, 2>> error_words_;

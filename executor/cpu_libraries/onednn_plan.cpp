@@ -142,7 +142,7 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
       onednn_attributes({}), onednn_engine(), hint, true);
   if (!pd) return std::nullopt;
   const auto slice = [&](const Desc& x, const Desc& dw, const Desc& dy) {
-    return OnednnSlices::PrimitiveDesc(
+    return OnednnShards::PrimitiveDesc(
         {kDirect, x, dw, dy, p.strides, p.dilations, p.before, p.after}, onednn_attributes({}),
         onednn_engine(), hint, true);
   };
@@ -152,7 +152,7 @@ std::optional<OnednnPlan> plan_conv2d_grad_filter(const OnednnTask& task) {
                      {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), p.w.given}},
                     pd.scratchpad_desc(),
                     pd.impl_info_str(),
-                    OnednnSlices::of(pd, slice)};
+                    OnednnShards::of(pd, slice)};
 }
 
 std::optional<OnednnPlan> plan_matmul(const OnednnTask& task) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "executor/cpu_libraries/onednn_slices.h"
+#include "executor/cpu_libraries/onednn_shards.h"
 #include "executor/device/library_task.h"
 #include "passes/memory_plan.h"
 
@@ -27,7 +27,7 @@ struct OnednnPlan {
   std::vector<Arg> args;  ///< operands, then the bias, then the result
   dnnl::memory::desc workspace;
   std::string implementation;
-  std::shared_ptr<const OnednnSlices> slices = {};  ///< replaces `primitive`, unless null
+  std::shared_ptr<const OnednnShards> slices = {};  ///< replaces `primitive`, unless null
 
   int64_t workspace_bytes() const {
     return slices ? slices->workspace() : aligned(workspace.get_size());

@@ -55,11 +55,11 @@ FluidGpuResult answer(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return fluid_gpu_ok;
   cudaGetLastError();  // clear the error, which a later call would return again
   if (error == cudaErrorNotReady) return fluid_gpu_not_ready;  // no message: steps poll often
-  return refuse(result_of(error), std::string(doing) + ": " + cudaGetErrorName(error) + ", " +
-                                      cudaGetErrorString(error));
+  return set_error(result_of(error), std::string(doing) + ": " + cudaGetErrorName(error) + ", " +
+                                         cudaGetErrorString(error));
 }
 
-FluidGpuResult refuse(FluidGpuResult result, std::string why) {
+FluidGpuResult set_error(FluidGpuResult result, std::string why) {
   text = std::move(why);
   return result;
 }

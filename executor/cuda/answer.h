@@ -14,7 +14,7 @@ namespace fluid::cuda {
 FluidGpuResult answer(cudaError_t error, const char* doing);
 
 /// Returns `result` and stores its message for last_error().
-FluidGpuResult refuse(FluidGpuResult result, std::string why);
+FluidGpuResult set_error(FluidGpuResult result, std::string why);
 
 /// The calling thread's last message, valid until its next failure.
 const char* last_error();

@@ -66,7 +66,7 @@ FluidGpuResult assemble_for(int architecture, const char* text, size_t length, v
   if (linker.result() != NVJITLINK_SUCCESS) {
     // The GPU is newer than nvJitLink.
     const bool unknown = linker.result() == NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
-    return refuse(
+    return set_error(
         unknown ? fluid_gpu_unusable : fluid_gpu_misused,
         "assembling kernels for sm_" + std::to_string(architecture) + ": " + linker.failure());
   }

@@ -32,8 +32,8 @@ FluidGpuResult nccl_answer(ncclResult_t result, const char* doing, ncclComm_t co
   const std::string why = std::string(doing) + " by NCCL: " + ncclGetErrorString(result);
   const std::string last = ncclGetLastError(communicator);
   const bool misuse = result == ncclInvalidArgument || result == ncclInvalidUsage;
-  return refuse(misuse ? fluid_gpu_misused : fluid_gpu_failed,
-                last.empty() ? why : why + ": " + last);
+  return set_error(misuse ? fluid_gpu_misused : fluid_gpu_failed,
+                   last.empty() ? why : why + ": " + last);
 }
 
 /// As nccl_answer(), for a non-blocking call: in progress is ok.
@@ -99,7 +99,7 @@ cudaError_t destroy_communicator(void* object) {
 template <class Call>
 FluidGpuResult with(FluidGpuCommunicator* c, const char* doing, Call&& call) {
   if (c->aborted.valid()) {
-    return refuse(fluid_gpu_misused, std::string(doing) + ": the communicator was aborted");
+    return set_error(fluid_gpu_misused, std::string(doing) + ": the communicator was aborted");
   }
   const FluidGpuResult set =
       answer(cudaSetDevice(c->gpu->device), "taking a GPU as the current one");
@@ -127,8 +127,8 @@ Element nccl_element(FluidGpuDtype element) {
 
 /// Calls `each(rank, address, elements)` for every non-empty shard, as one NCCL group.
 template <class Each>
-ncclResult_t for_shares(const FluidGpuCommunicator& c, void* data, int64_t count, int64_t share,
-                        const Element& element, Each&& each) {
+ncclResult_t for_each_shard(const FluidGpuCommunicator& c, void* data, int64_t count, int64_t share,
+                            const Element& element, Each&& each) {
   if (const ncclResult_t result = ncclGroupStart(); result != ncclSuccess) return result;
   ncclResult_t result = ncclSuccess;
   for (int rank = 0; rank < c.ranks && rank * share < count; ++rank) {
@@ -176,13 +176,13 @@ FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meetin
   });
   if (result != fluid_gpu_ok) return result;
   *communicator = made.release();
-  gpu->belongings.add(*communicator, destroy_communicator);
+  gpu->gpu_resources.add(*communicator, destroy_communicator);
   return fluid_gpu_ok;
 }
 
 FluidGpuResult communicator_state(FluidGpuCommunicator* communicator) {
   if (communicator->aborted.valid()) {
-    return refuse(fluid_gpu_failed, "the communicator was aborted");
+    return set_error(fluid_gpu_failed, "the communicator was aborted");
   }
   return nccl_answer(state_of(communicator->handle), "working together", communicator->handle);
 }
@@ -195,7 +195,7 @@ FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator) {
 FluidGpuResult communicator_destroy(FluidGpuCommunicator* communicator) {
   FluidGpu* gpu = communicator->gpu;
   return outside_captures(gpu, "destroying a communicator",
-                          [&] { return gpu->belongings.give_back(communicator); });
+                          [&] { return gpu->gpu_resources.release_resource(communicator); });
 }
 
 FluidGpuResult all_reduce(FluidGpuCommunicator* c, FluidGpuStream* stream, void* data,
@@ -215,7 +215,7 @@ FluidGpuResult reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stream, v
                                static_cast<size_t>(share), of.type, ncclSum, c->handle,
                                stream->handle);
     }
-    return for_shares(*c, data, count, share, of, [&](int rank, void* at, size_t elements) {
+    return for_each_shard(*c, data, count, share, of, [&](int rank, void* at, size_t elements) {
       return ncclReduce(at, at, elements, of.type, ncclSum, rank, c->handle, stream->handle);
     });
   });
@@ -229,7 +229,7 @@ FluidGpuResult all_gather(FluidGpuCommunicator* c, FluidGpuStream* stream, void*
       return ncclAllGather(static_cast<char*>(data) + c->rank * share * of.bytes, data,
                            static_cast<size_t>(share), of.type, c->handle, stream->handle);
     }
-    return for_shares(*c, data, count, share, of, [&](int rank, void* at, size_t elements) {
+    return for_each_shard(*c, data, count, share, of, [&](int rank, void* at, size_t elements) {
       return ncclBroadcast(at, at, elements, of.type, rank, c->handle, stream->handle);
     });
   });

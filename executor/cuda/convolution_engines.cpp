@@ -111,7 +111,7 @@ std::optional<FluidGpuChoice> usable(const DnnDescriptor& configuration,
   const auto engine = engine_of(configuration, engines.front());
   if (!engine) return std::nullopt;
   const ConvolutionPlan plan = prepared(machine, configuration);
-  if (!plan.plan.good() && !is_refusal(plan.plan.status())) failure = plan.plan.status();
+  if (!plan.plan.good() && !is_rejection(plan.plan.status())) failure = plan.plan.status();
   if (!plan.plan.good() || plan.workspace > workspace) return std::nullopt;
   FluidGpuChoice choice = choice_of(*engine);
   choice.workspace = plan.workspace;

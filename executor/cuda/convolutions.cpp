@@ -2,7 +2,7 @@
 
 #include "executor/cuda/convolution_engines.h"
 #include "executor/cuda/functions.h"
-#include "executor/cuda/multiplier.h"
+#include "executor/cuda/gpu_plan.h"
 
 namespace fluid::cuda {
 namespace {
@@ -10,11 +10,11 @@ namespace {
 FluidGpuResult answer_of(FluidGpu* gpu, const char* doing, cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return fluid_gpu_ok;
   const std::string why = cudnnGetErrorString(status);
-  if (is_refusal(status)) return misused(gpu, doing, why);
+  if (is_rejection(status)) return misused(gpu, doing, why);
   const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED ||
                       status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-  return refuse(memory ? fluid_gpu_out_of_memory : fluid_gpu_failed,
-                std::string(doing) + ": " + why);
+  return set_error(memory ? fluid_gpu_out_of_memory : fluid_gpu_failed,
+                   std::string(doing) + ": " + why);
 }
 
 cudaError_t destroy_dnn(void* handle) {
@@ -27,7 +27,7 @@ cudnnStatus_t require_dnn(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->dnn_mutex);
   if (gpu->dnn != nullptr) return CUDNN_STATUS_SUCCESS;
   const cudnnStatus_t status = cudnnCreate(&gpu->dnn);
-  if (status == CUDNN_STATUS_SUCCESS) gpu->belongings.add(gpu->dnn, destroy_dnn);
+  if (status == CUDNN_STATUS_SUCCESS) gpu->gpu_resources.add(gpu->dnn, destroy_dnn);
   return status;
 }
 
@@ -96,8 +96,8 @@ FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* con
   return answer_of(gpu, doing, found.status);
 }
 
-FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
+FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
   const char* doing = "preparing a convolution";
   if (const FluidGpuResult ready = prepare(gpu, doing, *convolution); ready != fluid_gpu_ok) {
     return ready;
@@ -111,7 +111,7 @@ FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convol
   if (made->planned->workspace > made->workspace) {
     return misused(gpu, doing, "the choice needs more workspace than it says");
   }
-  register_plan(std::move(made), multiplier);
+  register_plan(std::move(made), gpu_plan);
   return fluid_gpu_ok;
 }
 

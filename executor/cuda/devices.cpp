@@ -53,10 +53,10 @@ FluidGpuResult versions(FluidGpuVersions* versions) {
   if (error == cudaSuccess) error = cudaRuntimeGetVersion(&runtime);
   if (error != cudaSuccess) return answer(error, "asking for versions");
   if (ncclGetVersion(&collectives) != ncclSuccess) {
-    return refuse(fluid_gpu_failed, "NCCL does not say its version");
+    return set_error(fluid_gpu_failed, "NCCL does not say its version");
   }
   if (nvJitLinkVersion(&major, &minor) != NVJITLINK_SUCCESS) {
-    return refuse(fluid_gpu_failed, "nvJitLink does not say its version");
+    return set_error(fluid_gpu_failed, "nvJitLink does not say its version");
   }
   *versions = {.driver = driver,
                .runtime = runtime,
@@ -98,7 +98,7 @@ FluidGpuResult open(int32_t device, FluidGpu** gpu) {
   int32_t number = 0;
   if (const auto asked = architecture(device, &number); asked != fluid_gpu_ok) return asked;
   if (number < FLUID_GPU_OLDEST_ARCHITECTURE) {
-    return refuse(fluid_gpu_unusable, "sm_" + std::to_string(number) + " is not supported");
+    return set_error(fluid_gpu_unusable, "sm_" + std::to_string(number) + " is not supported");
   }
   const cudaError_t error = cudaSetDevice(device);  // creates the context
   if (error != cudaSuccess) return answer(error, "opening a GPU");
@@ -110,7 +110,7 @@ FluidGpuResult close(FluidGpu* gpu) {
   const std::unique_ptr<FluidGpu> owned(gpu);
   return on(gpu, "closing a GPU", [&] {
     const cudaError_t waited = wait_for_streams(gpu);
-    const cudaError_t given = gpu->belongings.release_all();
+    const cudaError_t given = gpu->gpu_resources.release_all();
     return waited != cudaSuccess ? waited : given;
   });
 }

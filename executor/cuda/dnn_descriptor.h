@@ -40,7 +40,7 @@ constexpr cudnnBackendAttributeType_t dnn_type(cudnnBackendDescriptor_t) {
 }
 
 /// Whether the status means that cuDNN rejects the request for good. Other errors may be temporary.
-inline bool is_refusal(cudnnStatus_t status) {
+inline bool is_rejection(cudnnStatus_t status) {
   const auto category = CUDNN_STATUS_CATEGORY(status);
   return category == CUDNN_STATUS_BAD_PARAM || category == CUDNN_STATUS_NOT_SUPPORTED;
 }

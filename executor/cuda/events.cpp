@@ -16,7 +16,7 @@ FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent**
 }
 
 FluidGpuResult event_destroy(FluidGpuEvent* event) {
-  return give_back(event, "destroying an event");
+  return release_resource(event, "destroying an event");
 }
 
 FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {

@@ -41,14 +41,14 @@ FluidGpuResult graph_destroy(FluidGpuGraph* graph);
 
 FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                               FluidGpuChoice* choices, int32_t* count);
-FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
-                                 const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
+FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                  const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan);
 FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                    int64_t workspace, FluidGpuChoice* choices, int32_t* count);
-FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
-FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier);
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan);
+FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan);
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
                         const FluidGpuOperands* factors);
 
 FluidGpuResult assemble(FluidGpu* gpu, const char* text, size_t length, void** image,

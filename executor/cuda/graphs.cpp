@@ -53,7 +53,7 @@ FluidGpuResult graph_launch(FluidGpuGraph* graph, FluidGpuStream* stream) {
 }
 
 FluidGpuResult graph_destroy(FluidGpuGraph* graph) {
-  return give_back(graph, "destroying a graph");
+  return release_resource(graph, "destroying a graph");
 }
 
 }  // namespace fluid::cuda

@@ -9,27 +9,27 @@ FluidGpuResult none_left(int64_t bytes) {
   if (const auto error = cudaMemGetInfo(&free, &total); error != cudaSuccess) {
     return answer(error, "asking how much memory is free");
   }
-  return refuse(fluid_gpu_out_of_memory,
-                std::to_string(bytes) + " bytes are needed, " + std::to_string(free) + " are free");
+  return set_error(fluid_gpu_out_of_memory, std::to_string(bytes) + " bytes are needed, " +
+                                                std::to_string(free) + " are free");
 }
 
 /// Allocates and registers memory. 0 bytes give a null address.
 template <class Take>
-FluidGpuResult take_memory(FluidGpu* gpu, int64_t bytes, void** address, Take&& take,
-                           GpuResources::GiveBack give_back) {
+FluidGpuResult allocate_tracked(FluidGpu* gpu, int64_t bytes, void** address, Take&& take,
+                                GpuResources::ReleaseResource release_resource) {
   *address = nullptr;
   return outside_captures(gpu, "taking memory", [&] {
     if (bytes < 0) return cudaErrorInvalidValue;
     if (bytes == 0) return cudaSuccess;
     const cudaError_t error = take(address, static_cast<size_t>(bytes));
-    if (error == cudaSuccess) gpu->belongings.add(*address, give_back);
+    if (error == cudaSuccess) gpu->gpu_resources.add(*address, release_resource);
     return error;
   });
 }
 
-FluidGpuResult give_memory_back(FluidGpu* gpu, void* address) {
+FluidGpuResult free_tracked(FluidGpu* gpu, void* address) {
   return outside_captures(gpu, "returning memory", [&] {
-    return address == nullptr ? cudaSuccess : gpu->belongings.give_back(address);
+    return address == nullptr ? cudaSuccess : gpu->gpu_resources.release_resource(address);
   });
 }
 
@@ -37,22 +37,22 @@ FluidGpuResult give_memory_back(FluidGpu* gpu, void* address) {
 
 FluidGpuResult allocate(FluidGpu* gpu, int64_t bytes, void** address) {
   const auto take = [](void** to, size_t size) { return cudaMalloc(to, size); };
-  const FluidGpuResult result = take_memory(gpu, bytes, address, take, cudaFree);
+  const FluidGpuResult result = allocate_tracked(gpu, bytes, address, take, cudaFree);
   return result == fluid_gpu_out_of_memory ? none_left(bytes) : result;
 }
 
-FluidGpuResult release(FluidGpu* gpu, void* address) { return give_memory_back(gpu, address); }
+FluidGpuResult release(FluidGpu* gpu, void* address) { return free_tracked(gpu, address); }
 
 FluidGpuResult allocate_host(FluidGpu* gpu, int64_t bytes, void** address) {
   const auto take = [](void** to, size_t size) {
     return cudaHostAlloc(to, size, cudaHostAllocDefault);
   };
-  const FluidGpuResult result = take_memory(gpu, bytes, address, take, cudaFreeHost);
+  const FluidGpuResult result = allocate_tracked(gpu, bytes, address, take, cudaFreeHost);
   if (result != fluid_gpu_out_of_memory) return result;
-  return refuse(result, std::to_string(bytes) + " bytes of host memory could not be locked");
+  return set_error(result, std::to_string(bytes) + " bytes of host memory could not be locked");
 }
 
-FluidGpuResult release_host(FluidGpu* gpu, void* address) { return give_memory_back(gpu, address); }
+FluidGpuResult release_host(FluidGpu* gpu, void* address) { return free_tracked(gpu, address); }
 
 FluidGpuResult memory_info(FluidGpu* gpu, int64_t* free_bytes, int64_t* total_bytes) {
   return on(gpu, "asking how much memory is free", [&] {

@@ -25,7 +25,7 @@ bool is_whole(const void* image, size_t bytes) {
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
                            FluidGpuModule** module) {
   if (!is_whole(image, bytes)) {
-    return refuse(fluid_gpu_misused, "loading a module: the image is cut off, or is none");
+    return set_error(fluid_gpu_misused, "loading a module: the image is cut off, or is none");
   }
   return make_object<cudaLibraryUnload>(
       gpu, module, "loading a module", [&](cudaLibrary_t* handle) {
@@ -37,7 +37,7 @@ FluidGpuResult module_unload(FluidGpuModule* module) {
   FluidGpu* gpu = module->gpu;
   return outside_captures(gpu, "unloading a module", [&] {
     const cudaError_t waited = wait_for_streams(gpu);  // kernels of the module may still run
-    const cudaError_t unloaded = gpu->belongings.give_back(module);
+    const cudaError_t unloaded = gpu->gpu_resources.release_resource(module);
     return waited != cudaSuccess ? waited : unloaded;
   });
 }

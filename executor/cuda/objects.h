@@ -11,7 +11,7 @@
 #include <set>
 
 #include "executor/cuda/answer.h"
-#include "executor/cuda/belongings.h"
+#include "executor/cuda/gpu_resources.h"
 
 struct FluidGpu {
   int device = 0;
@@ -24,7 +24,7 @@ struct FluidGpu {
   cudnnHandle_t dnn = nullptr;      ///< created when first needed
   std::mutex streams_mutex = {};
   std::set<cudaStream_t> streams = {};  ///< all existing streams
-  fluid::cuda::GpuResources belongings = {};
+  fluid::cuda::GpuResources gpu_resources = {};
 };
 
 struct FluidGpuStream {
@@ -85,15 +85,15 @@ FluidGpuResult make_object(FluidGpu* gpu, T** object, const char* doing, Make&& 
     auto made = std::make_unique<T>(T{.gpu = gpu});
     if (const cudaError_t error = make(&made->handle); error != cudaSuccess) return error;
     *object = made.release();
-    gpu->belongings.add(*object, destroy_object<T, kDestroy>);
+    gpu->gpu_resources.add(*object, destroy_object<T, kDestroy>);
     return cudaSuccess;
   });
 }
 
 template <class T>
-FluidGpuResult give_back(T* object, const char* doing) {
+FluidGpuResult release_resource(T* object, const char* doing) {
   FluidGpu* gpu = object->gpu;
-  return on(gpu, doing, [&] { return gpu->belongings.give_back(object); });
+  return on(gpu, doing, [&] { return gpu->gpu_resources.release_resource(object); });
 }
 
 }  // namespace fluid::cuda

@@ -4,7 +4,7 @@
 
 #include "executor/cuda/column_major.h"
 #include "executor/cuda/functions.h"
-#include "executor/cuda/multiplier.h"
+#include "executor/cuda/gpu_plan.h"
 #include "executor/cuda/product_description.h"
 
 namespace fluid::cuda {
@@ -29,7 +29,7 @@ FluidGpuResult answer_of(FluidGpu* gpu, const char* doing, cublasStatus_t status
   if (status == CUBLAS_STATUS_SUCCESS) return fluid_gpu_ok;
   const std::string why = cublasLtGetStatusString(status);
   if (result_of(status) == fluid_gpu_misused) return misused(gpu, doing, why);
-  return refuse(result_of(status), std::string(doing) + ": " + why);
+  return set_error(result_of(status), std::string(doing) + ": " + why);
 }
 
 cudaError_t destroy_blas(void* handle) {
@@ -42,7 +42,7 @@ cublasStatus_t require_blas(FluidGpu* gpu) {
   const std::lock_guard lock(gpu->blas_mutex);
   if (gpu->blas != nullptr) return CUBLAS_STATUS_SUCCESS;
   const cublasStatus_t status = cublasLtCreate(&gpu->blas);
-  if (status == CUBLAS_STATUS_SUCCESS) gpu->belongings.add(gpu->blas, destroy_blas);
+  if (status == CUBLAS_STATUS_SUCCESS) gpu->gpu_resources.add(gpu->blas, destroy_blas);
   return status;
 }
 
@@ -113,8 +113,8 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int6
   return fluid_gpu_ok;
 }
 
-FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
-                                 const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
+FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                  const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
   const char* doing = "preparing a product of matrices";
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
     return ready;
@@ -132,7 +132,7 @@ FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
   if (checked.workspaceSize > static_cast<size_t>(made->workspace)) {
     return misused(gpu, doing, "the choice needs more workspace than it says");
   }
-  register_plan(std::move(made), multiplier);
+  register_plan(std::move(made), gpu_plan);
   return fluid_gpu_ok;
 }
 

@@ -29,7 +29,7 @@ FluidGpuResult stream_destroy(FluidGpuStream* stream) {
     const std::lock_guard lock(stream->gpu->streams_mutex);
     stream->gpu->streams.erase(stream->handle);
   }
-  return give_back(stream, "destroying a stream");
+  return release_resource(stream, "destroying a stream");
 }
 
 FluidGpuResult stream_synchronize(FluidGpuStream* stream) {

@@ -69,7 +69,7 @@ void DescriptionReader::read(const char* name, std::string& value) { impl_->read
 void DescriptionReader::read(const char* name, int& value) { impl_->read(name, value); }
 void DescriptionReader::read(const char* name, int64_t& value) { impl_->read(name, value); }
 
-void DescriptionReader::refuse_others(std::vector<std::string> known) const {
+void DescriptionReader::reject_unknown_entries(std::vector<std::string> known) const {
   known.insert(known.end(), impl_->names.begin(), impl_->names.end());
   for (const auto& entry : impl_->object.items()) {
     if (std::ranges::find(known, entry.key()) != known.end()) continue;

@@ -25,7 +25,7 @@ class DescriptionReader {
   void read(const char* name, int& value);
   void read(const char* name, int64_t& value);
   /// Throws UserError for an entry that is neither read nor in `known`.
-  void refuse_others(std::vector<std::string> known) const;
+  void reject_unknown_entries(std::vector<std::string> known) const;
 
  private:
   struct Impl;

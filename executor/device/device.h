@@ -58,11 +58,11 @@ class LibraryRejection : public DeviceError {
   /// `what`: the op and the reason, in one line.
   explicit LibraryRejection(const std::string& what)
       : DeviceError(what + "; start the program again: code is generated for it then"),
-        refused_(what) {}
-  const std::string& refused() const { return refused_; }
+        rejected_(what) {}
+  const std::string& refused() const { return rejected_; }
 
  private:
-  std::string refused_;
+  std::string rejected_;
 };
 
 /// A program compiled for one batch size: a flat list of calls.
@@ -129,7 +129,7 @@ class Device {
   virtual std::map<std::string, std::string> decisions() const { return {}; }
   /// Adopts the choices that all ranks agreed on. Returns whether any choice changed; then all
   /// executables must be bound again.
-  virtual bool take(const std::map<std::string, std::string>&) { return false; }
+  virtual bool adopt_tuning_record(const std::map<std::string, std::string>&) { return false; }
   /// Device memory outside the arenas: owner and measured bytes. Empty for the host.
   virtual std::vector<std::pair<std::string, int64_t>> outside() const { return {}; }
   /// Bytes of pinned host memory.

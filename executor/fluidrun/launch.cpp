@@ -156,8 +156,9 @@ class Launch {
       Ranks ranks(rank_options(restart));
       const std::optional<RankFailure> failure = ranks.run(signals);
       if (!failure) return ended(ranks);
-      if (!ranks.stop_asked()) show(*failure);
-      if (ranks.stop_asked() || restart == flags_.max_restarts) return failure->exit_code();
+      if (!ranks.received_stop_signal()) show(*failure);
+      if (ranks.received_stop_signal() || restart == flags_.max_restarts)
+        return failure->exit_code();
       print_to(stderr, "fluidrun: starting all ranks again: restart {} of {}\n", restart + 1,
                flags_.max_restarts);
     }

@@ -30,7 +30,7 @@
 namespace fluid {
 namespace {
 
-enum ExitCode : int { kGood = 0, kUserMistake = 1, kOurBug = 2, kDeviceRefused = 3 };
+enum ExitCode : int { kGood = 0, kUserMistake = 1, kOurBug = 2, kDeviceFailure = 3 };
 
 constexpr const char* kExitCodes =
     "Exit codes:\n"
@@ -191,7 +191,7 @@ int main_of(int argc, char** argv) {
 [[noreturn]] void out_of_memory() {
   constexpr std::string_view kText = "fluidrun: the system gives no more memory\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
-  _exit(kDeviceRefused);
+  _exit(kDeviceFailure);
 }
 
 int exit_code_of(int argc, char** argv) {
@@ -202,7 +202,7 @@ int exit_code_of(int argc, char** argv) {
   } catch (const UserError& e) {
     return report(e.what(), kUserMistake);
   } catch (const DeviceError& e) {
-    return report(e.what(), kDeviceRefused);
+    return report(e.what(), kDeviceFailure);
   } catch (const std::bad_alloc&) {
     out_of_memory();
   } catch (const std::system_error& e) {  // from fmt::print; errno is stale

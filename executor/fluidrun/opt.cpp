@@ -59,13 +59,14 @@ void report_on_amp(const ir::Program& program, const std::vector<Pass>& passes,
 }
 
 /// The options of one micro-batch.
-Options for_slice(const OptFlags& flags, const Options& step) {
+Options micro_batch_options(const OptFlags& flags, const Options& step) {
   if (flags.micro_batches == 1) {
     if (!flags.slice.empty()) throw UserError("--slice: needs --micro-batches");
     return step;
   }
-  const std::map<std::string, Slice> slices = {
-      {"first", Slice::first}, {"middle", Slice::middle}, {"last", Slice::last}};
+  const std::map<std::string, MicroBatchKind> slices = {{"first", MicroBatchKind::first},
+                                                        {"middle", MicroBatchKind::middle},
+                                                        {"last", MicroBatchKind::last}};
   const auto found = slices.find(flags.slice.empty() ? "last" : flags.slice);
   if (found == slices.end()) {
     throw UserError("no micro-batch '" + flags.slice + "'; --slice is first, middle or last");
@@ -93,7 +94,7 @@ Options options_of(const OptFlags& flags) {
   }
   set_collectives(how, flags.collectives);
   check_options(how);
-  check_shared_statistics(how);
+  check_sync_bn(how);
   Options options = session_options(how).passes;
   options.batch = flags.batch;
   options.verify_each = true;
@@ -101,7 +102,7 @@ Options options_of(const OptFlags& flags) {
   if (options.mode != Mode::train && flags.micro_batches > 1) {
     throw UserError("--micro-batches: only the train pipeline has micro-batches");
   }
-  return for_slice(flags, options);
+  return micro_batch_options(flags, options);
 }
 
 /// Throws UserError for an ending that is not a program's.

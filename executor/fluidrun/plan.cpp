@@ -40,7 +40,7 @@ struct PlanFlags {
 
 /// Prints which kernels are libraries' and which are generated, and why. `gpu`: of this machine, if
 /// any.
-void print_kernels(const PlannedPart& part, std::optional<Place> gpu, const ExecutorOptions& how,
+void print_kernels(const PlannedProgram& part, std::optional<Place> gpu, const ExecutorOptions& how,
                    const std::vector<std::string>& refused, bool each) {
   std::vector<std::string> libraries, generated;
   const ir::Program& program = *part.program;
@@ -95,7 +95,7 @@ ExecutorOptions run_options(const PlanFlags& flags) {
   options.micro_batches = flags.micro_batches;
   options.distributed.world.size = static_cast<int>(flags.world.world.value_or(1));
   set_collectives(options, flags.world.collectives);
-  check_shared_statistics(options);
+  check_sync_bn(options);
   return options;
 }
 
@@ -157,7 +157,7 @@ Planned planned(const PlanFlags& flags, const GpuLibraries& libraries) {
 /// The text of --json; sizes in bytes.
 std::string json_of(const PlannedStep& step, const PlanFlags& flags, const Program& program,
                     const std::string& target, int64_t fitting) {
-  const PlannedPart& peak = step.largest();
+  const PlannedProgram& peak = step.largest();
   nlohmann::ordered_json at_peak = {{"op", peak.memory.peak}};
   for (const auto& [holds, bytes] : peak.memory.at_peak) at_peak[name_of(holds)] = bytes;
   nlohmann::ordered_json json = {{"program", program.ir().name},
@@ -180,7 +180,7 @@ void print_memory(const PlannedStep& step, const std::optional<MemoryLimit>& lim
   const auto line = [&](const auto& what, int64_t bytes, const std::string& more = "") {
     fmt::print("  {:<12} {:>12}{}\n", what, text(bytes), more);
   };
-  const PlannedPart& peak = step.largest();
+  const PlannedProgram& peak = step.largest();
   const bool fits = !limit || step.total() <= limit->bytes;
   line("arena", step.total(), fits ? "" : "  does not fit: " + limit->text);
   line("state", step.regions.state);

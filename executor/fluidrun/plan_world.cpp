@@ -39,7 +39,7 @@ struct PlannedCollective {
 /// In the order in which they are sent.
 std::vector<PlannedCollective> collectives_of(const PlannedStep& step) {
   std::vector<PlannedCollective> all;
-  for (const PlannedPart& part : step.parts) {
+  for (const PlannedProgram& part : step.parts) {
     const auto& ops = part.program->main().ops;
     for (size_t i = 0; i < ops.size(); ++i) {
       if (is_collective(*ops[i])) all.push_back({ops[i].get(), i, ops.size()});
@@ -171,9 +171,10 @@ void print_world(const PlanWorldFlags& flags, const Program& program,
              1e3 * link.latency_ms, t.step);
   fmt::print("  communication {:.3f} ms, {:.1f} % of it overlapped, {:.3f} ms exposed\n",
              t.communicating, 100 * t.overlap(), t.exposed());
-  const double agreeing = message_ms({.bytes = sizeof(FitRequests)}, link), ms = t.step + agreeing;
+  const double request_sync_ms = message_ms({.bytes = sizeof(FitRequests)}, link),
+               ms = t.step + request_sync_ms;
   fmt::print("and {:.3f} ms between steps, in which ranks agree whether to stop or to save\n",
-             agreeing);
+             request_sync_ms);
   fmt::print("  {:.0f} samples/s, one process {:.0f}: efficiency {:.1f} %\n",
              samples_per_second(world, batch, ms), samples_per_second(1, batch, one),
              100 * one / ms);

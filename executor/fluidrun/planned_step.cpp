@@ -11,7 +11,7 @@
 
 namespace fluid {
 
-const PlannedPart& PlannedStep::largest() const {
+const PlannedProgram& PlannedStep::largest() const {
   return *std::ranges::max_element(parts, {}, [](const auto& p) { return p.memory.transient; });
 }
 
@@ -22,7 +22,7 @@ PlannedStep StepPlanner::at(int64_t batch) const {
   const int64_t slices = whole.mode == Mode::train ? options_.micro_batches : 1;
   Regions& regions = step.regions;
   regions.feed_slots = options_.feed_slots(target_);
-  std::set<std::pair<Slice, int64_t>> planned;
+  std::set<std::pair<MicroBatchKind, int64_t>> planned;
   for (const MicroBatch& slice : split_into_micro_batches(batch, slices)) {
     if (!planned.insert({slice.slice, slice.samples}).second) continue;
     const Options options = slice.options(whole);
@@ -54,7 +54,7 @@ void StepPlanner::add_startup(PlannedStep& step) const {
     step.variables.add(v.name, v.type, v.kind);
   }
   std::vector<const ir::Program*> programs = {&program_.ir()};
-  for (const PlannedPart& part : step.parts) programs.push_back(part.program.get());
+  for (const PlannedProgram& part : step.parts) programs.push_back(part.program.get());
   std::set<std::string> wanted;
   for (const Variable& v : step.variables.all()) {
     if (is_initialised(v)) wanted.insert(v.name);
@@ -63,14 +63,14 @@ void StepPlanner::add_startup(PlannedStep& step) const {
   if (first_values.filled.empty()) return;
   options.fill = first_values.names_of_filled();
   const auto program = startup_program(program_.ir().name, first_values.filled);
-  const PlannedPart startup = plan(*program, startup_pipeline(options), options);
+  const PlannedProgram startup = plan(*program, startup_pipeline(options), options);
   step.regions.transient = std::max(step.regions.transient, aligned(startup.memory.transient));
   add_variables(*startup.program, program_.ir(), options.rank, step.variables);
 }
 
-PlannedPart StepPlanner::plan(const ir::Program& program, const std::vector<Pass>& passes,
-                              const Options& options) const {
-  PlannedPart part{program.clone(), {}, options.batch};
+PlannedProgram StepPlanner::plan(const ir::Program& program, const std::vector<Pass>& passes,
+                                 const Options& options) const {
+  PlannedProgram part{program.clone(), {}, options.batch};
   run_passes(*part.program, passes, options, target_);
   part.memory = memory_plan(*part.program, options);
   return part;

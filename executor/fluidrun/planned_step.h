@@ -16,19 +16,19 @@
 namespace fluid {
 
 /// A compiled step, or one of its micro-batches.
-struct PlannedPart {
+struct PlannedProgram {
   std::unique_ptr<ir::Program> program;
   MemoryPlan memory;
   int64_t batch = 0;  ///< samples
 };
 
 struct PlannedStep {
-  std::vector<PlannedPart> parts;
+  std::vector<PlannedProgram> parts;
   Variables variables;  ///< of all parts, and of the startup program
   Regions regions;      ///< of a session that runs only this step
 
   /// The part with the largest transient memory.
-  const PlannedPart& largest() const;
+  const PlannedProgram& largest() const;
   int64_t total() const { return regions.total(); }
 };
 
@@ -43,8 +43,8 @@ class StepPlanner {
 
  private:
   void add_startup(PlannedStep& step) const;
-  PlannedPart plan(const ir::Program& program, const std::vector<Pass>& passes,
-                   const Options& options) const;
+  PlannedProgram plan(const ir::Program& program, const std::vector<Pass>& passes,
+                      const Options& options) const;
 
   const Program& program_;
   const Target& target_;

@@ -38,8 +38,8 @@ std::optional<siginfo_t> ending_of(pid_t id) {
 int handed_on(int stop_signal) { return stop_signal == SIGHUP ? SIGTERM : stop_signal; }
 
 bool misses_another(const siginfo_t& ending) {
-  constexpr int kDeviceRefused = 3;  // fluidrun's exit code when a peer died, or its GPU failed
-  return ending.si_code == CLD_EXITED && ending.si_status == kDeviceRefused;
+  constexpr int kDeviceFailure = 3;  // fluidrun's exit code when a peer died, or its GPU failed
+  return ending.si_code == CLD_EXITED && ending.si_status == kDeviceFailure;
 }
 
 /// Order of ranks that ended at once, the likely cause first: killed by a signal, then failed by
@@ -132,7 +132,7 @@ void Ranks::wait(const SignalQueue& signals) const {
 void Ranks::take(int signal) {
   if (signal == SIGCHLD) return;
   if (signal == SIGUSR1) return signal_all(signal);
-  const bool again = stop_asked();
+  const bool again = received_stop_signal();
   if (!again) stop_signal_ = signal;
   if (again || failure_) {
     print_to(stderr, "fluidrun: killing all ranks\n");
@@ -145,8 +145,8 @@ void Ranks::take(int signal) {
 }
 
 /// Whether the exit code is 128 + the stop signal, as after `train` has saved and stopped.
-bool Ranks::ended_as_asked(const siginfo_t& ending) const {
-  if (!stop_asked() || ending.si_code != CLD_EXITED) return false;
+bool Ranks::stopped_on_request(const siginfo_t& ending) const {
+  if (!received_stop_signal() || ending.si_code != CLD_EXITED) return false;
   return ending.si_status == 128 + stop_signal_ ||
          ending.si_status == 128 + handed_on(stop_signal_);
 }
@@ -166,8 +166,8 @@ void Ranks::collect() {
     waitpid(rank.id, nullptr, 0);
     rank.id = -1;
     if (ending->si_code == CLD_EXITED && ending->si_status == 0) continue;
-    if (ended_as_asked(*ending)) {
-      ended_as_asked_ = true;
+    if (stopped_on_request(*ending)) {
+      stopped_on_request_ = true;
       continue;
     }
     rank.gave_up = misses_another(*ending) && !failure_;
@@ -178,11 +178,11 @@ void Ranks::collect() {
   }
   if (failed_ == nullptr || failure_) return;
   if (!verdict_) verdict_ = Clock::now() + kConsequence;
-  if (!may_be_told_why(how_) || Clock::now() >= *verdict_) fail();
+  if (!may_learn_cause(how_) || Clock::now() >= *verdict_) fail();
 }
 
 /// Whether a running rank may still turn out to be the cause.
-bool Ranks::may_be_told_why(const siginfo_t& how) const {
+bool Ranks::may_learn_cause(const siginfo_t& how) const {
   return misses_another(how) && std::ranges::any_of(ranks_, [](const Rank& r) { return r.id > 0; });
 }
 
@@ -191,7 +191,7 @@ void Ranks::fail() {
   failure_ = RankFailure{
       .rank = failed_->number, .killed = how_.si_code != CLD_EXITED, .number = how_.si_status};
   const auto running = std::ranges::count_if(ranks_, [](const Rank& r) { return r.id > 0; });
-  const bool stopping = running > 0 && !stop_asked();
+  const bool stopping = running > 0 && !received_stop_signal();
   print_to(stderr, "fluidrun: {}{}\n", failure_->text(), stopping ? "; stopping the others" : "");
   if (stopping) signal_all(SIGTERM);
   if (running > 0) deadline_ = Clock::now() + (stopping ? kGrace : kGraceToFinish);

@@ -51,9 +51,9 @@ class Ranks {
   /// Forwards the first stop signal to all ranks and lets them finish; once a rank has failed, the
   /// others get a few seconds. The second signal kills them. Prints events to stderr.
   std::optional<RankFailure> run(SignalQueue& signals);
-  bool stop_asked() const { return stop_signal_ != 0; }
+  bool received_stop_signal() const { return stop_signal_ != 0; }
   /// The exit code where no rank failed: 0, or 128 + the signal that stopped the ranks.
-  int exit_code() const { return ended_as_asked_ ? 128 + stop_signal_ : 0; }
+  int exit_code() const { return stopped_on_request_ ? 128 + stop_signal_ : 0; }
   /// The error of a failed write of rank 0's output to the terminal; "" without one.
   std::string output_failure() const;
 
@@ -77,15 +77,15 @@ class Ranks {
   void take(int signal);
   /// Reaps the ranks that have exited.
   void collect();
-  bool ended_as_asked(const siginfo_t& ending) const;
-  bool may_be_told_why(const siginfo_t& how) const;
+  bool stopped_on_request(const siginfo_t& ending) const;
+  bool may_learn_cause(const siginfo_t& how) const;
   void fail();
   std::vector<LastLines> last_lines() const;
   void signal_all(int number);
 
   std::list<Rank> ranks_;
-  int stop_signal_ = 0;          ///< the first stop signal; 0: none
-  bool ended_as_asked_ = false;  ///< a rank exited with 128 + stop_signal_
+  int stop_signal_ = 0;              ///< the first stop signal; 0: none
+  bool stopped_on_request_ = false;  ///< a rank exited with 128 + stop_signal_
   std::optional<RankFailure> failure_;
   const Rank* failed_ = nullptr;  ///< the failed rank: the first, or the cause
   siginfo_t how_ = {};            ///< how failed_ ended

@@ -225,7 +225,7 @@ class Training {
     std::vector<const Reader*> readers = {&train_};
     if (validation_) {
       readers.push_back(&*validation_);
-      const int64_t shared = validation_->dataset().rows_shared_with(train_.dataset());
+      const int64_t shared = validation_->dataset().common_rows(train_.dataset());
       if (shared > 0) {
         print_to(stderr, "--val: {} of {} samples are also trained on\n", shared,
                  validation_->samples());

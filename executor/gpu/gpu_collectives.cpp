@@ -78,7 +78,7 @@ void GpuCollectives::connect_ranks() {
   const FluidGpuResult begun = table.communicator_create(
       gpu_->gpu.get(), &meeting, peers_.world.rank, peers_.world.size, &made);
   communicator_ = GpuCommunicator(table, made);
-  settle(begun);
+  wait_until_complete(begun);
 }
 
 /// Connects the GPUs now, not within the first step.
@@ -104,7 +104,7 @@ void GpuCollectives::warm_up_communicator() {
 void GpuCollectives::reserve(size_t exchanges) {
   while (ready_.size() < exchanges) {
     ready_.push_back(gpu_->gpu.event());
-    exchanged_.push_back(gpu_->gpu.event());
+    collective_done_.push_back(gpu_->gpu.event());
   }
 }
 
@@ -126,14 +126,16 @@ void GpuCollectives::start(size_t number, const CollectiveRole& exchange, void* 
   if (count > 0) {
     switch (exchange.kind) {
       case CollectiveKind::sum:
-        settle(table.all_reduce(communicator_.get(), stream_.get(), data, count, element));
+        wait_until_complete(
+            table.all_reduce(communicator_.get(), stream_.get(), data, count, element));
         break;
       case CollectiveKind::scatter:
-        settle(
+        wait_until_complete(
             table.reduce_scatter(communicator_.get(), stream_.get(), data, count, share, element));
         break;
       case CollectiveKind::gather:
-        settle(table.all_gather(communicator_.get(), stream_.get(), data, count, share, element));
+        wait_until_complete(
+            table.all_gather(communicator_.get(), stream_.get(), data, count, share, element));
         break;
     }
   }
@@ -146,11 +148,11 @@ void GpuCollectives::start(size_t number, const CollectiveRole& exchange, void* 
     }
   }
   if (timed != nullptr) gpu_->gpu.record(timed->end, stream_);
-  gpu_->gpu.record(exchanged_[number], stream_);
+  gpu_->gpu.record(collective_done_[number], stream_);
 }
 
 void GpuCollectives::await(size_t count) {
-  if (count > 0) gpu_->gpu.wait(gpu_->stream, exchanged_[count - 1]);
+  if (count > 0) gpu_->gpu.wait(gpu_->stream, collective_done_[count - 1]);
 }
 
 StartedCollective GpuCollectives::begin(const char* what) {
@@ -178,7 +180,7 @@ void GpuCollectives::wait(const StartedCollective& begun, const GpuEvent& end) {
 }
 
 /// Waits until the last NCCL call has taken effect.
-void GpuCollectives::settle(FluidGpuResult begun) {
+void GpuCollectives::wait_until_complete(FluidGpuResult begun) {
   const FluidGpuTable& table = gpu_->gpu.table();
   if (begun != fluid_gpu_ok) fail(last_, table.error());
   poll(last_, Clock::now() + peers_.first_timeout,
@@ -200,7 +202,8 @@ void GpuCollectives::broadcast(void* data, int64_t bytes) {
   if (bytes == 0) return;
   begin("the GPUs' broadcast");
   fork(queued_);
-  settle(gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
+  wait_until_complete(
+      gpu_->gpu.table().broadcast(communicator_.get(), stream_.get(), data, bytes, 0));
   gpu_->gpu.record(queued_, stream_);
   gpu_->gpu.wait(gpu_->stream, queued_);
   wait();

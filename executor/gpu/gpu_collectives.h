@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/comm/communicator.h"
-#include "executor/device/exchange_calls.h"
+#include "executor/device/collective_role.h"
 #include "executor/gpu/gpu_timeline.h"
 #include "executor/gpu_driver/open_gpu.h"
 
@@ -67,7 +67,7 @@ class GpuCollectives {
   void connect_ranks();
   void warm_up_communicator();
   void fork(const GpuEvent& event);
-  void settle(FluidGpuResult begun);
+  void wait_until_complete(FluidGpuResult begun);
   /// Calls `done` until it returns ok. Fails at the deadline or on an error.
   template <class Done>
   void poll(const StartedCollective& begun, Deadline deadline, Done done);
@@ -78,7 +78,7 @@ class GpuCollectives {
   GpuPeers peers_;
   GpuStream stream_;
   GpuEvent queued_, done_;
-  std::vector<GpuEvent> ready_, exchanged_;  ///< by number of the collective
+  std::vector<GpuEvent> ready_, collective_done_;  ///< by number of the collective
   GpuCommunicator communicator_;
   StartedCollective last_;
   std::string failure_;  ///< why all calls throw; empty while the communicator works

@@ -79,8 +79,8 @@ class GpuDevice : public Device {
     return gpu_->ledger.owners();
   }
   int64_t pinned() const override { return gpu_->gpu.held(GpuMemory::Where::host); }
-  bool take(const std::map<std::string, std::string>& decisions) override {
-    return chooser_.take(decisions);
+  bool adopt_tuning_record(const std::map<std::string, std::string>& decisions) override {
+    return chooser_.adopt_tuning_record(decisions);
   }
   Limits limits() const override {
     return {.flops_f64 = target_.wide_rate(),

@@ -114,14 +114,14 @@ GpuGraph GpuExecutable::captured(Slots slots, const GpuTimeline* timeline) const
     for (size_t call = 0; call < list_.calls.size(); ++call) {
       queue(buffers_[index_of(slots)], call, timeline);
     }
-    join_exchanges();
+    join_collectives();
     if (timeline != nullptr) timeline->note_end();
     results_->send(slots.outputs);
   });
 }
 
 /// Orders later work after all collectives.
-void GpuExecutable::join_exchanges() const {
+void GpuExecutable::join_collectives() const {
   if (exchanges()) collectives_->await(list_.exchanges);
   if (list_.refusals) collectives_->await(*list_.refusals + 1);
 }
@@ -148,8 +148,7 @@ void GpuExecutable::queue(const Buffers& buffers, size_t number,
 
 void GpuExecutable::queue_work(const GpuCall& call, const std::vector<void*>& own) const {
   if (call.library) {
-    return gpu_->gpu.multiply(gpu_->stream, call.multiplier,
-                              call.library->factors(own, own.back()));
+    return gpu_->gpu.multiply(gpu_->stream, call.gpu_plan, call.library->factors(own, own.back()));
   }
   if (call.passes.empty()) {
     return gpu_->gpu.copy(gpu_->stream, own[1], own[0], call.copy_bytes);
@@ -300,7 +299,7 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
     const bool known = chooser_.record().refusal(list_.calls[i].library->task).has_value();
     if (prepare_library_call(list_.calls[i], buffers[i])) continue;
     is_news |= !known;
-    if (refused.empty()) refused = refusal_of(list_.calls[i]);
+    if (refused.empty()) refused = rejection_of(list_.calls[i]);
   }
   if (refused.empty()) return;
   const LibraryRejection refusal(refused);
@@ -310,7 +309,7 @@ void GpuExecutable::prepare_library_calls(const Buffers& buffers) {
 
 /// Returns false when the library has no working algorithm.
 bool GpuExecutable::prepare_library_call(GpuCall& call, const std::vector<void*>& addresses) {
-  if (call.multiplier && call.revision == chooser_.revision()) return true;
+  if (call.gpu_plan && call.revision == chooser_.revision()) return true;
   const std::vector<TrialBuffer> buffers = trial_buffers(call, addresses);
   std::vector<void*> places;
   for (const TrialBuffer& buffer : buffers) places.push_back(buffer.memory.data());
@@ -318,21 +317,21 @@ bool GpuExecutable::prepare_library_call(GpuCall& call, const std::vector<void*>
   for (const TrialBuffer& operand : std::span(buffers).first(call.op->operands.size())) {
     if (!operand.needed) unused.push_back(operand.memory);
   }
-  call.multiplier =
-      chooser_.multiplier(call.library->task, call.library->factors(places, places.back()),
-                          call.library->workspace, unused);
+  call.gpu_plan =
+      chooser_.gpu_plan(call.library->task, call.library->factors(places, places.back()),
+                        call.library->workspace, unused);
   call.revision = chooser_.revision();
-  return static_cast<bool>(call.multiplier);
+  return static_cast<bool>(call.gpu_plan);
 }
 
-std::string GpuExecutable::refusal_of(const GpuCall& call) const {
+std::string GpuExecutable::rejection_of(const GpuCall& call) const {
   const ir::Op& head = *LibraryBody(*call.op).head;
   const GpuLibraryCall& library = *call.library;
   const std::string layer = layer_of(head), line = head.loc.str();
   return fmt::format(
       "{}{}: {}", layer, head.loc.known() && layer != line ? " @ " + line : "",
-      refusal_text(call.op->attrs.get<std::string>("kernel"), library.task, library.workspace,
-                   chooser_.record().refusal(library.task).value_or("")));
+      rejection_message(call.op->attrs.get<std::string>("kernel"), library.task, library.workspace,
+                        chooser_.record().refusal(library.task).value_or("")));
 }
 
 }  // namespace fluid

@@ -38,13 +38,13 @@ class GpuExecutable : public Executable {
   using Graphs = std::array<GpuGraph, 4>;           ///< by index_of(slots)
 
   void sync_error_words(size_t call) const;
-  void join_exchanges() const;
+  void join_collectives() const;
   void load(GpuKernels& kernels);
   std::vector<TrialBuffer> trial_buffers(const GpuCall& call,
                                          const std::vector<void*>& addresses) const;
   void prepare_library_calls(const Buffers& buffers);
   bool prepare_library_call(GpuCall& call, const std::vector<void*>& addresses);
-  std::string refusal_of(const GpuCall& call) const;
+  std::string rejection_of(const GpuCall& call) const;
   Graphs captured(const GpuTimeline* timeline) const;
   GpuGraph captured(Slots slots, const GpuTimeline* timeline) const;
   void queue(const Buffers& buffers, size_t call, const GpuTimeline* timeline) const;

@@ -34,7 +34,7 @@ std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
 GpuPlaceMemory::GpuPlaceMemory(std::shared_ptr<const OpenGpu> gpu, const Regions& regions)
     : PlaceMemory(regions), gpu_(std::move(gpu)) {
   host_slots_ = gpu_->gpu.allocate_host(std::max(regions.slots(), kCell));
-  refused_ = gpu_->gpu.allocate(sizeof(int64_t));
+  rejected_ = gpu_->gpu.allocate(sizeof(int64_t));
   reports_ = gpu_->gpu.allocate_host(2 * sizeof(StepReport));
   staging_ = gpu_->gpu.allocate_host(kStaging);
   for (GpuEvent& event : copied_) event = gpu_->gpu.event();
@@ -52,7 +52,7 @@ void GpuPlaceMemory::allocate_arena() {
   memory_ = laid_out(arena_.data(), regions());
   memory_.host_slots = slots_at(host_slots_.data(), regions());
   memory_.reports = {reports_.data(), reports_.data() + sizeof(StepReport)};
-  memory_.refused = refused_.data();
+  memory_.refused = rejected_.data();
 }
 
 void GpuPlaceMemory::fetch(int slot, int64_t offset, int64_t bytes) const {
@@ -64,7 +64,7 @@ void GpuPlaceMemory::fetch(int slot, int64_t offset, int64_t bytes) const {
 }
 
 void GpuPlaceMemory::allow_updates() {
-  gpu_->gpu.fill(gpu_->stream, refused_.data(), 0, refused_.bytes());
+  gpu_->gpu.fill(gpu_->stream, rejected_.data(), 0, rejected_.bytes());
 }
 
 void GpuPlaceMemory::read(void* to, const std::byte* from, int64_t bytes) const {

@@ -26,7 +26,7 @@ class GpuPlaceMemory : public PlaceMemory {
   std::byte* next_cell();
 
   std::shared_ptr<const OpenGpu> gpu_;
-  GpuMemory arena_, refused_, host_slots_, reports_, staging_;
+  GpuMemory arena_, rejected_, host_slots_, reports_, staging_;
   std::array<GpuEvent, 2> copied_;  ///< the copies from each half of the cells are done
   int64_t cell_ = 0;                ///< offset of the next cell
 };

@@ -5,7 +5,7 @@
 
 #include "codegen/gpu_guard.h"
 #include "ops/table.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 
 namespace fluid {
 namespace {
@@ -45,7 +45,7 @@ GpuCall library_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, bool tf3
   return call;
 }
 
-GpuCall exchange_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
+GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
   std::vector<BufferRef> refs = buffers_of(plan, op);
   check(!updates_variables(op, refs), "an exchange writes to variables whatever was refused");
   return {
@@ -82,13 +82,13 @@ void guard_updates(GpuStepList& list) {
 }
 
 /// Places the collective that exchanges the rejection flag after all data checks and after the
-/// first `exchanges_before` collectives. All kernels that write variables come later, and do
+/// first `collectives_before` collectives. All kernels that write variables come later, and do
 /// nothing if any rank rejected its data.
-void insert_error_sync(GpuStepList& list, size_t exchanges_before) {
+void insert_error_sync(GpuStepList& list, size_t collectives_before) {
   list.refusals = list.exchanges;
   for (size_t i = 0; i < list.calls.size(); ++i) {
     const GpuCall& call = list.calls[i];
-    const bool before = call.exchange.exchanges() && call.number < exchanges_before;
+    const bool before = call.exchange.exchanges() && call.number < collectives_before;
     if (call.refuses() || before) list.error_sync_before = i + 1;
   }
   bool heeded = false;
@@ -108,8 +108,8 @@ GpuStepList gpu_step_list(const ir::Program& program, const MemoryPlan& plan, in
   GpuStepList list;
   for (const auto& op : program.main().ops) {
     if (lowers_to<Source>(*op) || lowers_to<Alias>(*op) || lowers_to<Store>(*op)) continue;
-    if (lowers_to<Exchange>(*op)) {
-      list.calls.push_back(exchange_call(*op, plan, list.exchanges++));
+    if (lowers_to<CollectiveOp>(*op)) {
+      list.calls.push_back(collective_call(*op, plan, list.exchanges++));
     } else if (op->attrs.has("kernel")) {
       list.calls.push_back(library_call(*op, plan, batch, tf32));
     } else {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/device/buffer_refs.h"
-#include "executor/device/exchange_calls.h"
+#include "executor/device/collective_role.h"
 #include "executor/device/kernel_memo.h"
 #include "executor/gpu/gpu_kernels.h"
 #include "executor/gpu_driver/gpu.h"
@@ -34,8 +34,8 @@ struct GpuCall {
   const ir::Op* op = nullptr;
   std::vector<GpuPass> passes;
   std::optional<GpuLibraryCall> library = {};
-  GpuPlan multiplier = {};  ///< plan of the library call, set by bind()
-  int revision = 0;         ///< GpuChooser::revision() that the plan stems from
+  GpuPlan gpu_plan = {};  ///< plan of the library call, set by bind()
+  int revision = 0;       ///< GpuChooser::revision() that the plan stems from
   int64_t copy_bytes = 0;
   CollectiveRole exchange = {};
   size_t number = 0;  ///< index of the collective

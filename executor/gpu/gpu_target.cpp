@@ -79,14 +79,15 @@ double lanes_used(const FluidGpuConvolution& c) {
 
 }  // namespace
 
-GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries, Refusal refusal)
+GpuTarget::GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries,
+                     RejectionReason refusal)
     : arch_("sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)),
       memory_rate_(memory_rate_of(gpu)),
       operation_rate_(operation_rate_of(gpu)),
       wide_rate_(wide_rate_of(gpu)),
       half_rate_(half_rate_of(gpu)),
       libraries_(libraries),
-      refusal_(std::move(refusal)),
+      rejection_reason_(std::move(refusal)),
       kernels_(std::make_unique<KernelMemo>(schedule_gpu)) {}
 
 double GpuTarget::wide_product_rate() const {
@@ -119,11 +120,11 @@ double GpuTarget::seconds(const ir::Op& op, const GpuTask& task) const {
   return kLibrarySeconds + seconds(cost_of(op, 1).flops, efficiency, rate, bytes) + turning;
 }
 
-bool GpuTarget::is_refused(const GpuTask& task, std::string_view kernel) const {
-  const std::optional<std::string> why = refusal_ ? refusal_(task) : std::nullopt;
+bool GpuTarget::is_rejected(const GpuTask& task, std::string_view kernel) const {
+  const std::optional<std::string> why = rejection_reason_ ? rejection_reason_(task) : std::nullopt;
   if (why) {
     const int64_t planned = workspace_for(task, workspace());
-    refused_.insert(refusal_text(kernel, task, planned, *why) + ": code is generated");
+    rejected_.insert(rejection_message(kernel, task, planned, *why) + ": code is generated");
   }
   return why.has_value();
 }
@@ -139,7 +140,7 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
   }
   if (!task) return {};
   std::visit([&](auto& t) { t.tf32 = libraries_.tf32; }, *task);
-  if (is_refused(*task, kernel)) return {};
+  if (is_rejected(*task, kernel)) return {};
   const ir::Op& last = epilogue.empty() ? op : *epilogue.back();
   return {{.kernel = std::string(kernel),
            .seconds = seconds(op, *task),
@@ -150,7 +151,7 @@ std::vector<Claim> GpuTarget::claims(const ir::Op& op, const Chain& epilogue) co
            .results = {last.results[0].type.layout}}};
 }
 
-std::vector<std::string> GpuTarget::refused() const { return {refused_.begin(), refused_.end()}; }
+std::vector<std::string> GpuTarget::refused() const { return {rejected_.begin(), rejected_.end()}; }
 
 int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
   if (fused.attrs.has("kernel")) return 0;

@@ -15,10 +15,10 @@ namespace fluid {
 class GpuTarget : public Target {
  public:
   /// Returns why the library has no algorithm for a task; nullopt when no refusal is recorded.
-  using Refusal = std::function<std::optional<std::string>(const GpuTask&)>;
+  using RejectionReason = std::function<std::optional<std::string>(const GpuTask&)>;
 
   explicit GpuTarget(const FluidGpuDescription& gpu, const GpuLibraries& libraries = {},
-                     Refusal refusal = {});
+                     RejectionReason refusal = {});
   std::string name() const override { return "cuda"; }
   int threads() const override { return 1; }
   std::vector<Claim> claims(const ir::Op& op, const Chain& epilogue) const override;
@@ -49,13 +49,13 @@ class GpuTarget : public Target {
  private:
   double seconds(double flops, double part, double rate, double bytes) const;
   double seconds(const ir::Op& op, const GpuTask& task) const;
-  bool is_refused(const GpuTask& task, std::string_view kernel) const;
+  bool is_rejected(const GpuTask& task, std::string_view kernel) const;
 
   std::string arch_;
   double memory_rate_, operation_rate_, wide_rate_, half_rate_;
   GpuLibraries libraries_;
-  Refusal refusal_;
-  mutable std::set<std::string> refused_;  ///< one line per task that the library cannot compute
+  RejectionReason rejection_reason_;
+  mutable std::set<std::string> rejected_;  ///< one line per task that the library cannot compute
   std::unique_ptr<KernelMemo> kernels_;
 };
 

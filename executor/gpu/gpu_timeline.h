@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/device/exchange_calls.h"
+#include "executor/device/collective_role.h"
 #include "executor/device/step_times.h"
 #include "executor/gpu_driver/open_gpu.h"
 

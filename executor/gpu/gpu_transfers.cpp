@@ -62,9 +62,9 @@ GpuResults::GpuResults(std::shared_ptr<const OpenGpu> gpu, const MemoryPlan& pla
     : gpu_(std::move(gpu)),
       operands_(std::move(operands)),
       outputs_(sent_outputs(plan)),
-      shares_(shares),
+      has_error_sync_(shares),
       errors_(gpu_->gpu.allocate(kErrorBytes * std::max<int64_t>(1, this->operands()))),
-      host_errors_(gpu_->gpu.allocate_host(2 * (errors_.bytes() + kRefusedBytes))) {
+      host_errors_(gpu_->gpu.allocate_host(2 * (errors_.bytes() + kRejectionFlagBytes))) {
   for (GpuEvent& end : ends_) end = gpu_->gpu.event();
 }
 
@@ -83,7 +83,8 @@ void GpuResults::send(int outputs) const {
   if (checks_data()) {
     gpu.copy(gpu_->stream, host_errors(outputs), errors_.data(), errors_.bytes());
   }
-  if (shares_) gpu.copy(gpu_->stream, host_refused(outputs), memory_.refused, kRefusedBytes);
+  if (has_error_sync_)
+    gpu.copy(gpu_->stream, host_rejection_flag(outputs), memory_.refused, kRejectionFlagBytes);
   for (const ByteRange& output : outputs_) {
     gpu.copy(gpu_->stream, memory_.host_slots.outputs[slot] + output.offset,
              memory_.slots.outputs[slot] + output.offset, output.bytes);
@@ -106,7 +107,7 @@ Status GpuResults::status(int outputs) const {
 }
 
 bool GpuResults::rejected_by_other_rank(int outputs) const {
-  return shares_ && *reinterpret_cast<const int64_t*>(host_refused(outputs)) != 0;
+  return has_error_sync_ && *reinterpret_cast<const int64_t*>(host_rejection_flag(outputs)) != 0;
 }
 
 }  // namespace fluid

@@ -74,15 +74,17 @@ class GpuResults {
 
  private:
   std::byte* host_errors(int outputs) const {
-    return host_errors_.data() + outputs * (errors_.bytes() + kRefusedBytes);
+    return host_errors_.data() + outputs * (errors_.bytes() + kRejectionFlagBytes);
   }
-  std::byte* host_refused(int outputs) const { return host_errors(outputs) + errors_.bytes(); }
-  static constexpr int64_t kRefusedBytes = sizeof(int64_t);  ///< size of Memory::refused
+  std::byte* host_rejection_flag(int outputs) const {
+    return host_errors(outputs) + errors_.bytes();
+  }
+  static constexpr int64_t kRejectionFlagBytes = sizeof(int64_t);  ///< size of Memory::refused
 
   std::shared_ptr<const OpenGpu> gpu_;
   std::vector<std::pair<const ir::Op*, int>> operands_;
   std::vector<ByteRange> outputs_;
-  bool shares_;
+  bool has_error_sync_;
   GpuMemory errors_, host_errors_;  ///< the host's copy has two slots, each with the rejection flag
   std::array<GpuEvent, 2> ends_;
   Memory memory_;

@@ -234,18 +234,18 @@ typedef struct FluidGpuTable {
                                    FluidGpuChoice* choices, int32_t* count);
   /// Creates a matmul plan. Returns misused when `choice` does not fit, for example when it stems
   /// from another library version.
-  FluidGpuResult (*multiplier_create)(FluidGpu* gpu, const FluidGpuMatmul* product,
-                                      const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
+  FluidGpuResult (*matmul_plan_create)(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan);
   /// The deterministic algorithms for a convolution; parameters as for matmul_choices.
   FluidGpuResult (*convolution_choices)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                         int64_t workspace, FluidGpuChoice* choices, int32_t* count);
   /// Creates a convolution plan. Returns misused when `choice` does not fit.
-  FluidGpuResult (*convolver_create)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                     const FluidGpuChoice* choice, FluidGpuPlan** multiplier);
-  FluidGpuResult (*multiplier_destroy)(FluidGpuPlan* multiplier);
+  FluidGpuResult (*convolution_plan_create)(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                            const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan);
+  FluidGpuResult (*plan_destroy)(FluidGpuPlan* gpu_plan);
   /// Queues a plan. Calls for one plan must not be concurrent. The first call loads code; it
   /// returns misused during a capture.
-  FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+  FluidGpuResult (*multiply)(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
                              const FluidGpuOperands* factors);
 
   // Collectives. Each process is one rank with one GPU, and all ranks make the same calls in the

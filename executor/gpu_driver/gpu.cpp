@@ -202,23 +202,23 @@ std::vector<FluidGpuChoice> Gpu::choices(const GpuTask& task, int64_t workspace,
   return found;
 }
 
-GpuPlan Gpu::multiplier(const GpuTask& task, const FluidGpuChoice& choice) const {
-  FluidGpuPlan* multiplier = nullptr;
+GpuPlan Gpu::gpu_plan(const GpuTask& task, const FluidGpuChoice& choice) const {
+  FluidGpuPlan* gpu_plan = nullptr;
   const auto made = [&](const auto& create, const auto& of) {
-    return create(gpu_.get(), &of, &choice, &multiplier);
+    return create(gpu_.get(), &of, &choice, &gpu_plan);
   };
   const auto* product = std::get_if<FluidGpuMatmul>(&task);
-  const FluidGpuResult result =
-      product != nullptr ? made(table_.multiplier_create, *product)
-                         : made(table_.convolver_create, std::get<FluidGpuConvolution>(task));
+  const FluidGpuResult result = product != nullptr ? made(table_.matmul_plan_create, *product)
+                                                   : made(table_.convolution_plan_create,
+                                                          std::get<FluidGpuConvolution>(task));
   if (result == fluid_gpu_misused) return {};
   check(result);
-  return {table_, multiplier};
+  return {table_, gpu_plan};
 }
 
-void Gpu::multiply(const GpuStream& stream, const GpuPlan& multiplier,
+void Gpu::multiply(const GpuStream& stream, const GpuPlan& gpu_plan,
                    const FluidGpuOperands& factors) const {
-  check(table_.multiply(stream.get(), multiplier.get(), &factors));
+  check(table_.multiply(stream.get(), gpu_plan.get(), &factors));
 }
 
 }  // namespace fluid

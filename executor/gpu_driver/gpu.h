@@ -64,7 +64,7 @@ using GpuStream = GpuOwned<FluidGpuStream, &FluidGpuTable::stream_destroy>;
 using GpuEvent = GpuOwned<FluidGpuEvent, &FluidGpuTable::event_destroy>;
 using GpuGraph = GpuOwned<FluidGpuGraph, &FluidGpuTable::graph_destroy>;
 using GpuModule = GpuOwned<FluidGpuModule, &FluidGpuTable::module_unload>;
-using GpuPlan = GpuOwned<FluidGpuPlan, &FluidGpuTable::multiplier_destroy>;
+using GpuPlan = GpuOwned<FluidGpuPlan, &FluidGpuTable::plan_destroy>;
 using GpuCommunicator = GpuOwned<FluidGpuCommunicator, &FluidGpuTable::communicator_destroy>;
 
 /// Owns GPU memory or pinned host memory.
@@ -144,8 +144,8 @@ class Gpu {
   /// At most `most` algorithms for a task, in the library's order of expected speed.
   std::vector<FluidGpuChoice> choices(const GpuTask& task, int64_t workspace, int most) const;
   /// A plan for the task; empty when `choice` does not fit the task.
-  GpuPlan multiplier(const GpuTask& task, const FluidGpuChoice& choice) const;
-  void multiply(const GpuStream& stream, const GpuPlan& multiplier,
+  GpuPlan gpu_plan(const GpuTask& task, const FluidGpuChoice& choice) const;
+  void multiply(const GpuStream& stream, const GpuPlan& gpu_plan,
                 const FluidGpuOperands& factors) const;
 
   const FluidGpuTable& table() const { return table_; }

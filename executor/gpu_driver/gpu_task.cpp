@@ -63,8 +63,8 @@ std::string text_of(const GpuTask& task) {
   return std::visit([](const auto& t) { return words(t); }, task);
 }
 
-std::string refusal_text(std::string_view kernel, const GpuTask& task, int64_t workspace,
-                         std::string_view why) {
+std::string rejection_message(std::string_view kernel, const GpuTask& task, int64_t workspace,
+                              std::string_view why) {
   return fmt::format("{} cannot compute {} with a workspace of {}{}", kernel, text_of(task),
                      bytes_text(static_cast<double>(workspace)),
                      why.empty() ? "" : fmt::format(" ({})", why));

@@ -18,8 +18,8 @@ std::string text_of(const GpuTask& task);
 
 /// "cublaslt.matmul cannot compute f32 64 x 10 of 784 with a workspace of 1.00 MiB (WHY)".
 /// `kernel`: the library kernel. `why`: the reason, or "".
-std::string refusal_text(std::string_view kernel, const GpuTask& task, int64_t workspace,
-                         std::string_view why);
+std::string rejection_message(std::string_view kernel, const GpuTask& task, int64_t workspace,
+                              std::string_view why);
 
 /// A unique key of a task, in one line.
 std::string key_text_of(const GpuTask& task);

@@ -17,14 +17,14 @@ namespace fluid {
 namespace {
 
 constexpr std::string_view kHere = "here ";  ///< prefix of decisions that are not kept on disk
-constexpr std::string_view kRefused = "refused";
+constexpr std::string_view kRejected = "refused";
 
 DecisionScope how_long(std::string_view text) {
   return text.starts_with(kHere) ? DecisionScope::here : DecisionScope::later;
 }
 
-std::string refused_because(const std::string& why) {
-  return std::string(kRefused) + (why.empty() ? "" : " " + why);
+std::string rejection_record(const std::string& why) {
+  return std::string(kRejected) + (why.empty() ? "" : " " + why);
 }
 
 std::string record_of(const KeptChoice& kept) {
@@ -51,7 +51,7 @@ std::string ChoiceRecord::key_of(const GpuTask& task) const {
                                                terms_.workspace, terms_.tune, terms_.machine));
 }
 
-std::string ChoiceRecord::refusal_key_of(const GpuTask& task) const {
+std::string ChoiceRecord::rejection_key_of(const GpuTask& task) const {
   return "k" + ObjectCache::key_of(fmt::format("refused {}, workspace {}\n{}", key_text_of(task),
                                                terms_.workspace, terms_.machine));
 }
@@ -82,21 +82,22 @@ void ChoiceRecord::keep(const GpuTask& task, const KeptChoice& kept, DecisionSco
   set(key_of(task), record_of(kept), lasts);
 }
 
-void ChoiceRecord::refuse(const GpuTask& task, const std::string& why, DecisionScope lasts) {
-  set(refusal_key_of(task), refused_because(why), lasts);
+void ChoiceRecord::record_rejection(const GpuTask& task, const std::string& why,
+                                    DecisionScope lasts) {
+  set(rejection_key_of(task), rejection_record(why), lasts);
 }
 
-void ChoiceRecord::decide_refusal(const GpuTask& task, const std::string& found) {
-  decided_.try_emplace(refusal_key_of(task), refused_because(found));
+void ChoiceRecord::decide_rejection(const GpuTask& task, const std::string& found) {
+  decided_.try_emplace(rejection_key_of(task), rejection_record(found));
 }
 
 std::optional<std::string> ChoiceRecord::refusal(const GpuTask& task) const {
-  const auto text = text_at(refusal_key_of(task));
-  if (!text || !text->starts_with(kRefused)) return std::nullopt;
-  return text->size() > kRefused.size() ? text->substr(kRefused.size() + 1) : "";
+  const auto text = text_at(rejection_key_of(task));
+  if (!text || !text->starts_with(kRejected)) return std::nullopt;
+  return text->size() > kRejected.size() ? text->substr(kRejected.size() + 1) : "";
 }
 
-bool ChoiceRecord::take(const Decisions& decisions) {
+bool ChoiceRecord::adopt_tuning_record(const Decisions& decisions) {
   bool changed = false;
   for (const auto& [key, text] : decisions) {
     const auto [known, is_new] = decided_.insert({key, text});

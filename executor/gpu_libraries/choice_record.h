@@ -47,22 +47,22 @@ class ChoiceRecord {
             DecisionScope lasts = DecisionScope::later);
   /// Records that the library has no algorithm for the task. `why`: reason in one line, or "" if
   /// the library gave none.
-  void refuse(const GpuTask& task, const std::string& why,
-              DecisionScope lasts = DecisionScope::later);
+  void record_rejection(const GpuTask& task, const std::string& why,
+                        DecisionScope lasts = DecisionScope::later);
   /// The recorded reason why the library has no algorithm for the task; nullopt when none is
   /// recorded.
   std::optional<std::string> refusal(const GpuTask& task) const;
   /// Makes `found`, a result of refusal(), the decision of this process.
-  void decide_refusal(const GpuTask& task, const std::string& found);
+  void decide_rejection(const GpuTask& task, const std::string& found);
   /// Replaces decisions by `decisions`, and stores those with DecisionScope::later on disk. Returns
   /// whether a decision of this process changed.
-  bool take(const Decisions& decisions);
+  bool adopt_tuning_record(const Decisions& decisions);
   /// The decisions of this process.
   const Decisions& decided() const { return decided_; }
 
  private:
   std::string key_of(const GpuTask& task) const;
-  std::string refusal_key_of(const GpuTask& task) const;
+  std::string rejection_key_of(const GpuTask& task) const;
   std::optional<std::string> text_at(const std::string& key) const;
   void set(const std::string& key, const std::string& text, DecisionScope lasts);
 

@@ -17,31 +17,31 @@ bool GpuChooser::has_algorithm(const GpuTask& task, int64_t workspace) {
   for (const FluidGpuChoice& way : trials.ways(workspace)) {
     if (trials.prepared(way)) return true;
   }
-  refuse(trials);
+  record_rejection(trials);
   return false;
 }
 
 std::optional<std::string> GpuChooser::refusal(const GpuTask& task) {
   const std::optional<std::string> why = record_.refusal(task);
-  if (why) record_.decide_refusal(task, *why);
+  if (why) record_.decide_rejection(task, *why);
   return why;
 }
 
-bool GpuChooser::take(const ChoiceRecord::Decisions& decisions) {
-  const bool changed = record_.take(decisions);
+bool GpuChooser::adopt_tuning_record(const ChoiceRecord::Decisions& decisions) {
+  const bool changed = record_.adopt_tuning_record(decisions);
   if (changed) ++revision_;
   return changed;
 }
 
-GpuPlan GpuChooser::multiplier(const GpuTask& task, const FluidGpuOperands& factors,
-                               int64_t workspace, const Unused& unused) {
+GpuPlan GpuChooser::gpu_plan(const GpuTask& task, const FluidGpuOperands& factors,
+                             int64_t workspace, const Unused& unused) {
   GpuTrials trials(*gpu_, task);
   GpuPlan found = kept(trials, factors, workspace);
   if (!found) {
     found = record_.terms().tune ? fastest(trials, factors, workspace, unused)
                                  : favourite(trials, factors, workspace);
   }
-  if (!found) refuse(trials);
+  if (!found) record_rejection(trials);
   return found;
 }
 
@@ -60,7 +60,7 @@ GpuPlan GpuChooser::kept(GpuTrials& trials, const FluidGpuOperands& factors, int
   std::optional<GpuTrials::Way> way = trials.tried(known->choice, factors);
   if (!way) return {};
   record_.decide(trials.task(), *known);
-  return std::move(way->multiplier);
+  return std::move(way->gpu_plan);
 }
 
 GpuPlan GpuChooser::favourite(GpuTrials& trials, const FluidGpuOperands& factors,
@@ -69,7 +69,7 @@ GpuPlan GpuChooser::favourite(GpuTrials& trials, const FluidGpuOperands& factors
     std::optional<GpuTrials::Way> way = trials.tried(choice, factors);
     if (!way) continue;
     keep(trials, {.choice = choice});
-    return std::move(way->multiplier);
+    return std::move(way->gpu_plan);
   }
   return {};
 }
@@ -85,7 +85,7 @@ GpuPlan GpuChooser::fastest(GpuTrials& trials, const FluidGpuOperands& factors, 
     std::optional<GpuTrials::Way> way = trials.tried(choice, factors);
     const std::optional<float> ms = way ? trials.milliseconds(*way, factors) : std::nullopt;
     if (!ms || *ms >= chosen.ms) continue;
-    best = std::move(way->multiplier);
+    best = std::move(way->gpu_plan);
     chosen = {choice, *ms};
   }
   if (best) keep(trials, chosen);
@@ -103,13 +103,13 @@ void GpuChooser::keep(const GpuTrials& trials, const KeptChoice& chosen) {
       text_of(trials.task()), trials.why()));
 }
 
-void GpuChooser::refuse(const GpuTrials& trials) {
+void GpuChooser::record_rejection(const GpuTrials& trials) {
   if (trials.lacked_memory()) {
     throw OutOfMemory(fmt::format("the GPU lacks memory to compute {} ({})", text_of(trials.task()),
                                   trials.why()),
                       memory_advice(gpu_->gpu.table(), gpu_->gpu.get()));
   }
-  record_.refuse(trials.task(), trials.why(), trials.lasts());
+  record_.record_rejection(trials.task(), trials.why(), trials.lasts());
 }
 
 }  // namespace fluid

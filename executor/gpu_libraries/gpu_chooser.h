@@ -31,17 +31,18 @@ class GpuChooser {
   /// Empty when no algorithm of the library works; the record then says so. Skips algorithms that
   /// fail for lack of memory; the choice is then not kept on disk, and notes() reports it. Throws
   /// DeviceError when only such algorithms exist.
-  GpuPlan multiplier(const GpuTask& task, const FluidGpuOperands& factors, int64_t workspace,
-                     const Unused& unused = {});
+  GpuPlan gpu_plan(const GpuTask& task, const FluidGpuOperands& factors, int64_t workspace,
+                   const Unused& unused = {});
   /// Lines for the user about choices that were limited by lack of memory.
   std::vector<std::string> notes() const { return {notes_.begin(), notes_.end()}; }
   /// The reason why the library has no algorithm for the task. The task is then refused for the
   /// rest of this process. Returns nullopt when no refusal is recorded.
   std::optional<std::string> refusal(const GpuTask& task);
   const ChoiceRecord& record() const { return record_; }
-  /// See ChoiceRecord::take(). Plans created before may differ from the new decisions.
-  bool take(const ChoiceRecord::Decisions& decisions);
-  /// Number of take() calls that changed decisions.
+  /// See ChoiceRecord::adopt_tuning_record(). Plans created before may differ from the new
+  /// decisions.
+  bool adopt_tuning_record(const ChoiceRecord::Decisions& decisions);
+  /// Number of adopt_tuning_record() calls that changed decisions.
   int revision() const { return revision_; }
 
  private:
@@ -51,7 +52,7 @@ class GpuChooser {
   GpuPlan fastest(GpuTrials& trials, const FluidGpuOperands& factors, int64_t workspace,
                   const Unused& unused);
   void keep(const GpuTrials& trials, const KeptChoice& chosen);
-  void refuse(const GpuTrials& trials);
+  void record_rejection(const GpuTrials& trials);
 
   std::shared_ptr<const OpenGpu> gpu_;
   ChoiceRecord record_;

@@ -21,18 +21,18 @@ std::vector<FluidGpuChoice> GpuTrials::ways(int64_t workspace) {
 }
 
 GpuPlan GpuTrials::prepared(const FluidGpuChoice& choice) {
-  GpuPlan multiplier;
-  const bool asked = works([&] { multiplier = gpu_.gpu.multiplier(task_, choice); });
-  if (asked && !multiplier) note(fluid_gpu_misused, gpu_.gpu.table().error());
-  return multiplier;
+  GpuPlan gpu_plan;
+  const bool asked = works([&] { gpu_plan = gpu_.gpu.gpu_plan(task_, choice); });
+  if (asked && !gpu_plan) note(fluid_gpu_misused, gpu_.gpu.table().error());
+  return gpu_plan;
 }
 
 std::optional<GpuTrials::Way> GpuTrials::tried(const FluidGpuChoice& choice,
                                                const FluidGpuOperands& factors) {
-  Way way{.multiplier = prepared(choice), .once = {}};
-  const bool able = way.multiplier && works([&] {
-                      gpu_.gpu.multiply(gpu_.stream, way.multiplier, factors);
-                      way.once = recorded(way.multiplier, factors, 1);
+  Way way{.gpu_plan = prepared(choice), .once = {}};
+  const bool able = way.gpu_plan && works([&] {
+                      gpu_.gpu.multiply(gpu_.stream, way.gpu_plan, factors);
+                      way.once = recorded(way.gpu_plan, factors, 1);
                     });
   if (!able) return std::nullopt;
   gpu_.gpu.synchronize(gpu_.stream);
@@ -56,15 +56,15 @@ void GpuTrials::note(FluidGpuResult result, const std::string& why) {
   const bool lacks_memory = result == fluid_gpu_out_of_memory;
   if (why_.empty() || (lacks_memory && !lacked_memory_)) why_ = why;
   lacked_memory_ |= lacks_memory;
-  if (result != fluid_gpu_misused) lasts_ = DecisionScope::here;
+  if (result != fluid_gpu_misused) decision_scope_ = DecisionScope::here;
   gpu_.gpu.synchronize(gpu_.stream);
 }
 
-GpuGraph GpuTrials::recorded(const GpuPlan& multiplier, const FluidGpuOperands& factors,
+GpuGraph GpuTrials::recorded(const GpuPlan& gpu_plan, const FluidGpuOperands& factors,
                              int calls) const {
   return gpu_.gpu.captured(gpu_.stream, [&] {
     for (int call = 0; call < calls; ++call) {
-      gpu_.gpu.multiply(gpu_.stream, multiplier, factors);
+      gpu_.gpu.multiply(gpu_.stream, gpu_plan, factors);
     }
   });
 }
@@ -74,7 +74,7 @@ std::optional<float> GpuTrials::milliseconds(const Way& way, const FluidGpuOpera
   const bool timed = works([&] {
     ms = milliseconds(way.once);
     if (ms > kLongMs) return;
-    ms = milliseconds(recorded(way.multiplier, factors, kCalls)) / kCalls;
+    ms = milliseconds(recorded(way.gpu_plan, factors, kCalls)) / kCalls;
   });
   return timed ? std::optional(ms) : std::nullopt;
 }

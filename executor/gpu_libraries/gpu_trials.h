@@ -18,8 +18,8 @@ class GpuTrials {
  public:
   /// A working algorithm.
   struct Way {
-    GpuPlan multiplier;  ///< the plan, ready for capture
-    GpuGraph once;       ///< graph that runs the task once
+    GpuPlan gpu_plan;  ///< the plan, ready for capture
+    GpuGraph once;     ///< graph that runs the task once
   };
 
   GpuTrials(const OpenGpu& gpu, const GpuTask& task) : gpu_(gpu), task_(task) {}
@@ -41,10 +41,10 @@ class GpuTrials {
   /// An algorithm failed for lack of memory, so it may work later.
   bool lacked_memory() const { return lacked_memory_; }
   /// How long the failures hold. A rejection by the library holds in later runs too.
-  DecisionScope lasts() const { return lasts_; }
+  DecisionScope lasts() const { return decision_scope_; }
 
  private:
-  GpuGraph recorded(const GpuPlan& multiplier, const FluidGpuOperands& factors, int calls) const;
+  GpuGraph recorded(const GpuPlan& gpu_plan, const FluidGpuOperands& factors, int calls) const;
   float milliseconds(const GpuGraph& calls) const;
   bool works(const std::function<void()>& what);
   /// Records a failure for why(), lacked_memory() and lasts(). Waits for queued work.
@@ -54,7 +54,7 @@ class GpuTrials {
   const GpuTask& task_;
   std::string why_;
   bool lacked_memory_ = false;
-  DecisionScope lasts_ = DecisionScope::later;
+  DecisionScope decision_scope_ = DecisionScope::later;
 };
 
 }  // namespace fluid

@@ -52,7 +52,7 @@ TargetDescription target_from_json(const std::string& text, const std::string& f
   TargetDescription d;
   DescriptionReader reader(text, file, "target");
   for_each_entry(d, [&](const char* name, auto& value) { reader.read(name, value); });
-  reader.refuse_others({kMachineEntry});
+  reader.reject_unknown_entries({kMachineEntry});
   return d;
 }
 

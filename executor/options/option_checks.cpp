@@ -47,7 +47,7 @@ void check_amp(const ExecutorOptions& options) {
   check_loss_scale(amp.loss_scale);
 }
 
-void check_shared_statistics(const ExecutorOptions& options) {
+void check_sync_bn(const ExecutorOptions& options) {
   if (!options.distributed.sync_bn ||
       (options.distributed.world.size == 1 && !options.distributed.force_collectives))
     return;
@@ -61,7 +61,7 @@ void check_shared_statistics(const ExecutorOptions& options) {
 
 void check_options(const ExecutorOptions& options) {
   check_amp(options);
-  check_shared_statistics(options);
+  check_sync_bn(options);
   if (options.profile) check_profile(*options.profile);
   if (options.threads < 0 || options.threads > kMostThreads) {
     throw UserError(fmt::format("threads = {}: there are 1 to {}, and 0 is as many as OpenMP uses",

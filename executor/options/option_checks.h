@@ -13,6 +13,6 @@ void check_options(const ExecutorOptions& options);
 void check_amp(const ExecutorOptions& options);
 
 /// Throws UserError for options that exclude sync_bn.
-void check_shared_statistics(const ExecutorOptions& options);
+void check_sync_bn(const ExecutorOptions& options);
 
 }  // namespace fluid

@@ -17,7 +17,7 @@ bool sees_one(const std::vector<int>& gpus) {
 }
 
 /// The GPU of this process; nullopt when there are fewer GPUs than local ranks.
-std::optional<Place> own_gpu(const std::vector<int>& gpus, int local_rank) {
+std::optional<Place> gpu_of_local_rank(const std::vector<int>& gpus, int local_rank) {
   if (sees_one(gpus)) return cuda(gpus.front());
   const auto rank = static_cast<size_t>(local_rank);
   return rank < gpus.size() ? std::optional(cuda(gpus[rank])) : std::nullopt;
@@ -28,7 +28,7 @@ std::optional<Place> own_gpu(const std::vector<int>& gpus, int local_rank) {
 Place place_named(std::string_view name, int local_rank) {
   if (name == "auto") return best_place(local_rank);
   if (name == "cpu") return cpu();
-  if (name == "cuda") return own_gpu(place_gpus(), local_rank).value_or(cuda(local_rank));
+  if (name == "cuda") return gpu_of_local_rank(place_gpus(), local_rank).value_or(cuda(local_rank));
   if (name.starts_with("cuda:")) {
     const int index = parse_number<int>(name.substr(5)).value_or(-1);
     if (index >= 0) return cuda(index);
@@ -45,7 +45,7 @@ std::vector<int> place_gpus() {
 Place best_place(int local_rank) {
   const std::vector<int> gpus = place_gpus();
   if (gpus.empty()) return cpu();
-  if (const std::optional<Place> own = own_gpu(gpus, local_rank)) return *own;
+  if (const std::optional<Place> own = gpu_of_local_rank(gpus, local_rank)) return *own;
   throw UserError(
       "this process has local rank " + std::to_string(local_rank) +
       ", but the last GPU that programs can run on is cuda:" + std::to_string(gpus.back()) +

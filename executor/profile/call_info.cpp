@@ -7,7 +7,7 @@
 #include "executor/device/op_cost.h"
 #include "ops/source_kind.h"
 #include "ops/table.h"
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 #include "passes/rewrite.h"
 
 namespace fluid {

@@ -81,7 +81,7 @@ class Table {
       if (ms > 0) add({.key = what, .ms = ms});
     }
     add_total();
-    add_exchanges();
+    add_collective_rows();
     add_pause();
     add_sums("layer", [](const CallInfo& c) { return c.layer; });
     add_sums("kernel", [](const CallInfo& c) { return c.kernel; });
@@ -116,7 +116,7 @@ class Table {
   Row row_of(const CallInfo& info, size_t run, size_t call) const {
     Row row{.calls = 1};
     for (const StepTimes* t : steps_) row.ms += mean_ms(t->runs[run].calls[call].call);
-    if (info.exchange) return row;  // collectives run beside the calls: see add_exchanges()
+    if (info.exchange) return row;  // collectives run beside the calls: see add_collective_rows()
     row.flops = info.flops;
     row.bytes = info.bytes;
     row.flops_ms = 1e3 * info.flops / limits_.flops(info.dtype);
@@ -173,7 +173,7 @@ class Table {
   }
 
   /// Adds the collectives, which run concurrently with the calls.
-  void add_exchanges() {
+  void add_collective_rows() {
     double ms = 0, bytes = 0;
     int64_t count = 0;
     for (size_t r = 0; r < step_.runs.size(); ++r) {

@@ -29,11 +29,13 @@ Options MicroBatch::options(Options step) const {
 
 std::vector<MicroBatch> split_into_micro_batches(int64_t batch, int64_t count) {
   count = std::min(count, batch);
-  if (count <= 1) return {{batch == 0 ? Slice::empty : Slice::whole, 0, batch}};
+  if (count <= 1) return {{batch == 0 ? MicroBatchKind::empty : MicroBatchKind::whole, 0, batch}};
   std::vector<MicroBatch> slices;
   for (int64_t i = 0, first = 0; i < count; ++i) {
     const int64_t samples = batch / count + (i < batch % count ? 1 : 0);
-    const Slice slice = i == 0 ? Slice::first : i == count - 1 ? Slice::last : Slice::middle;
+    const MicroBatchKind slice = i == 0           ? MicroBatchKind::first
+                                 : i == count - 1 ? MicroBatchKind::last
+                                                  : MicroBatchKind::middle;
     slices.push_back({slice, first, samples});
     first += samples;
   }

@@ -20,7 +20,7 @@ namespace fluid {
 
 /// A micro-batch: consecutive samples of a batch, and the part of the step that runs on them.
 struct MicroBatch {
-  Slice slice = Slice::whole;
+  MicroBatchKind slice = MicroBatchKind::whole;
   int64_t first = 0;
   int64_t samples = 0;
   /// The options of the micro-batch's executable. `step`: options of the whole step.

@@ -43,7 +43,7 @@ void scatter(Session& session, const ProcessGroup& group,
 
 void TuningSync::begin(const ProcessGroup& group, Session& session) {
   known_ = together(*group.communicator(), group.world(), session.device().decisions());
-  session.take(known_);
+  session.adopt_tuning_record(known_);
 }
 
 void TuningSync::share(const ProcessGroup& group, Session& session) {
@@ -54,10 +54,10 @@ void TuningSync::share(const ProcessGroup& group, Session& session) {
   }
   if (first.empty()) return;
   known_.insert(first.begin(), first.end());
-  session.take(first);
+  session.adopt_tuning_record(first);
 }
 
-void TuningSync::hear(const ProcessGroup& group, Session& session) {
+void TuningSync::poll_choices(const ProcessGroup& group, Session& session) {
   if (!group.started() || session.device().decisions().empty()) return;
   std::map<std::string, std::string> heard;
   try {
@@ -69,7 +69,7 @@ void TuningSync::hear(const ProcessGroup& group, Session& session) {
     // Rank 0 runs the store and may have exited. Writing a snapshot matters more than the other
     // ranks' choices.
   }
-  if (!heard.empty()) session.take(heard);
+  if (!heard.empty()) session.adopt_tuning_record(heard);
 }
 
 }  // namespace fluid

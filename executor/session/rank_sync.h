@@ -40,7 +40,7 @@ class TuningSync {
 
   /// Not collective. Adopts choices that other ranks proposed, also for steps that this rank never
   /// prepares. A checkpoint then holds the choices of all ranks, whichever rank writes it.
-  void hear(const ProcessGroup& group, Session& session);
+  void poll_choices(const ProcessGroup& group, Session& session);
 
  private:
   std::map<std::string, std::string> known_;  ///< choices that are equal on all ranks

@@ -20,7 +20,7 @@ Session::Session(std::unique_ptr<ir::Program> recorded, std::unique_ptr<Device> 
 /// Errors of the last steps are dropped: no later call can report them.
 Session::~Session() {
   try {
-    in_flight_.settle();
+    in_flight_.wait_until_complete();
   } catch (const std::exception&) {
     return;
   }
@@ -56,7 +56,7 @@ void Session::add(std::span<const Options> wanted) {
   steps_.require_runnable();
   const auto is_there = [&](const Options& o) { return steps_.find(o) != nullptr; };
   if (!wanted.empty() && std::ranges::all_of(wanted, is_there)) return;
-  in_flight_.settle();
+  in_flight_.wait_until_complete();
   values_.register_variables(steps_.add(
       wanted, [&](const std::string& name) { return values_.has_value(name); },
       [&] { in_flight_.fetch_outputs(); }));
@@ -77,9 +77,9 @@ OutputViews Session::run(PreparedStep& step, const Batch& batch) {
   return in_flight_.run(step, batch);
 }
 
-void Session::take(const std::map<std::string, std::string>& decisions) {
-  in_flight_.settle();
-  if (!steps_.device().take(decisions)) return;
+void Session::adopt_tuning_record(const std::map<std::string, std::string>& decisions) {
+  in_flight_.wait_until_complete();
+  if (!steps_.device().adopt_tuning_record(decisions)) return;
   in_flight_.fetch_outputs();
   steps_.rebind_steps();
 }
@@ -87,7 +87,7 @@ void Session::take(const std::map<std::string, std::string>& decisions) {
 void Session::rerun_watched(const PreparedStep& step, size_t last, const Batch& batch,
                             const VariableValues::Controls& controls,
                             const StepsInFlight::See& see) {
-  in_flight_.settle();
+  in_flight_.wait_until_complete();
   in_flight_.clear_rejection();
   std::vector<std::byte> after(static_cast<size_t>(memory().regions().state));
   memory().read(after.data(), memory().at().state, memory().regions().state);
@@ -95,16 +95,16 @@ void Session::rerun_watched(const PreparedStep& step, size_t last, const Batch& 
     values_.restore(controls);
     in_flight_.rerun_watched(step, last, batch, see);
   } catch (...) {
-    end_run_again(step, after, std::current_exception());
+    end_rerun(step, after, std::current_exception());
     throw;
   }
-  end_run_again(step, after, nullptr);
+  end_rerun(step, after, nullptr);
 }
 
 /// Removes the watch callbacks and restores the state region from `state`. If restoring fails, the
 /// session gives up with `why`, or with the restore's own error when `why` is null.
-void Session::end_run_again(const PreparedStep& step, std::span<const std::byte> state,
-                            const std::exception_ptr& why) {
+void Session::end_rerun(const PreparedStep& step, std::span<const std::byte> state,
+                        const std::exception_ptr& why) {
   for (const PreparedStep::Run& run : step.runs()) run.part->executable->watch(nullptr);
   try {
     // The flag stems from the rerun, or its error has been reported already.

@@ -48,7 +48,7 @@ class Session {
   OutputViews run(PreparedStep& step, const Batch& batch);
   /// Replaces the device's tuning choices by `decisions`, on which all ranks agreed. Rebinds all
   /// steps if a choice changed. Throws as prepare() does when rebinding fails.
-  void take(const std::map<std::string, std::string>& decisions);
+  void adopt_tuning_record(const std::map<std::string, std::string>& decisions);
 
   /// Reruns the micro-batches 0 to `last` of the last training step with `see` called for each
   /// kernel; see StepsInFlight::rerun_watched(). The step restarts from `controls`, the control
@@ -71,8 +71,8 @@ class Session {
 
  private:
   void add(std::span<const Options> wanted);
-  void end_run_again(const PreparedStep& step, std::span<const std::byte> state,
-                     const std::exception_ptr& why);
+  void end_rerun(const PreparedStep& step, std::span<const std::byte> state,
+                 const std::exception_ptr& why);
 
   StepCache steps_;
   StepsInFlight in_flight_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "executor/session/refusal.h"
+#include "executor/session/rejection.h"
 #include "ops/source_kind.h"
 #include "passes/recipe.h"
 
@@ -21,7 +21,7 @@ void StepsInFlight::refresh_bindings() {
   held_ = {};
   placed_ = {};
   random_ = steps_.address_of(kRandomState);
-  weight_ = steps_.address_of(kPartWeight);
+  weight_ = steps_.address_of(kPartialLossWeight);
 }
 
 /// The feed slot that already holds this batch, if any.
@@ -109,7 +109,7 @@ OutputViews StepsInFlight::run(PreparedStep& step, const Batch& batch) {
   StepTimes* times = step.recorder() ? step.recorder()->next() : nullptr;
   const uint64_t number = count_ + 1;
   clear_rejection(number);
-  if (is_synchronous(step) || times != nullptr) settle(number);
+  if (is_synchronous(step) || times != nullptr) wait_until_complete(number);
   finish(slot, number);
   if (!slot_with(step, batch)) free_feed_slot(number);
   if (times != nullptr) times->step.begin = clock_ns();
@@ -144,7 +144,7 @@ void StepsInFlight::start(InFlightStep& in_flight, const Batch& batch, StepTimes
 /// in finish().
 void StepsInFlight::clear_rejection(uint64_t for_step) {
   if (!rejection_pending_) return;
-  settle(for_step);
+  wait_until_complete(for_step);
   steps_.memory().allow_updates();
   rejection_pending_ = false;
 }
@@ -165,7 +165,7 @@ void StepsInFlight::run_micro_batches(InFlightStep& in_flight, const Batch& batc
       return;
     }
     if (!status) status = step.runs()[i].part->executable->finish(slots_.outputs);
-    if (!status->good() && !refused) refused = refusal_of(in_flight, i, *status);
+    if (!status->good() && !refused) refused = rejection_of(in_flight, i, *status);
     if (refused && !tells) return;
     step.gather(i, static_cast<size_t>(slots_.outputs), steps_.memory());
   }
@@ -180,12 +180,13 @@ void StepsInFlight::finish(size_t slot, uint64_t for_step) {
   if (other.pending && other.number < in_flight.number) finish(1 - slot, for_step);
   in_flight.pending = false;
   const auto reported_by = [&](const UserError& refusal, uint64_t step) {
-    return heard(refusal, {.number = in_flight.number, .reported_by = step, .last = count_});
+    return with_step_position(refusal,
+                              {.number = in_flight.number, .reported_by = step, .last = count_});
   };
   try {
     const auto& run = in_flight.step->runs().front();
     const Status status = run.part->executable->finish(static_cast<int>(slot));
-    if (!status.good()) throw refusal_of(in_flight, 0, status);
+    if (!status.good()) throw rejection_of(in_flight, 0, status);
   } catch (const UserError& refusal) {
     abandon(in_flight, std::current_exception(),
             std::make_exception_ptr(reported_by(refusal, in_flight.number + 1)));
@@ -198,8 +199,8 @@ void StepsInFlight::finish(size_t slot, uint64_t for_step) {
 
 /// The error for data rejected by run number `run` of a step. The host's feed slot still holds the
 /// data.
-UserError StepsInFlight::refusal_of(const InFlightStep& in_flight, size_t run,
-                                    const Status& status) const {
+UserError StepsInFlight::rejection_of(const InFlightStep& in_flight, size_t run,
+                                      const Status& status) const {
   const auto& [slice, part] = in_flight.step->runs()[run];
   const std::byte* slot =
       steps_.memory().at().host_slots.feeds[static_cast<size_t>(in_flight.slots.feeds)];
@@ -234,7 +235,7 @@ void StepsInFlight::abandon(InFlightStep& failed, const std::exception_ptr& why,
   }
 }
 
-void StepsInFlight::settle(uint64_t for_step) {
+void StepsInFlight::wait_until_complete(uint64_t for_step) {
   finish(0, for_step);
   finish(1, for_step);
 }
@@ -288,7 +289,7 @@ std::byte* StepsInFlight::report(size_t slot, uint64_t number) {
 }
 
 void StepsInFlight::fetch_outputs() {
-  settle();
+  wait_until_complete();
   for (size_t slot = 0; slot < 2; ++slot) {
     const InFlightStep& in_flight = in_flight_[slot];
     if (in_flight.number == 0 || in_flight.failure) continue;

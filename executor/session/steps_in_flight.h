@@ -27,7 +27,7 @@ class StepsInFlight {
   /// kernel rejects the data.
   OutputViews run(PreparedStep& step, const Batch& batch);
   /// Waits for all steps. Throws their errors.
-  void settle() { settle(0); }
+  void wait_until_complete() { wait_until_complete(0); }
   /// Waits for all eval and predict steps. Must precede a training step. A rejected inference step
   /// sets the rejection flag on this rank alone, so only this rank would skip the training step's
   /// update.
@@ -90,11 +90,11 @@ class StepsInFlight {
   void clear_rejection(uint64_t for_step);
   bool is_synchronous(const PreparedStep& step) const;
   void finish(size_t slot, uint64_t for_step);
-  void settle(uint64_t for_step);
+  void wait_until_complete(uint64_t for_step);
   InFlightStep& done(size_t slot, uint64_t number);
   void run_micro_batches(InFlightStep& in_flight, const Batch& batch, StepTimes* times,
                          std::optional<UserError>& refused);
-  UserError refusal_of(const InFlightStep& in_flight, size_t run, const Status& status) const;
+  UserError rejection_of(const InFlightStep& in_flight, size_t run, const Status& status) const;
   void abandon(InFlightStep& failed, const std::exception_ptr& why,
                const std::exception_ptr& why_later);
 

@@ -42,7 +42,7 @@ void VariableValues::initialise() {
     for (; !fillers_.empty(); fillers_.pop_back()) {
       complete();
       in_flight_.run(*fillers_.back(), Batch());
-      in_flight_.settle();
+      in_flight_.wait_until_complete();
       for (const auto& op : fillers_.back()->runs().front().part->program->main().ops) {
         if (is_store(*op)) filled_.insert(op->symbol);
       }
@@ -90,7 +90,7 @@ std::vector<Variable> VariableValues::initialised() const {
 }
 
 Tensor VariableValues::value(const Variable& variable) {
-  in_flight_.settle();
+  in_flight_.wait_until_complete();
   std::byte* at = steps_.address_of(variable);
   const std::vector<int64_t> shape = extents(variable.type.shape, 1);
   if (steps_.memory().is_host()) return Tensor::view(variable.type.dtype, shape, at);
@@ -109,19 +109,19 @@ void VariableValues::assign(const Variable& variable, const Tensor& value) {
 }
 
 void VariableValues::write(std::byte* to, const void* from, int64_t bytes) {
-  in_flight_.settle();
+  in_flight_.wait_until_complete();
   in_flight_.invalidate_batch_position();
   steps_.memory().write(to, from, bytes);
 }
 
 void VariableValues::broadcast(const Variable& variable) {
-  in_flight_.settle();
+  in_flight_.wait_until_complete();
   in_flight_.invalidate_batch_position();
   steps_.device().broadcast(steps_.address_of(variable), variable.type.bytes_at(1));
 }
 
 void VariableValues::copy_controls(Controls& to) {
-  in_flight_.settle();
+  in_flight_.wait_until_complete();
   for (const Variable& v : steps_.variables().all()) {
     if (v.kind != VariableKind::control) continue;
     auto kept = to.find(v.name);

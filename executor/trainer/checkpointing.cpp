@@ -48,7 +48,7 @@ Checkpointing::Checkpointing(const CheckpointingOptions& options, const World& w
   if (from_->best) checkpoints_->mark_best(from_->path);
 }
 
-void Checkpointing::share_state(ProcessGroup& group) {
+void Checkpointing::broadcast_state(ProcessGroup& group) {
   const std::string text = group.broadcast_from_rank_0(from_ ? text_of(from_->state) : "");
   if (!text.empty()) state_ = training_state_in(text);
 }

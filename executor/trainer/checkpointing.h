@@ -27,8 +27,8 @@ class Checkpointing {
 
   bool on() const { return on_; }
   /// Collective. Broadcasts the state of the resumed run from rank 0.
-  void share_state(ProcessGroup& group);
-  /// The state of the resumed run, after share_state(); null for a new run.
+  void broadcast_state(ProcessGroup& group);
+  /// The state of the resumed run, after broadcast_state(); null for a new run.
   const TrainingState* resumed() const { return state_ ? &*state_ : nullptr; }
   /// Of the resumed checkpoint, on rank 0.
   std::string path() const { return from_ ? from_->path : ""; }

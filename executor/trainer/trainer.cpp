@@ -46,7 +46,7 @@ class Trainer::Impl {
       : program(program.ir().clone()),
         checkpointing(checkpoints, options.distributed.world),
         executor(this->program, place, resumed_options(std::move(options))) {
-    checkpointing.share_state(executor.process_group());
+    checkpointing.broadcast_state(executor.process_group());
   }
 
   History fit(Reader& train, const FitOptions& options) {

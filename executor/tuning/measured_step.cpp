@@ -8,8 +8,8 @@
 #include "executor/session/session_options.h"
 #include "executor/tuning/trial_steps.h"
 #include "ir/stopwatch.h"
-#include "ops/comm/exchange.h"
-#include "passes/exchange.h"
+#include "ops/comm/collective.h"
+#include "passes/collective_order.h"
 #include "passes/rewrite.h"
 
 namespace fluid {
@@ -104,13 +104,13 @@ class CallClock {
 class Trial {
  public:
   Trial(const Program& program, const ExecutorOptions& options, const SessionOptions& how)
-      : nobody_(make_communicator({}, options.distributed.comm_timeout)),
+      : absent_peers_(make_communicator({}, options.distributed.comm_timeout)),
         session_(program.ir().clone(),
-                 cpu_device(
-                     {.threads = options.threads,
-                      .cache_dir = options.cache_dir,
-                      .communicator = options.distributed.world.size > 1 ? nobody_.get() : nullptr,
-                      .trial = true}),
+                 cpu_device({.threads = options.threads,
+                             .cache_dir = options.cache_dir,
+                             .communicator =
+                                 options.distributed.world.size > 1 ? absent_peers_.get() : nullptr,
+                             .trial = true}),
                  how),
         step_(prepared(how.passes, options.batch)),
         input_(trial_batch(program, options.batch)),
@@ -135,7 +135,7 @@ class Trial {
   }
 
   /// A communicator of one process, whose collectives do nothing.
-  std::unique_ptr<Communicator> nobody_;
+  std::unique_ptr<Communicator> absent_peers_;
   Session session_;
   PreparedStep& step_;
   Batch input_;

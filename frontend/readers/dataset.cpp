@@ -62,7 +62,7 @@ std::string Dataset::place_of(const std::string& name, int64_t value) const {
   return "";
 }
 
-int64_t Dataset::rows_shared_with(const Dataset& other) const {
+int64_t Dataset::common_rows(const Dataset& other) const {
   if (source != other.source) return 0;
   std::unordered_set<int64_t> taken;
   for (int64_t i = 0; i < other.samples(); ++i) taken.insert(other.row(i));

@@ -27,7 +27,7 @@ struct Dataset {
   /// Returns the place of the first sample whose integer column `name` holds `value`, or "".
   std::string place_of(const std::string& name, int64_t value) const;
   /// Returns how many samples are the same row of the same source as a sample of `other`.
-  int64_t rows_shared_with(const Dataset& other) const;
+  int64_t common_rows(const Dataset& other) const;
   /// Copies the first `n` samples, or all if there are fewer.
   Dataset first(int64_t n) const;
   /// Copies the samples at the given indices, in the given order.

@@ -59,7 +59,7 @@ class Reader::Impl {
     single_batch_ = batch_ == all && !options_.shuffle_seed;
     if (single_batch_) {
       for (auto& [name, tensor] : data_.columns) store_[0].push_back(tensor);
-      full_[0] = part_of(0, batch_, share_of(batch_).first);
+      full_[0] = part_of(0, batch_, shard_of(batch_).first);
       full_[0].id = fresh_batch_id();
     }
   }
@@ -100,14 +100,14 @@ class Reader::Impl {
     seek_remainder_ = (samples_ - at_) % batch_;
     // With a single batch per epoch, only the batch after seek() can be smaller.
     if (single_batch_ && at_ > 0) {
-      seek_last_[0] = part_of(0, seek_remainder_, at_ + share_of(seek_remainder_).first);
+      seek_last_[0] = part_of(0, seek_remainder_, at_ + shard_of(seek_remainder_).first);
     }
   }
 
   std::vector<int64_t> batch_sizes() const {
     std::vector<int64_t> sizes;
     for (const int64_t whole : {batch_, rest_, options_.drop_last ? 0 : seek_remainder_}) {
-      const int64_t size = share_of(whole).size;
+      const int64_t size = shard_of(whole).size;
       if (whole > 0 && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
     }
     return sizes;
@@ -121,7 +121,7 @@ class Reader::Impl {
     const auto slots = static_cast<int64_t>(kSlots);
     int64_t sample = 0;
     for (size_t c = 0; c < data_.columns.size(); ++c) sample += sample_bytes(c);
-    return slots * sample * share_of(batch_).size + all * static_cast<int64_t>(sizeof order_[0]);
+    return slots * sample * shard_of(batch_).size + all * static_cast<int64_t>(sizeof order_[0]);
   }
 
   Dataset data_;
@@ -132,8 +132,8 @@ class Reader::Impl {
     return options_.world == 1 ? "" : " on each of " + std::to_string(options_.world) + " ranks";
   }
 
-  Share share_of(int64_t samples) const {
-    return fluid::share_of(samples, options_.rank, options_.world);
+  RankShard shard_of(int64_t samples) const {
+    return fluid::shard_of(samples, options_.rank, options_.world);
   }
 
   /// The position at which an epoch ends; at_ never exceeds it.
@@ -169,7 +169,7 @@ class Reader::Impl {
     for (size_t slot = 0; slot < kSlots; ++slot) {
       for (const auto& [name, tensor] : data_.columns) {
         std::vector<int64_t> shape = tensor.shape();
-        shape[0] = share_of(batch_).size;
+        shape[0] = shard_of(batch_).size;
         store_[slot].emplace_back(tensor.dtype(), shape);
       }
       full_[slot] = part_of(slot, batch_, 0);
@@ -181,7 +181,7 @@ class Reader::Impl {
   /// Returns this rank's shard of a global batch of `whole` samples. The shard starts at sample
   /// `from` of `slot`.
   Batch part_of(size_t slot, int64_t whole, int64_t from) {
-    const Share share = share_of(whole);
+    const RankShard share = shard_of(whole);
     Batch batch;
     batch.size = share.size;
     if (options_.world > 1) {
@@ -216,7 +216,7 @@ class Reader::Impl {
         if (stopping_) return;
       }
       const int64_t size = size_at(epoch, at);
-      gather(static_cast<size_t>(n) % kSlots, at, share_of(size));
+      gather(static_cast<size_t>(n) % kSlots, at, shard_of(size));
       at += size;
       const std::scoped_lock lock(mutex_);
       ++filled_;
@@ -232,7 +232,7 @@ class Reader::Impl {
     for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
   }
 
-  void gather(size_t slot, int64_t at, const Share& share) {
+  void gather(size_t slot, int64_t at, const RankShard& share) {
     for (size_t c = 0; c < data_.columns.size(); ++c) {
       const auto size = static_cast<size_t>(sample_bytes(c));
       const auto* from = static_cast<const std::byte*>(data_.columns[c].second.data());
@@ -276,7 +276,7 @@ void Reader::seek(int64_t position) { impl_->seek(position); }
 
 std::vector<int64_t> Reader::batch_sizes() const { return impl_->batch_sizes(); }
 
-Share share_of(int64_t samples, int rank, int world) {
+RankShard shard_of(int64_t samples, int rank, int world) {
   const int64_t each = samples / world, more = samples % world;
   return {each * rank + std::min<int64_t>(rank, more), each + (rank < more)};
 }

@@ -19,14 +19,14 @@ struct ReaderOptions {
 };
 
 /// A rank's shard of a global batch: index of its first sample, and number of samples.
-struct Share {
+struct RankShard {
   int64_t first = 0;
   int64_t size = 0;
 };
 
 /// Returns rank `rank`'s shard of `samples` samples among `world` ranks. Shards are contiguous in
 /// rank order; the first ranks take one sample more if they cannot be equal.
-Share share_of(int64_t samples, int rank, int world);
+RankShard shard_of(int64_t samples, int rank, int world);
 
 /// Hands out the batches of a dataset, epoch after epoch. A thread prefetches batches into reused
 /// memory, so a step allocates nothing. The order depends only on the seed and the epoch. A reader

@@ -1,4 +1,4 @@
-#include "ops/comm/exchange.h"
+#include "ops/comm/collective.h"
 
 namespace fluid {
 

@@ -113,23 +113,23 @@ TEST(Emission, LoadsThatSeveralLanesShare) {
   }
 }
 
-TEST(Emission, RefusesWhatIsNotKernelIr) {
+TEST(Emission, RejectsWhatIsNotKernelIr) {
   const Expr i = Expr::var(0);
-  auto refuse = [](kir::Block body) {
+  auto expect_error = [](kir::Block body) {
     const kir::Kernel kernel = one_block({output("y", f32, 64)}, std::move(body));
     EXPECT_THROW(Compiler({}).compile(kernel), InternalError);
   };
   auto vector = [](kir::Block body, int64_t var = 0) {
     return loop(Kind::vector, var, Expr::index(0), Expr::index(64), std::move(body));
   };
-  refuse({store(0, i, Expr::constant(f32, 1))});                         // no such variable
-  refuse({store(1, Expr::index(0), Expr::constant(f32, 1))});            // no such buffer
-  refuse({vector({vector({store(0, i, Expr::constant(f32, 1))}, 1)})});  // nested
-  refuse({store(0, Expr::index(0), named(Scalar::let, f32, 5))});        // no such name
-  refuse({kir::Stmt{kir::Acc{1, f32, Combine::sum, {}, false}},          // not of lanes
-          vector({kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}})});
-  refuse({kir::Stmt{kir::Acc{1, f64, Combine::sum, {}, false}},  // another dtype
-          kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}});
+  expect_error({store(0, i, Expr::constant(f32, 1))});                         // no such variable
+  expect_error({store(1, Expr::index(0), Expr::constant(f32, 1))});            // no such buffer
+  expect_error({vector({vector({store(0, i, Expr::constant(f32, 1))}, 1)})});  // nested
+  expect_error({store(0, Expr::index(0), named(Scalar::let, f32, 5))});        // no such name
+  expect_error({kir::Stmt{kir::Acc{1, f32, Combine::sum, {}, false}},          // not of lanes
+                vector({kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}})});
+  expect_error({kir::Stmt{kir::Acc{1, f64, Combine::sum, {}, false}},  // another dtype
+                kir::Stmt{kir::Accumulate{1, {}, Expr::constant(f32, 1), {}}}});
 }
 
 }  // namespace

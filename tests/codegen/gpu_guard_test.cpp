@@ -27,7 +27,7 @@ kir::Kernel increments(int64_t n, int64_t team) {
   return k;
 }
 
-TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRefused) {
+TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRejected) {
   constexpr int64_t kElements = 70;
   for (const int64_t team : {1, 32, 256}) {
     const kir::Kernel guarded = unless_rejected(increments(kElements, team));
@@ -41,7 +41,7 @@ TEST(GpuGuard, WhatIsGuardedDoesNothingOnceDataWasRefused) {
   }
 }
 
-TEST(GpuGuard, OneRefusalIsEnoughAndStays) {
+TEST(GpuGuard, OneRejectionIsEnoughAndStays) {
   for (const int64_t count : {1, 2, 7}) {
     for (int64_t bad = -1; bad < count; ++bad) {
       std::vector<int64_t> errors(static_cast<size_t>(2 * count));

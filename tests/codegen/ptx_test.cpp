@@ -28,7 +28,7 @@ TEST(Ptx, CallsNothing) {
   }
 }
 
-TEST(Ptx, RefusesOtherArchitectures) {
+TEST(Ptx, RejectsOtherArchitectures) {
   for (const char* arch : {"gfx90a", "sm_70", "sm_", "sm_90x", ""}) {
     expect_user_error(
         [&] { compile_ptx({}, arch); },

@@ -330,7 +330,7 @@ TEST_P(GpuConformance, ACaptureWaitsForNothingFromOutside) {
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
 }
 
-TEST_P(GpuConformance, CodeThatIsNoneIsRefused) {
+TEST_P(GpuConformance, CodeThatIsNoneIsRejected) {
   EXPECT_THROW(gpu_->module("no kernels"), DeviceError);
   EXPECT_THROW(gpu_->kernel(module_, "absent"), DeviceError);
   const GpuMemory x = zeros();

@@ -12,10 +12,10 @@ void GpuConvolutionConformance::expect_right(const FluidGpuConvolution& c) {
   ASSERT_FALSE(choices.empty());
   for (const FluidGpuChoice& choice : choices) {
     EXPECT_LE(choice.workspace, kWorkspace);
-    const GpuPlan multiplier = gpu_->multiplier(c, choice);
-    ASSERT_TRUE(multiplier);
+    const GpuPlan gpu_plan = gpu_->gpu_plan(c, choice);
+    ASSERT_TRUE(gpu_plan);
     gpu_->fill(a_, memory.factors().result, 0xff, data.addend.bytes());
-    gpu_->multiply(a_, multiplier, memory.factors());
+    gpu_->multiply(a_, gpu_plan, memory.factors());
     expect_convolved(memory.result(), data.expected(c), c.number);
   }
 }
@@ -40,12 +40,12 @@ TEST_P(GpuConvolutionConformance, GraphsAddToWhatIsThere) {
   const ConvolutionData data(c);
   const ConvolutionMemory memory = memory_of(c, data);
   FluidGpuOperands f = memory.factors();
-  const GpuPlan multiplier = gpu_->multiplier(c, gpu_->choices(c, kWorkspace, 1).at(0));
-  gpu_->multiply(a_, multiplier, f);
+  const GpuPlan gpu_plan = gpu_->gpu_plan(c, gpu_->choices(c, kWorkspace, 1).at(0));
+  gpu_->multiply(a_, gpu_plan, f);
   gpu_->synchronize(a_);
   f.result = const_cast<void*>(f.addend);
   gpu_->begin_capture(a_);
-  gpu_->multiply(a_, multiplier, f);
+  gpu_->multiply(a_, gpu_plan, f);
   const GpuGraph graph = gpu_->end_capture(a_);
   gpu_->launch(graph, a_);
   expect_convolved(memory.read(f.result), data.expected(c), c.number);
@@ -58,7 +58,7 @@ TEST_P(GpuConvolutionConformance, ConvolutionsThatThereCannotBeAreMisused) {
     FluidGpuConvolution wrong = c;
     change(wrong);
     EXPECT_THROW(gpu_->choices(wrong, kWorkspace, 8), DeviceError);
-    EXPECT_FALSE(gpu_->multiplier(wrong, choice));
+    EXPECT_FALSE(gpu_->gpu_plan(wrong, choice));
   };
   using C = FluidGpuConvolution;
   expect_misused([](C& w) { w.number = fluid_gpu_f64; });
@@ -72,7 +72,7 @@ TEST_P(GpuConvolutionConformance, ConvolutionsThatThereCannotBeAreMisused) {
     w.bias = 1;
   });
   choice.opaque[0] ^= 0x4000;
-  EXPECT_FALSE(gpu_->multiplier(c, choice)) << "of another library";
+  EXPECT_FALSE(gpu_->gpu_plan(c, choice)) << "of another library";
 }
 
 TEST_P(GpuConvolutionConformance, PreparingDuringACaptureLosesIt) {
@@ -82,7 +82,7 @@ TEST_P(GpuConvolutionConformance, PreparingDuringACaptureLosesIt) {
   EXPECT_THROW(gpu_->choices(c, kWorkspace, 8), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
   gpu_->begin_capture(a_);
-  EXPECT_FALSE(gpu_->multiplier(c, choice));
+  EXPECT_FALSE(gpu_->gpu_plan(c, choice));
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
 }
 
@@ -90,11 +90,11 @@ TEST_P(GpuConvolutionConformance, TheFirstTimeIsNotDuringACapture) {
   const FluidGpuConvolution c = convolution_of(fluid_gpu_forward, fluid_gpu_f32);
   const ConvolutionData data(c);
   const ConvolutionMemory memory = memory_of(c, data);
-  const GpuPlan multiplier = gpu_->multiplier(c, first_choice(c));
+  const GpuPlan gpu_plan = gpu_->gpu_plan(c, first_choice(c));
   gpu_->begin_capture(a_);
-  EXPECT_THROW(gpu_->multiply(a_, multiplier, memory.factors()), DeviceError);
+  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, memory.factors()), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
-  gpu_->multiply(a_, multiplier, memory.factors());
+  gpu_->multiply(a_, gpu_plan, memory.factors());
   expect_convolved(memory.result(), data.expected(c), c.number);
 }
 

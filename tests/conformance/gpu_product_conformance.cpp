@@ -12,10 +12,10 @@ void GpuProductConformance::expect_right(const FluidGpuMatmul& p) {
   ASSERT_FALSE(choices.empty());
   for (const FluidGpuChoice& choice : choices) {
     EXPECT_LE(choice.workspace, kWorkspace);
-    const GpuPlan multiplier = gpu_->multiplier(p, choice);
-    ASSERT_TRUE(multiplier);
+    const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+    ASSERT_TRUE(gpu_plan);
     gpu_->fill(a_, memory.factors().result, 0xff, p.count * p.result_matrix);
-    gpu_->multiply(a_, multiplier, memory.factors());
+    gpu_->multiply(a_, gpu_plan, memory.factors());
     EXPECT_EQ(memory.result(), data.expected(p));
   }
 }
@@ -70,8 +70,8 @@ TEST_P(GpuProductConformance, OnlyTf32RoundsOperands) {
   for (const bool tf32 : {false, true}) {
     p.tf32 = tf32;
     for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
-      const GpuPlan multiplier = gpu_->multiplier(p, choice);
-      gpu_->multiply(a_, multiplier, memory.factors());
+      const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+      gpu_->multiply(a_, gpu_plan, memory.factors());
       const double found = memory.result().front();
       EXPECT_NEAR(found, exact, tf32 ? 1e-2 : 1e-3);
       EXPECT_TRUE(found == 64 || !tf32 || !GetParam().is_host) << found;
@@ -86,8 +86,8 @@ TEST_P(GpuProductConformance, TheAddendMayBeTheResult) {
   const ProductMemory memory = memory_of(p, data);
   FluidGpuOperands f = memory.factors();
   f.result = const_cast<void*>(f.addend);
-  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
-  gpu_->multiply(a_, multiplier, f);
+  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
+  gpu_->multiply(a_, gpu_plan, f);
   EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 
@@ -97,13 +97,13 @@ TEST_P(GpuProductConformance, AGraphMultipliesAgain) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   FluidGpuOperands f = memory.factors();
-  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
-  gpu_->multiply(a_, multiplier, f);
+  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
+  gpu_->multiply(a_, gpu_plan, f);
   gpu_->synchronize(a_);
   f.result = const_cast<void*>(f.addend);  // other addresses than those it began with
   const std::vector<double> before = memory.read(f.addend);
   gpu_->begin_capture(a_);
-  gpu_->multiply(a_, multiplier, f);
+  gpu_->multiply(a_, gpu_plan, f);
   const GpuGraph graph = gpu_->end_capture(a_);
   EXPECT_EQ(memory.read(f.result), before);
   std::vector<double> expected = data.expected(p);
@@ -132,7 +132,7 @@ TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
   FluidGpuChoice choice = first_choice(p);
   const auto expect_misused = [&](const FluidGpuMatmul& wrong) {
     EXPECT_THROW(gpu_->choices(wrong, kWorkspace, 8), DeviceError);
-    EXPECT_FALSE(gpu_->multiplier(wrong, choice));
+    EXPECT_FALSE(gpu_->gpu_plan(wrong, choice));
   };
   const auto changed = [&](auto change) {
     FluidGpuMatmul wrong = p;
@@ -150,7 +150,7 @@ TEST_P(GpuProductConformance, ProductsThatThereCannotBeAreMisused) {
     w.bias = 1;
   }));
   choice.opaque[0] ^= 1;
-  EXPECT_FALSE(gpu_->multiplier(p, choice)) << "of another library";
+  EXPECT_FALSE(gpu_->gpu_plan(p, choice)) << "of another library";
 }
 
 TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
@@ -159,19 +159,19 @@ TEST_P(GpuProductConformance, AddressesAreAlignedAndThere) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   const FluidGpuOperands good = memory.factors();
-  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
+  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
   FluidGpuOperands wrong = good;
   wrong.bias = nullptr;
-  EXPECT_THROW(gpu_->multiply(a_, multiplier, wrong), DeviceError);
+  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, wrong), DeviceError);
   wrong.bias = static_cast<const std::byte*>(good.bias) + 4;
-  EXPECT_THROW(gpu_->multiply(a_, multiplier, wrong), DeviceError);
+  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, wrong), DeviceError);
   for (const FluidGpuChoice& choice : gpu_->choices(p, kWorkspace, 8)) {
     if (choice.workspace == 0) continue;
     wrong = good;
     wrong.workspace = static_cast<std::byte*>(good.workspace) + FLUID_GPU_PRODUCT_ALIGNMENT;
-    EXPECT_THROW(gpu_->multiply(a_, gpu_->multiplier(p, choice), wrong), DeviceError);
+    EXPECT_THROW(gpu_->multiply(a_, gpu_->gpu_plan(p, choice), wrong), DeviceError);
   }
-  gpu_->multiply(a_, multiplier, good);
+  gpu_->multiply(a_, gpu_plan, good);
   EXPECT_EQ(memory.read(good.result), data.expected(p));
 }
 
@@ -182,7 +182,7 @@ TEST_P(GpuProductConformance, PreparingDuringACaptureLosesIt) {
   EXPECT_THROW(gpu_->choices(p, kWorkspace, 8), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
   gpu_->begin_capture(a_);
-  EXPECT_FALSE(gpu_->multiplier(p, choice));
+  EXPECT_FALSE(gpu_->gpu_plan(p, choice));
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
 }
 
@@ -191,11 +191,11 @@ TEST_P(GpuProductConformance, TheFirstTimeIsNotDuringACapture) {
   const ProductData data(p);
   const ProductMemory memory = memory_of(p, data);
   const FluidGpuOperands f = memory.factors();
-  const GpuPlan multiplier = gpu_->multiplier(p, first_choice(p));
+  const GpuPlan gpu_plan = gpu_->gpu_plan(p, first_choice(p));
   gpu_->begin_capture(a_);
-  EXPECT_THROW(gpu_->multiply(a_, multiplier, f), DeviceError);
+  EXPECT_THROW(gpu_->multiply(a_, gpu_plan, f), DeviceError);
   EXPECT_THROW(gpu_->end_capture(a_), DeviceError);
-  gpu_->multiply(a_, multiplier, f);
+  gpu_->multiply(a_, gpu_plan, f);
   EXPECT_EQ(memory.read(f.result), data.expected(p));
 }
 

@@ -19,50 +19,50 @@ TEST(Answer, TellsWhoMustAct) {
 }
 
 TEST(Answer, HasNoTextForWorkThatIsNotDone) {
-  refuse(fluid_gpu_failed, "before");
+  set_error(fluid_gpu_failed, "before");
   EXPECT_EQ(answer(cudaErrorNotReady, "asking for an event"), fluid_gpu_not_ready);
   EXPECT_STREQ(last_error(), "before");
 }
 
 int given_back = 0;
 
-cudaError_t give_back_well(void*) {
+cudaError_t release_succeeding(void*) {
   ++given_back;
   return cudaSuccess;
 }
-cudaError_t give_back_badly(void*) {
+cudaError_t release_failing(void*) {
   ++given_back;
   return cudaErrorIllegalAddress;
 }
 
 TEST(GpuResources, AreGivenBackOnce) {
   int a = 0, b = 0, c = 0;
-  GpuResources belongings;
-  belongings.add(&a, give_back_well);
-  belongings.add(&b, give_back_badly);
-  belongings.add(&c, give_back_well);
+  GpuResources gpu_resources;
+  gpu_resources.add(&a, release_succeeding);
+  gpu_resources.add(&b, release_failing);
+  gpu_resources.add(&c, release_succeeding);
   given_back = 0;
-  EXPECT_EQ(belongings.give_back(&a), cudaSuccess);
-  EXPECT_EQ(belongings.give_back(&a), cudaErrorInvalidValue);
+  EXPECT_EQ(gpu_resources.release_resource(&a), cudaSuccess);
+  EXPECT_EQ(gpu_resources.release_resource(&a), cudaErrorInvalidValue);
   EXPECT_EQ(given_back, 1);
-  EXPECT_EQ(belongings.release_all(), cudaErrorIllegalAddress);
+  EXPECT_EQ(gpu_resources.release_all(), cudaErrorIllegalAddress);
   EXPECT_EQ(given_back, 3);
-  EXPECT_EQ(belongings.release_all(), cudaSuccess);
+  EXPECT_EQ(gpu_resources.release_all(), cudaSuccess);
   EXPECT_EQ(given_back, 3);
 }
 
 /// As a communicator waits for the graphs that hold its work.
 TEST(GpuResources, AreGivenBackBackwards) {
   int numbers[3] = {};
-  GpuResources belongings;
+  GpuResources gpu_resources;
   given_back = 0;
   for (int& n : numbers) {
-    belongings.add(&n, [](void* what) {
+    gpu_resources.add(&n, [](void* what) {
       *static_cast<int*>(what) = ++given_back;
       return cudaSuccess;
     });
   }
-  EXPECT_EQ(belongings.release_all(), cudaSuccess);
+  EXPECT_EQ(gpu_resources.release_all(), cudaSuccess);
   EXPECT_EQ(std::vector(std::begin(numbers), std::end(numbers)), (std::vector{3, 2, 1}));
 }
 

@@ -341,7 +341,7 @@ TEST(ConvolutionWorkspace, FitsTheFavouritesOfOtherVersions) {
   }
 }
 
-TEST_F(ConvolutionEnginesTest, RefuseWhatIsNoneOfTheirs) {
+TEST_F(ConvolutionEnginesTest, RejectWhatIsNoneOfTheirs) {
   const FluidGpuConvolution c = convolution_of(kLayers[1], fluid_gpu_forward, fluid_gpu_f16);
   const ConvolutionDescription description(c);
   const DnnMachine no_machine("{}");
@@ -397,9 +397,9 @@ TEST(Convolutions, SayThatThereIsNoGpu) {
   EXPECT_EQ(count, 0);
   EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to compute a convolution: cuda"))
       << last_error();
-  FluidGpuPlan* multiplier = nullptr;
-  EXPECT_EQ(convolver_create(&gpu, &c, choices.data(), &multiplier), fluid_gpu_unusable);
-  EXPECT_EQ(multiplier, nullptr);
+  FluidGpuPlan* gpu_plan = nullptr;
+  EXPECT_EQ(convolution_plan_create(&gpu, &c, choices.data(), &gpu_plan), fluid_gpu_unusable);
+  EXPECT_EQ(gpu_plan, nullptr);
   EXPECT_EQ(gpu.dnn, nullptr);
 }
 

@@ -29,9 +29,9 @@ TEST(Products, SayThatThereIsNoGpu) {
   EXPECT_EQ(count, 0);
   EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to multiply matrices: cudaError"))
       << last_error();
-  FluidGpuPlan* multiplier = nullptr;
-  EXPECT_EQ(multiplier_create(&gpu, &product, choices.data(), &multiplier), fluid_gpu_unusable);
-  EXPECT_EQ(multiplier, nullptr);
+  FluidGpuPlan* gpu_plan = nullptr;
+  EXPECT_EQ(matmul_plan_create(&gpu, &product, choices.data(), &gpu_plan), fluid_gpu_unusable);
+  EXPECT_EQ(gpu_plan, nullptr);
   EXPECT_EQ(multiply(&stream, nullptr, nullptr), fluid_gpu_unusable);
   EXPECT_EQ(gpu.blas, nullptr);
 }

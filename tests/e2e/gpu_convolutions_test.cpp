@@ -151,7 +151,7 @@ TEST_F(GpuConvolutions, AreGeneratedWhereTheLibraryHasNoWay) {
 }
 
 TEST_F(GpuConvolutions, AreToldToFailWhileAStepIsPrepared) {
-  for (const char* call : {"convolution_choices", "convolver_create"}) {
+  for (const char* call : {"convolution_choices", "convolution_plan_create"}) {
     fluid::testing::reset_host_gpu({});
     fluid::testing::fail_host_gpu(call, fluid_gpu_failed, 3);
     EXPECT_EQ(

@@ -66,8 +66,8 @@ class Training {
 };
 
 /// Of a GPU on which products are fastest in parts, which gives other bits.
-Decisions decided_elsewhere() {
-  fluid::testing::change_host_gpu({.parts_are_fast = true});
+Decisions choices_of_other_rank() {
+  fluid::testing::change_host_gpu({.split_k_is_fast = true});
   const Decisions decided = Training().decided();
   fluid::testing::change_host_gpu({});
   return decided;
@@ -77,7 +77,7 @@ class GpuDecisions : public testing::HostGpuTest {};
 
 /// Never are there more graphs than steps have.
 TEST_F(GpuDecisions, AreTakenByStepsThatAreBound) {
-  const Decisions others = decided_elsewhere();
+  const Decisions others = choices_of_other_rank();
   fluid::testing::reset_host_gpu({});
   Training training;
   ASSERT_EQ(others.size(), training.decided().size());
@@ -85,7 +85,7 @@ TEST_F(GpuDecisions, AreTakenByStepsThatAreBound) {
   const std::vector<float> before = training.weights();
   const OutputViews outputs = training.begin(0);
   const size_t graphs = fluid::testing::host_gpu_most_graphs();
-  training.session().take(others);
+  training.session().adopt_tuning_record(others);
   EXPECT_EQ(fluid::testing::host_gpu_most_graphs(), graphs);
   EXPECT_EQ(training.decided(), others);
   EXPECT_GT(outputs["loss"].item(), 0) << "of the step before";
@@ -93,10 +93,10 @@ TEST_F(GpuDecisions, AreTakenByStepsThatAreBound) {
 }
 
 TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
-  const Decisions others = decided_elsewhere();
+  const Decisions others = choices_of_other_rank();
   Training undisturbed;
   undisturbed.begin(0);
-  undisturbed.session().take(others);
+  undisturbed.session().adopt_tuning_record(others);
   undisturbed.begin(1);
   const std::pair<std::string, int> failures[] = {{"stream_synchronize", 0},
                                                   {"capture_begin", kFirstCaptures},
@@ -107,7 +107,8 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
     const OutputViews outputs = training.begin(0);
     const std::vector<float> before = training.weights();
     fail_host_gpu(function, fluid_gpu_out_of_memory, calls);
-    EXPECT_EQ(lack_of([&] { training.session().take(others); }), function + " was told to fail");
+    EXPECT_EQ(lack_of([&] { training.session().adopt_tuning_record(others); }),
+              function + " was told to fail");
     EXPECT_EQ(training.weights(), before);
     EXPECT_GT(outputs["loss"].item(), 0);
     training.begin(1);
@@ -117,13 +118,14 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtOnceLeaveVariablesAndSteps) {
 
 /// Nothing runs then, and who asks is told so; variables are there.
 TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
-  const Decisions others = decided_elsewhere();
+  const Decisions others = choices_of_other_rank();
   Training training;
   training.begin(0);
   const std::vector<float> before = training.weights();
   fail_host_gpu("graph_create", fluid_gpu_out_of_memory, kFirstCaptures);
   fail_host_gpu("capture_begin", fluid_gpu_out_of_memory, kFirstCaptures + 1);
-  const std::string why = error_of<DeviceError>([&] { training.session().take(others); });
+  const std::string why =
+      error_of<DeviceError>([&] { training.session().adopt_tuning_record(others); });
   EXPECT_TRUE(why.starts_with("graph_create was told to fail: ")) << why;
   EXPECT_TRUE(
       why.ends_with("; the steps that there were cannot be bound to their memory again, so "

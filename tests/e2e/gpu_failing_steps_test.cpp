@@ -42,7 +42,7 @@ std::string thrown(F call) {
 class GpuFailingSteps : public testing::HostGpuPaceTest {};
 
 /// Nobody may have heard that the step was refused; the one after it is applied all the same.
-TEST_P(GpuFailingSteps, HoldUpNoneThatComeAfterOneThatWasRefused) {
+TEST_P(GpuFailingSteps, HoldUpNoneThatComeAfterOneThatWasRejected) {
   Executor exe(small_network(), stand_in(), {.batch = kSamples});
   exe.run(batch_of(kSamples)).wait();
   for (const std::string function : {"copy", "fill", "graph_launch", "event_record", "stream_wait",
@@ -68,7 +68,7 @@ TEST_P(GpuFailingSteps, HoldUpNoneThatComeAfterOneThatWasRefused) {
   }
 }
 
-TEST_P(GpuFailingSteps, AreNotAppliedWhereTheyAreRefused) {
+TEST_P(GpuFailingSteps, AreNotAppliedWhereTheyAreRejected) {
   Executor exe(small_network(), stand_in(), {.batch = kSamples});
   Executor undisturbed(small_network(), stand_in(), {.batch = kSamples});
   const auto expect_equal_after_a_step = [&] {

@@ -104,7 +104,7 @@ TEST_F(GpuLibrary, TrainsInHalvesAsTheCpuDoes) {
 }
 
 /// The gradient of a slice is added to those before where they lie.
-TEST_F(GpuLibrary, AddsUpTheGradientsOfSlices) {
+TEST_F(GpuLibrary, AddsUpTheGradientsOfMicroBatches) {
   const ExecutorOptions options{.batch = kBatch64, .micro_batches = 2};
   EXPECT_LT(worst_after_training(options), 2e-5);
   Executor gpu(wide_network(), stand_in(), options);
@@ -263,7 +263,7 @@ TEST_F(GpuLibrary, FeedsThatASlotHoldsAreNotLostToPreparing) {
 }
 
 TEST_F(GpuLibrary, IsToldToFailWhileAStepIsPrepared) {
-  for (const char* call : {"matmul_choices", "multiplier_create", "multiply"}) {
+  for (const char* call : {"matmul_choices", "matmul_plan_create", "multiply"}) {
     fluid::testing::reset_host_gpu({});
     fluid::testing::fail_host_gpu(call, fluid_gpu_failed, 3);
     EXPECT_EQ(
@@ -300,11 +300,11 @@ FluidGpuTable seeing_table() {
     seen.captures = false;
     return host_gpu_table().capture_end(stream, graph);
   };
-  table.multiply = [](FluidGpuStream* stream, FluidGpuPlan* multiplier, const FluidGpuOperands* f) {
+  table.multiply = [](FluidGpuStream* stream, FluidGpuPlan* gpu_plan, const FluidGpuOperands* f) {
     for (const void* factor : {f->a, f->b, f->addend, f->bias}) {
       if (factor != nullptr && !seen.captures) seen.factors.push_back(factor);
     }
-    return host_gpu_table().multiply(stream, multiplier, f);
+    return host_gpu_table().multiply(stream, gpu_plan, f);
   };
   return table;
 }
@@ -331,7 +331,7 @@ TEST_F(GpuLibrary, TriesItsWaysBesideTheVariables) {
 TEST_F(GpuLibrary, LeavesToGeneratedCodeWhatFailsAsItIsComputed) {
   for (const FluidGpuResult result : {fluid_gpu_misused, fluid_gpu_failed}) {
     const TempDir dir;
-    fluid::testing::reset_host_gpu({.most_rows_computed = 0, .refuses_by = result});
+    fluid::testing::reset_host_gpu({.most_rows_computed = 0, .rejection_result = result});
     Executor gpu(wide_network(), stand_in(dir.path()), {.batch = kBatch64});
     EXPECT_EQ(count_of(gpu.text(Mode::train, kBatch64), kKernel), 0);
     const std::vector<std::string> said = gpu.compile_report().of_libraries;
@@ -369,7 +369,7 @@ TEST_F(GpuLibrary, LeavesStepsAloneWhereAnotherFailsAsItIsComputed) {
   EXPECT_EQ(parameter_bytes(gpu), parameter_bytes(same));
 }
 
-const std::string kFirstRefusal =
+const std::string kFirstRejection =
     "fc0 @ gpu_library_test.cpp:" + std::to_string(kFirstLayerLine) +
     ": cublaslt.matmul cannot compute f32 64 x 128 of 96, with bias with a workspace of 64.00 KiB "
     "(no engine computes so many rows)";
@@ -396,7 +396,7 @@ TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
     } while (!said.back().empty());
     ASSERT_GE(said.size(), 3U);
     EXPECT_TRUE(said.front().starts_with(why)) << said.front();
-    EXPECT_TRUE(said.at(said.size() - 2).starts_with(kFirstRefusal + then))
+    EXPECT_TRUE(said.at(said.size() - 2).starts_with(kFirstRejection + then))
         << said.at(said.size() - 2);
   }
 }
@@ -413,8 +413,8 @@ TEST_F(GpuLibrary, SaysWhatToDoWhereAKnownStepFails) {
   for (auto& [key, choice] : others) choice = "none";
   fluid::testing::change_host_gpu({.most_rows_computed = 0});
   const std::string said =
-      kFirstRefusal + "; start the program again: code is generated for it then";
-  EXPECT_EQ(error_of<DeviceError>([&] { session.take(others); }), said);
+      kFirstRejection + "; start the program again: code is generated for it then";
+  EXPECT_EQ(error_of<DeviceError>([&] { session.adopt_tuning_record(others); }), said);
   step.batch = kBatch64 / 2;
   EXPECT_EQ(error_of<DeviceError>([&] { session.prepare(step); }), said);
 }
@@ -422,7 +422,7 @@ TEST_F(GpuLibrary, SaysWhatToDoWhereAKnownStepFails) {
 /// Another way is taken, and said so; it is not what the next run finds.
 TEST_F(GpuLibrary, SaysThatAWayLackedMemory) {
   const TempDir dir;
-  fluid::testing::reset_host_gpu({.parts_are_fast = true});
+  fluid::testing::reset_host_gpu({.split_k_is_fast = true});
   fluid::testing::fail_host_gpu("multiply", fluid_gpu_out_of_memory);
   const auto two_ways = [&] {
     return testing::stand_in({.cache_dir = dir.path(), .libraries = {8 * kWorkspace}});
@@ -447,7 +447,7 @@ TEST_F(GpuLibrary, ProfilesItsProducts) {
   EXPECT_NE(table.find("cublaslt.matmul"), std::string::npos) << table;
 }
 
-TEST_F(GpuLibrary, RefusesAWorkspaceThatIsNone) {
+TEST_F(GpuLibrary, RejectsAWorkspaceThatIsNone) {
   expect_user_error([] { Executor(wide_network(), stand_in(), {.gpu = {.workspace = -1}}); },
                     "a workspace of -1 bytes");
 }

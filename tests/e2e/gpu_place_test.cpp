@@ -59,7 +59,7 @@ TEST_F(GpuPrograms, BeginAStepWhileTheOneBeforeRuns) {
 }
 
 /// What is wrong with the data is said a step later, and is what the CPU says.
-TEST_F(GpuPrograms, RefuseTheSameDataAsTheCpu) {
+TEST_F(GpuPrograms, RejectTheSameDataAsTheCpu) {
   std::ofstream(dir_.file("classes.fir")) << R"(program @classes {
   %x = data "x" : f32[?, 1]
   %y = data "y" : i64[?]
@@ -148,7 +148,7 @@ TEST_F(GpuPrograms, TrainANetworkOfTheExamples) {
 }
 
 /// By layers, calls of libraries and exchanges, too.
-TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndExchanges) {
+TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndCollectives) {
   write_wide_program();
   const std::string said =
       succeed(train("--batch 32 --max-steps 1 --drop-last --force-collectives --workspace 1MiB "
@@ -344,7 +344,7 @@ TEST_F(GpuPrograms, RunWhereThePlanJustFits) {
   succeed("eval line.fir" + data + " --params params.safetensors");
 }
 
-TEST_F(GpuPrograms, AreRefusedWhereTheyDoNotFit) {
+TEST_F(GpuPrograms, AreRejectedWhereTheyDoNotFit) {
   const std::tuple<int64_t, int, std::string> cases[] = {{8 << 10, 1000, "8.00 KiB"},
                                                          {3 << 20, 100'000, "3.00 MiB"}};
   for (const auto& [memory, batch, text] : cases) {

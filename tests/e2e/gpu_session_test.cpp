@@ -311,7 +311,7 @@ TEST_F(GpuPlace, AFailedLaunchIsToldAndNothingIsLeftOpen) {
   EXPECT_THROW(exe.run(batch_of(4)), DeviceError);
 }
 
-TEST_F(GpuPlace, RefusesBatchesThatItsIndicesDoNotCount) {
+TEST_F(GpuPlace, RejectsBatchesThatItsIndicesDoNotCount) {
   Program net("large");
   const Value x = net.data("x", {kBatch, 65536}, bf16);
   net.output("mean", mean(x));
@@ -321,7 +321,7 @@ TEST_F(GpuPlace, RefusesBatchesThatItsIndicesDoNotCount) {
                     "smaller one, or micro-batches");
 }
 
-TEST_F(GpuPlace, RefusesWhatItCannotDoYet) {
+TEST_F(GpuPlace, RejectsWhatItCannotDoYet) {
   const Program net = small_network();
   expect_user_error(
       [&] { Executor(net, stand_in(), {.batch = 4, .debug = {.verify_plan = true}}); },

@@ -64,13 +64,13 @@ Batch bad_samples(int64_t number, int64_t sample) {
 }
 
 /// What a step tells.
-struct Told {
+struct StepResults {
   double loss = 0, right = 0, rate = 0, scale = 0;
   int64_t skipped = 0;
-  bool operator==(const Told&) const = default;
+  bool operator==(const StepResults&) const = default;
 };
 
-Told told(const OutputViews& outputs) {
+StepResults told(const OutputViews& outputs) {
   const auto scaling = outputs.loss_scaling().value_or(LossScaling());
   return {.loss = outputs["loss"].item(),
           .right = outputs.find("accuracy").sum,
@@ -80,7 +80,7 @@ Told told(const OutputViews& outputs) {
 }
 
 struct Trained {
-  std::vector<Told> steps;
+  std::vector<StepResults> steps;
   std::vector<std::byte> middle, end;
   bool operator==(const Trained&) const = default;
 };
@@ -167,7 +167,7 @@ TEST_P(GpuSteps, ReadFeedsThatStayWhereTheyAre) {
 TEST_P(GpuSteps, OfAllModesFollowEachOther) {
   const auto figures = [](bool wait, bool prefetch) {
     Executor exe(classifier(), stand_in(), {.gpu = {.prefetch = prefetch}});
-    std::vector<Told> all;
+    std::vector<StepResults> all;
     std::optional<OutputViews> before;
     for (int step = 0; step < 12; ++step) {
       const Batch batch = samples(step, step % 4 == 3 ? 3 : kSamples);
@@ -179,7 +179,7 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
     return all;
   };
   reset(testing::kEarly);
-  const std::vector<Told> expected = figures(true, true);
+  const std::vector<StepResults> expected = figures(true, true);
   for (const bool prefetch : {true, false}) {
     reset(GetParam());
     EXPECT_EQ(figures(false, prefetch), expected) << prefetch;
@@ -188,13 +188,13 @@ TEST_P(GpuSteps, OfAllModesFollowEachOther) {
 
 /// How somebody may come to hear that step 2 was refused, when step 3 was begun as well, and which
 /// it is to them.
-struct Hearing {
+struct ErrorReport {
   const char* name;
   const char* step;
   std::function<void(Executor&, const OutputViews& refused, const OutputViews& next)> by;
 };
 
-std::vector<Hearing> hearings(const std::string& file) {
+std::vector<ErrorReport> error_reports(const std::string& file) {
   return {
       {"its outputs", "", [](Executor&, const OutputViews& o, const OutputViews&) { o.wait(); }},
       {"the next one's", "in the step begun before this one: ",
@@ -213,9 +213,9 @@ std::vector<Hearing> hearings(const std::string& file) {
        [](Executor& e, const OutputViews&, const OutputViews&) { e.prepare({.train = {7}}); }}};
 }
 
-TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
+TEST_P(GpuSteps, OneThatIsRejectedIsToldLaterAndNoneAfterItIsApplied) {
   const TempDir dir;
-  for (const Hearing& hearing : hearings(dir.file("parameters.safetensors"))) {
+  for (const ErrorReport& error_report : error_reports(dir.file("parameters.safetensors"))) {
     Executor exe(classifier(), stand_in(), {.batch = kSamples});
     exe.prepare({.eval = {kSamples}});
     exe.run(samples(0));
@@ -228,17 +228,18 @@ TEST_P(GpuSteps, OneThatIsRefusedIsToldLaterAndNoneAfterItIsApplied) {
     const std::string why =
         "value 7 of feed 'label' is out of range [0, 3), in sample 3 of the "
         "batch; the step was not applied, nor was the one begun after it";
-    const std::string heard = error_of<UserError>([&] { hearing.by(exe, refused, next); });
-    EXPECT_EQ(state_of(exe), before) << hearing.name;
+    const std::string heard = error_of<UserError>([&] { error_report.by(exe, refused, next); });
+    EXPECT_EQ(state_of(exe), before) << error_report.name;
     const std::string own = error_of<UserError>([&] { refused.wait(); });
     EXPECT_TRUE(own.starts_with("gpu_steps_test.cpp:") && own.ends_with(why)) << own;
-    EXPECT_EQ(heard, hearing.step + own);
+    EXPECT_EQ(heard, error_report.step + own);
     EXPECT_EQ(error_of<UserError>([&] { next.wait(); }),
               "in the step begun before this one: " + own);
     exe.run(samples(4)).wait();
     Executor other(classifier(), stand_in(), {.batch = kSamples});
     for (const int64_t number : {0, 1, 4}) other.run(samples(number));
-    EXPECT_EQ(state_of(exe), state_of(other)) << hearing.name << ": it goes on as if nothing was";
+    EXPECT_EQ(state_of(exe), state_of(other))
+        << error_report.name << ": it goes on as if nothing was";
   }
 }
 
@@ -250,7 +251,7 @@ TEST_P(GpuSteps, TheLastThatWasBegunIsCalledSo) {
 }
 
 /// Bad data is met in inference too: training that was begun after it stops there as on a CPU.
-TEST_P(GpuSteps, AnEvaluationThatIsRefusedHoldsTrainingUp) {
+TEST_P(GpuSteps, AnEvaluationThatIsRejectedHoldsTrainingUp) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   exe.prepare({.eval = {kSamples}});
   exe.run(samples(0));
@@ -274,7 +275,7 @@ TEST_P(GpuSteps, ASearchOnBadDataHoldsNothingUp) {
   EXPECT_NE(state_of(exe), before);
 }
 
-TEST_P(GpuSteps, TwoThatAreRefusedAreToldOneByOne) {
+TEST_P(GpuSteps, TwoThatAreRejectedAreToldOneByOne) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
@@ -318,7 +319,7 @@ TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
 }
 
 /// A network with running statistics, and slices of a batch.
-TEST_P(GpuSteps, OfSlicesAreRefusedByTheBatchsSample) {
+TEST_P(GpuSteps, OfMicroBatchsAreRejectedByTheBatchsSample) {
   Executor exe(small_network(), stand_in(), {.batch = 4, .micro_batches = 2});
   Batch bad = batch_of(4, 1);
   bad.columns[1].second.as<int64_t>()[3] = 3;
@@ -326,7 +327,7 @@ TEST_P(GpuSteps, OfSlicesAreRefusedByTheBatchsSample) {
 }
 
 /// A launch for the slice that is refused, two for the step after it.
-TEST_P(GpuSteps, EndWithTheSliceThatIsRefused) {
+TEST_P(GpuSteps, EndWithTheMicroBatchThatIsRejected) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples, .micro_batches = 2});
   const std::vector<std::byte> before = state_of(exe);
   fluid::testing::fail_host_gpu("graph_launch", fluid_gpu_failed, 3);

@@ -72,18 +72,18 @@ TEST_F(EmptyGpuRank, SharesStatistics) {
 }
 
 /// In a step for which the last rank has no sample.
-TEST_F(EmptyGpuRank, AppliesNoStepThatAnotherRefuses) {
-  for (const bool shares_statistics : {false, true}) {
-    SCOPED_TRACE(shares_statistics);
+TEST_F(EmptyGpuRank, AppliesNoStepThatAnotherRejects) {
+  for (const bool syncs_statistics : {false, true}) {
+    SCOPED_TRACE(syncs_statistics);
     constexpr int kRanks = 3;
     Ranks ranks(kRanks, [&](const World& world) {
       ExecutorOptions options{
           .batch = testing::kWhole / kRanks, .threads = 1, .distributed = {.world = world}};
-      options.distributed.sync_bn = shares_statistics;
+      options.distributed.sync_bn = syncs_statistics;
       const Program net =
-          shares_statistics ? testing::normalising_program(3) : testing::parallel_program();
+          syncs_statistics ? testing::normalising_program(3) : testing::parallel_program();
       Executor exe(net, cuda(world.rank), options);
-      exe.run(testing::share_of_batch(world));
+      exe.run(testing::shard_of_batch(world));
       Reader reader(testing::parallel_samples(kRanks - 1),
                     {.batch = options.batch, .rank = world.rank, .world = kRanks});
       exe.prepare({.train = reader.batch_sizes()});
@@ -166,7 +166,7 @@ TEST_F(EmptyGpuRankOfLaunch, TrainsAndEvaluates) {
   }
 }
 
-TEST_F(EmptyGpuRankOfLaunch, TheRankThatRefusesIsNamed) {
+TEST_F(EmptyGpuRankOfLaunch, TheRankThatRejectsIsNamed) {
   write_rows(5);
   const Result result = train_two("cuda", "");
   EXPECT_EQ(result.code, 1) << result.output;

@@ -19,7 +19,7 @@ namespace {
 
 using fluid::testing::parallel_program;
 using fluid::testing::Ranks;
-using fluid::testing::share_of_batch;
+using fluid::testing::shard_of_batch;
 
 class GpuRankSteps : public testing::GpuRanksTest,
                      public ::testing::WithParamInterface<const char*> {
@@ -54,7 +54,7 @@ std::string told(const World& world, ExecutorOptions options, bool late) {
     if (const auto scaling = before->loss_scaling()) all += std::to_string(scaling->skipped) + " ";
   };
   for (int step = 0; step < 9; ++step) {
-    Batch batch = share_of_batch(world);
+    Batch batch = shard_of_batch(world);
     batch.columns[0].second.as<float>()[0] += static_cast<float>(step);
     const OutputViews outputs = step % 4 == 2 ? exe.eval(batch) : exe.run(batch);
     if (!late) outputs.wait();
@@ -99,12 +99,12 @@ std::vector<float> parameters_of(Executor& exe) {
 
 /// A label that is none, on one rank: no rank applies the step, nor one that it has begun
 /// meanwhile, whether or not the others have.
-TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
+TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRejects) {
   for (const int begin_next : {0b00, 0b11, 0b01, 0b10}) {
     SCOPED_TRACE(begin_next);
     Ranks ranks(2, [begin_next](const World& world) {
       Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
-      Batch batch = share_of_batch(world);
+      Batch batch = shard_of_batch(world);
       exe.run(batch).wait();
       const std::vector<float> before = parameters_of(exe);
       const auto label = batch.columns[1].second.as<int64_t>();
@@ -134,10 +134,10 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
 }
 
 /// Of a slice that exchanges nothing with the others, too: they hear of it in the last one.
-TEST_P(GpuRankSteps, NoneIsAppliedWhereASliceIsRefused) {
+TEST_P(GpuRankSteps, NoneIsAppliedWhereAMicroBatchIsRejected) {
   Ranks ranks(2, [](const World& world) {
     Executor exe(parallel_program(), cuda(world.rank), of_rank(world, {.micro_batches = 3}));
-    Batch batch = share_of_batch(world);
+    Batch batch = shard_of_batch(world);
     exe.run(batch);
     const std::vector<float> before = parameters_of(exe);
     const auto label = batch.columns[1].second.as<int64_t>();
@@ -163,10 +163,10 @@ TEST_P(GpuRankSteps, AnEvaluationOnBadDataLeavesNobody) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
         Executor exe(parallel_program(), cuda(world.rank), of_rank(world));
-        const Batch batch = share_of_batch(world);
+        const Batch batch = shard_of_batch(world);
         exe.prepare({.eval = {batch.size}});
         exe.run(batch);
-        Batch bad = share_of_batch(world);
+        Batch bad = shard_of_batch(world);
         bad.columns[1].second.as<int64_t>()[2] = 3;
         std::string said;
         if (world.rank == 1) {
@@ -203,7 +203,7 @@ TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
       Ranks ranks(2, [&](const World& world) {
         Executor exe(parallel_program(), cuda(world.rank),
                      of_rank(world, {.distributed = {.comm_timeout = kTimeout}}));
-        const Batch batch = share_of_batch(world);
+        const Batch batch = shard_of_batch(world);
         exe.run(batch).wait();
         if (world.rank == 1) {
           failure.fail();

@@ -115,7 +115,7 @@ TEST_F(GpuParallel, RanksWithOtherOrdersExchangeInOne) {
 }
 
 /// What one rank's data was refused for is what `launch` shows, whichever rank ends first.
-TEST_F(GpuParallel, TheRankWhoseDataIsRefusedIsTheOneNamed) {
+TEST_F(GpuParallel, TheRankWhoseDataIsRejectedIsTheOneNamed) {
   std::ofstream rows(dir_.file("rows.csv"));
   rows << "c0,label\n";
   for (int row = 0; row < 24; ++row) rows << row << "," << (row == 17 ? 5 : row % 2) << "\n";
@@ -391,11 +391,11 @@ TEST_F(GpuRanks, ShareStatistics) {
 }
 
 /// A label that is none, on one rank: no rank applies the step, and none waits for another.
-TEST_F(GpuRanks, DataThatOneRankRefusesChangesNoVariableOnAny) {
+TEST_F(GpuRanks, DataThatOneRankRejectsChangesNoVariableOnAny) {
   testing::Ranks ranks(2, [](const World& world) {
     const ExecutorOptions options{.batch = 6, .threads = 1, .distributed = {.world = world}};
     Executor exe(parallel_program(), cuda(world.rank), options);
-    Batch batch = testing::share_of_batch(world);
+    Batch batch = testing::shard_of_batch(world);
     exe.run(batch);
     const auto all_parameters = [&] {
       std::vector<float> all;
@@ -437,7 +437,7 @@ Program wide_program() {
   return net;
 }
 
-std::string decisions_of(Executor& exe) {
+std::string tuning_choices_of(Executor& exe) {
   std::string all;
   for (const auto& [key, value] : exe.snapshot().decisions) all += key + " " + value + "\n";
   return all;
@@ -471,7 +471,7 @@ TEST_F(GpuRanks, ComputeAllSizesAsWhoPreparesThemFirst) {
         in_turn(1, 48);
         if (run(40) <= at_first) return std::string("it decided nothing");
         run(48);
-        return decisions_of(exe);
+        return tuning_choices_of(exe);
       }).results();
   EXPECT_EQ(results[0], results[1]);
   std::set<bool> in_parts;
@@ -494,10 +494,10 @@ TEST_F(GpuRanks, KeepWhatAnotherDecidesLater) {
           Executor exe(wide_program(), cuda(world.rank),
                        {.batch = 32, .threads = 1, .distributed = {.world = world}});
           exe.broadcast();
-          const std::string at_first = decisions_of(exe);
+          const std::string at_first = tuning_choices_of(exe);
           if (world.rank == decides) exe.prepare({.eval = {40}});
           exe.process_group().broadcast_from_rank_0("done");
-          const std::string later = decisions_of(exe);
+          const std::string later = tuning_choices_of(exe);
           return later.size() > at_first.size() ? later : "it decided nothing";
         }).results();
     EXPECT_NE(results[0].find(" "), std::string::npos);

@@ -50,8 +50,8 @@ class ParallelStart : public ParallelTest {
     return run("launch --nproc 2 --log-dir logs -- sh differing");
   }
   /// That is said of the second rank's `what`, with `how` it differs.
-  void expect_told(const Result& result, const std::string& what,
-                   const std::string& how = "") const {
+  void expect_mismatch_error(const Result& result, const std::string& what,
+                             const std::string& how = "") const {
     const std::string said =
         "fluidrun: rank 1 has another " + what + " than rank 0: start all ranks alike" + how + "\n";
     EXPECT_EQ(result.code, 1) << result.output;
@@ -99,10 +99,11 @@ TEST_F(ParallelStart, TrainsInSlurmsEnvironment) {
 }
 
 TEST_F(ParallelStart, RanksOfOtherCommandLinesAreTold) {
-  expect_told(launch_differing("--batch 10", "--batch 11"), "command line",
-              " (rank 1: batch 11 (rank 0: 10))");
-  expect_told(launch_differing("", "--bucket 1KiB --reduce-dtype bf16"), "set of options",
-              " (rank 1: bucket 1024 (rank 0: 26214400), reduce-dtype bf16 (rank 0: recorded))");
+  expect_mismatch_error(launch_differing("--batch 10", "--batch 11"), "command line",
+                        " (rank 1: batch 11 (rank 0: 10))");
+  expect_mismatch_error(
+      launch_differing("", "--bucket 1KiB --reduce-dtype bf16"), "set of options",
+      " (rank 1: bucket 1024 (rank 0: 26214400), reduce-dtype bf16 (rank 0: recorded))");
 }
 
 TEST_F(ParallelStart, RanksOfOtherProgramsAreTold) {
@@ -114,10 +115,10 @@ TEST_F(ParallelStart, RanksOfOtherProgramsAreTold) {
   write_plain(dir_.file("recipe.fir"), replaced("lr = 0.01", "lr = 0.02"));
   // With another variable besides, whose value rank 0 would never send.
   write_plain(dir_.file("state.fir"), replaced("\"sgd\", lr = 0.01", "\"momentum\", lr = 0.01"));
-  expect_told(launch_differing("", "", "op.fir"), "program");
-  expect_told(launch_differing("", "", "recipe.fir"), "program");
+  expect_mismatch_error(launch_differing("", "", "op.fir"), "program");
+  expect_mismatch_error(launch_differing("", "", "recipe.fir"), "program");
   const std::string resuming = "--zero 1 --checkpoint-dir ck --resume";
-  expect_told(launch_differing(resuming, resuming, "state.fir"), "program");
+  expect_mismatch_error(launch_differing(resuming, resuming, "state.fir"), "program");
   // The same program is no other one for lying in another kind of file.
   ASSERT_EQ(run("opt line.fir --pass dce -o line.fluid").code, 0);
   const Result same = launch_differing("", "", "line.fluid");

@@ -29,15 +29,16 @@ class BadInput : public FluidrunTest {
 })");
   }
 
-  void refuse_program(const std::string& text, const std::string& message) {
+  void expect_program_error(const std::string& text, const std::string& message) {
     write_plain(dir_.file("p.fir"), text);
-    refuse("train p.fir" + kData, message);
+    expect_error("train p.fir" + kData, message);
   }
   /// line.fir with one thing changed.
-  void refuse_changed(const std::string& from, const std::string& to, const std::string& message) {
+  void expect_error_after_change(const std::string& from, const std::string& to,
+                                 const std::string& message) {
     std::string text = kLine;
     text.replace(text.find(from), from.size(), to);
-    refuse_program(text, message);
+    expect_program_error(text, message);
   }
   void write_labels(const std::string& name, const std::vector<int64_t>& labels) {
     write_npy(dir_.file(name), Tensor::of<int64_t>({static_cast<int64_t>(labels.size())}, labels));
@@ -45,20 +46,24 @@ class BadInput : public FluidrunTest {
 };
 
 TEST_F(BadInput, Programs) {
-  refuse_changed("matmul", "matmull", "p.fir:5: no op 'matmull' (did you mean 'matmul'?)");
-  refuse_changed("\"sgd\"", "\"sgdd\"", "unknown optimizer 'sgdd' (did you mean 'sgd'?)");
-  refuse_changed("\"constant\"", "\"constat\"", "unknown initialiser 'constat'");
-  refuse_changed("lr = 0.01", "rate = 0.01", "train: needs attribute 'lr'");
-  refuse_changed(": f32[2, 1]", ": f32[3, 1]",
-                 "matmul: cannot multiply f32[?, 2] by f32[3, 1]: the inner extents are 2 and 3");
-  refuse_changed("data \"y\"", "data \"x\"", "\"x\" is declared twice");
-  refuse_changed("f32[?, 2]", "f32[?, -2]", "has a negative dimension");
-  refuse_changed("f32[?, 2]", "f32[?, 9223372036854775807]", "overflow a 64-bit integer");
-  refuse_changed("f32[?, 2]", "f32[99999999999999999999]",
-                 "p.fir:2:23: 99999999999999999999 is out of range");
-  refuse_program("program @p {}", "program 'p' cannot be trained: it minimizes nothing");
-  refuse_program("program @p {\n  graph @startup {\n  }\n}",
-                 "program 'p' is compiled in part: it has a graph 'startup' besides main");
+  expect_error_after_change("matmul", "matmull",
+                            "p.fir:5: no op 'matmull' (did you mean 'matmul'?)");
+  expect_error_after_change("\"sgd\"", "\"sgdd\"",
+                            "unknown optimizer 'sgdd' (did you mean 'sgd'?)");
+  expect_error_after_change("\"constant\"", "\"constat\"", "unknown initialiser 'constat'");
+  expect_error_after_change("lr = 0.01", "rate = 0.01", "train: needs attribute 'lr'");
+  expect_error_after_change(
+      ": f32[2, 1]", ": f32[3, 1]",
+      "matmul: cannot multiply f32[?, 2] by f32[3, 1]: the inner extents are 2 and 3");
+  expect_error_after_change("data \"y\"", "data \"x\"", "\"x\" is declared twice");
+  expect_error_after_change("f32[?, 2]", "f32[?, -2]", "has a negative dimension");
+  expect_error_after_change("f32[?, 2]", "f32[?, 9223372036854775807]",
+                            "overflow a 64-bit integer");
+  expect_error_after_change("f32[?, 2]", "f32[99999999999999999999]",
+                            "p.fir:2:23: 99999999999999999999 is out of range");
+  expect_program_error("program @p {}", "program 'p' cannot be trained: it minimizes nothing");
+  expect_program_error("program @p {\n  graph @startup {\n  }\n}",
+                       "program 'p' is compiled in part: it has a graph 'startup' besides main");
 }
 
 TEST_F(BadInput, ProgramsOfTwoRecipes) {
@@ -79,34 +84,37 @@ TEST_F(BadInput, ProgramsOfTwoRecipes) {
 }
 
 TEST_F(BadInput, TextThatIsNoProgram) {
-  refuse_program("program @p {\n  %x = data \"x\" : f32[?\n}\n",
-                 "p.fir:3:1: expected ']' but found '}'");
+  expect_program_error("program @p {\n  %x = data \"x\" : f32[?\n}\n",
+                       "p.fir:3:1: expected ']' but found '}'");
   const std::string deep(1'000'000, '[');
-  refuse_program("program @p { a {x = " + deep + "}}", "p.fir:1:22: expected a number or a string");
-  refuse_program("program @p { a(" + std::string(1'000'000, '(') + "}", "p.fir:1:16: expected");
+  expect_program_error("program @p { a {x = " + deep + "}}",
+                       "p.fir:1:22: expected a number or a string");
+  expect_program_error("program @p { a(" + std::string(1'000'000, '(') + "}",
+                       "p.fir:1:16: expected");
   std::string graphs = "program @p {";
   for (int i = 0; i < 100'000; ++i) graphs += "graph @a {";
-  refuse_program(graphs, "p.fir:1:23: 'graph' is a word of the grammar, no op");
+  expect_program_error(graphs, "p.fir:1:23: 'graph' is a word of the grammar, no op");
 }
 
 TEST_F(BadInput, Feeds) {
-  refuse("train line.fir --data digits",
-         "data 'digits' has columns image, label, but the program's feeds are x, y");
+  expect_error("train line.fir --data digits",
+               "data 'digits' has columns image, label, but the program's feeds are x, y");
   const std::string run = "run line.fir --input ";
-  refuse(run + "z=1x2xf32=1,2", "the program has no feed 'z' (did you mean 'x'?)");
-  refuse(run + "x=2x3xf32=1,2,3,4,5,6",
-         "feed 'x' is f32[2, 3] in a batch of 2; the program takes f32[?, 2]");
-  refuse(run + "x=1x2xi64=1,2",
-         "feed 'x' is i64[1, 2] in a batch of 1; the program takes f32[?, 2]");
+  expect_error(run + "z=1x2xf32=1,2", "the program has no feed 'z' (did you mean 'x'?)");
+  expect_error(run + "x=2x3xf32=1,2,3,4,5,6",
+               "feed 'x' is f32[2, 3] in a batch of 2; the program takes f32[?, 2]");
+  expect_error(run + "x=1x2xi64=1,2",
+               "feed 'x' is i64[1, 2] in a batch of 1; the program takes f32[?, 2]");
   write_npy(dir_.file("x.npy"), Tensor(f32, {2, 2}));
   write_labels("y.npy", {0, 1});
   const std::string train = "train classes.fir --data npy:";
-  refuse_late(train + "x=x.npy", "feed 'y' is missing: the batch has 'x'");
-  refuse_late(train + "x=x.npy,labels=y.npy", "feed 'y' is missing: the batch has 'x'");
-  refuse_late(train + "x=y.npy,y=y.npy", "feed 'x' is i64[2] in a batch of 2");
-  refuse_late(train + "x=x.npy,y=x.npy", "feed 'y' is f32[2, 2] in a batch of 2");
+  expect_late_error(train + "x=x.npy", "feed 'y' is missing: the batch has 'x'");
+  expect_late_error(train + "x=x.npy,labels=y.npy", "feed 'y' is missing: the batch has 'x'");
+  expect_late_error(train + "x=y.npy,y=y.npy", "feed 'x' is i64[2] in a batch of 2");
+  expect_late_error(train + "x=x.npy,y=x.npy", "feed 'y' is f32[2, 2] in a batch of 2");
   write_labels("more.npy", {0, 1, 2});
-  refuse(train + "x=x.npy,y=more.npy", "column 'y' has 3 samples, but the first column has 2");
+  expect_error(train + "x=x.npy,y=more.npy",
+               "column 'y' has 3 samples, but the first column has 2");
 }
 
 TEST_F(BadInput, Labels) {
@@ -114,10 +122,10 @@ TEST_F(BadInput, Labels) {
   for (const int64_t label : {3, -1}) {
     write_labels("y.npy", {0, label});
     for (const std::string command : {"train", "eval"}) {
-      refuse_late(command + " classes.fir --data npy:x=x.npy,y=y.npy",
-                  "softmax_cross_entropy: value " + std::to_string(label) +
-                      " of feed 'y' is out of range [0, 3), in sample 1 of "
-                      "'npy:x=x.npy,y=y.npy'; the step was not applied");
+      expect_late_error(command + " classes.fir --data npy:x=x.npy,y=y.npy",
+                        "softmax_cross_entropy: value " + std::to_string(label) +
+                            " of feed 'y' is out of range [0, 3), in sample 1 of "
+                            "'npy:x=x.npy,y=y.npy'; the step was not applied");
     }
   }
   // Shuffled or not, and in the validation data: the line of the file.
@@ -131,23 +139,24 @@ TEST_F(BadInput, Labels) {
        {"train classes.fir --batch 7 --seed 3 --data " + bad,
         "train classes.fir --batch 7 --data " + good + " --val " + bad,
         "eval classes.fir --batch 7 --data " + bad, "predict classes.fir --data " + bad}) {
-    refuse_late(command, "value 7 of feed 'y' is out of range [0, 3), in line 25 of 'rows.csv'");
+    expect_late_error(command,
+                      "value 7 of feed 'y' is out of range [0, 3), in line 25 of 'rows.csv'");
   }
-  const auto refuse_csv = [&](const std::string& label, const std::string& message) {
+  const auto expect_csv_error = [&](const std::string& label, const std::string& message) {
     write_plain(dir_.file("t.csv"), "a,b,c\n1,2,0\n2,3," + label + "\n");
-    refuse_late("train classes.fir --data 'csv:t.csv?label=c&classes=1'", message);
+    expect_late_error("train classes.fir --data 'csv:t.csv?label=c&classes=1'", message);
   };
-  refuse_csv("7", "value 7 of feed 'y' is out of range [0, 3), in line 3 of 't.csv'");
-  refuse_csv("-1", "t.csv:3: column 'c': -1 is not a class number");
-  refuse_csv("1e300", "t.csv:3: column 'c': 1e300 is not a class number");
+  expect_csv_error("7", "value 7 of feed 'y' is out of range [0, 3), in line 3 of 't.csv'");
+  expect_csv_error("-1", "t.csv:3: column 'c': -1 is not a class number");
+  expect_csv_error("1e300", "t.csv:3: column 'c': 1e300 is not a class number");
 }
 
 TEST_F(BadInput, StepsAboveTheMemoryLimit) {
   const std::string train = "train line.fir --data synthetic-linear?n=1000 --batch 1000 --memory ";
-  refuse(train + "4KiB", "a step of 1000 samples needs ");
-  refuse(train + "4KiB", " KiB, the limit is 4.00 KiB");
-  refuse(train + "1KiB",
-         "the limit is 1.00 KiB; take a smaller batch, micro-batches or mixed precision");
+  expect_error(train + "4KiB", "a step of 1000 samples needs ");
+  expect_error(train + "4KiB", " KiB, the limit is 4.00 KiB");
+  expect_error(train + "1KiB",
+               "the limit is 1.00 KiB; take a smaller batch, micro-batches or mixed precision");
 }
 
 TEST_F(BadInput, ShapesThatDoNotFitWhileAProgramIsBuilt) {

@@ -77,20 +77,21 @@ TEST_F(BestCommand, IsNotWaitedForTooLong) {
   EXPECT_EQ(marked(other.output), (std::vector<int>{5, 6, 7, 8, 9})) << other.output;
 }
 
-TEST_F(BestCommand, RefusesWhatMeansNothing) {
+TEST_F(BestCommand, RejectsWhatMeansNothing) {
   const std::string unvalidated = "train line.fir --data synthetic-linear?n=100 ";
-  refuse(unvalidated + "--best loss", "--best needs --val");
-  refuse(unvalidated + "--patience 2", "--patience needs --val");
-  refuse(unvalidated + "--save-best w.safetensors", "--save-best needs --val");
-  refuse(train("--best los"), "best: no scalar output has the name 'los' (did you mean 'loss'?)");
-  refuse(train("--best line"), "best: no scalar output has the name 'line'");
-  refuse(train("--best loss:mi"), "best: write loss:min or loss:max, not loss:mi");
-  refuse(train("--save-best no/such/file"), "cannot write 'no/such/file'");
+  expect_error(unvalidated + "--best loss", "--best needs --val");
+  expect_error(unvalidated + "--patience 2", "--patience needs --val");
+  expect_error(unvalidated + "--save-best w.safetensors", "--save-best needs --val");
+  expect_error(train("--best los"),
+               "best: no scalar output has the name 'los' (did you mean 'loss'?)");
+  expect_error(train("--best line"), "best: no scalar output has the name 'line'");
+  expect_error(train("--best loss:mi"), "best: write loss:min or loss:max, not loss:mi");
+  expect_error(train("--save-best no/such/file"), "cannot write 'no/such/file'");
   std::string silent = kLine;
   silent.erase(silent.find("  output \"loss\""), sizeof "  output \"loss\" = %loss");
   write_plain(dir_.file("silent.fir"), silent);
-  refuse("train silent.fir --data synthetic-linear --val synthetic-linear --patience 1",
-         "patience needs an output to compare (best): the loss is not an output");
+  expect_error("train silent.fir --data synthetic-linear --val synthetic-linear --patience 1",
+               "patience needs an output to compare (best): the loss is not an output");
 }
 
 }  // namespace

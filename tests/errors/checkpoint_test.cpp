@@ -163,22 +163,23 @@ TEST_F(CheckpointCommand, GoesByMinutes) {
   }
 }
 
-TEST_F(CheckpointCommand, RefusesFlagsThatMeanNothing) {
+TEST_F(CheckpointCommand, RejectsFlagsThatMeanNothing) {
   const std::string train = "train line.fir --data synthetic-linear?n=100 ";
-  refuse(train + "--resume", "--resume needs --checkpoint-dir");
-  refuse(train + "--keep 2", "--keep needs --checkpoint-dir");
-  refuse(train + "--checkpoint-every 5", "--checkpoint-every needs --checkpoint-dir");
+  expect_error(train + "--resume", "--resume needs --checkpoint-dir");
+  expect_error(train + "--keep 2", "--keep needs --checkpoint-dir");
+  expect_error(train + "--checkpoint-every 5", "--checkpoint-every needs --checkpoint-dir");
   for (const std::string every : {"0", "5m", "-1min", "min", "nanmin"}) {
-    refuse(train + "--checkpoint-dir run --checkpoint-every " + every,
-           "must be a number of steps (500) or of minutes (10min), not " + every);
+    expect_error(train + "--checkpoint-dir run --checkpoint-every " + every,
+                 "must be a number of steps (500) or of minutes (10min), not " + every);
   }
-  refuse(train + "--checkpoint-dir line.fir/run", "cannot write 'line.fir/run': Not a directory");
-  refuse("train line.fir --checkpoint-dir new --data csv:absent.csv?label=y",
-         "cannot read 'absent.csv'");
+  expect_error(train + "--checkpoint-dir line.fir/run",
+               "cannot write 'line.fir/run': Not a directory");
+  expect_error("train line.fir --checkpoint-dir new --data csv:absent.csv?label=y",
+               "cannot read 'absent.csv'");
   EXPECT_EQ(run(train + "--checkpoint-dir run").code, 0);
-  refuse(train + "--checkpoint-dir run",
-         "'run' holds checkpoints: resume goes on from them (--resume); a new run needs a "
-         "directory of its own");
+  expect_error(train + "--checkpoint-dir run",
+               "'run' holds checkpoints: resume goes on from them (--resume); a new run needs a "
+               "directory of its own");
 }
 
 TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {

@@ -136,9 +136,10 @@ TEST_F(CommandLineHelp, CompletesInOtherShells) {
     EXPECT_NE(zsh.find("\n    " + command + ")\n"), std::string::npos) << command;
     EXPECT_NE(fish.find(" -a " + command + " -d '"), std::string::npos) << command;
   }
-  refuse("completion bsh",
-         "no completion script for 'bsh' (did you mean 'bash'?); shells are bash, zsh and fish");
-  refuse("completion", "shell is required");
+  expect_error(
+      "completion bsh",
+      "no completion script for 'bsh' (did you mean 'bash'?); shells are bash, zsh and fish");
+  expect_error("completion", "shell is required");
 }
 
 TEST_F(CommandLineHelp, PrintsManPages) {
@@ -165,7 +166,7 @@ TEST_F(CommandLineHelp, PrintsManPages) {
     EXPECT_EQ(run("man " + command + " | grep -c '^\\.TH'").output, "1\n") << command;
     EXPECT_EQ(run("man " + command).output.find("/.cache/fluid ("), std::string::npos) << command;
   }
-  refuse("man trai", "no command 'trai' (did you mean 'train'?)");
+  expect_error("man trai", "no command 'trai' (did you mean 'train'?)");
 }
 
 }  // namespace

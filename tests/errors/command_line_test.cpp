@@ -14,7 +14,7 @@ struct Case {
   const char* message;
 };
 
-TEST_F(CommandLine, IsRefused) {
+TEST_F(CommandLine, IsRejected) {
   const Case cases[] = {
       {"trai", "'trai' is not expected (did you mean 'train'?); see fluidrun --help"},
       {"train line.fir", "--data is required; see fluidrun train --help"},
@@ -99,7 +99,7 @@ TEST_F(CommandLine, IsRefused) {
        "output 'loss' is f32[], not one row a sample"},
       {"verify 'two\nlines'", "no program 'two\\nlines'"},
   };
-  for (const Case& c : cases) refuse(c.arguments, c.message);
+  for (const Case& c : cases) expect_error(c.arguments, c.message);
 }
 
 TEST_F(CommandLine, TimesPasses) {
@@ -110,7 +110,7 @@ TEST_F(CommandLine, TimesPasses) {
   }
 }
 
-TEST_F(CommandLine, IsRefusedForALossScaleThatCannotMove) {
+TEST_F(CommandLine, IsRejectedForALossScaleThatCannotMove) {
   const std::string train = "train line.fir --data synthetic-linear --amp o1 --amp-dtype f16 ";
   const Case cases[] = {
       {"--loss-scale static", "--loss-scale: must be dynamic or a positive number, not static"},
@@ -127,10 +127,10 @@ TEST_F(CommandLine, IsRefusedForALossScaleThatCannotMove) {
        "one, needs 0 < floor <= initial <= ceiling within the range of f32"},
       {"--loss-scale-ceiling 1024", "a loss scale from 65536 in [1, 1024]"},
   };
-  for (const Case& c : cases) refuse(train + c.arguments, c.message);
+  for (const Case& c : cases) expect_error(train + c.arguments, c.message);
 }
 
-TEST_F(CommandLine, IsRefusedForProcessesThatNobodyCanPlanFor) {
+TEST_F(CommandLine, IsRejectedForProcessesThatNobodyCanPlanFor) {
   std::ofstream(dir_.file("fixed.fir")) << "program @fixed {\n"
                                            "  %x = data \"x\" : f32[?, 2]\n"
                                            "  output \"x\" = %x\n"
@@ -150,13 +150,13 @@ TEST_F(CommandLine, IsRefusedForProcessesThatNobodyCanPlanFor) {
       {"line.fir --world 2 --bucket many", "'many' is not a size in bytes"},
       {"line.fir --world 2 --reduce-dtype f32", "--reduce-dtype is bf16 or f16, not 'f32'"},
   };
-  for (const Case& c : cases) refuse(std::string("plan ") + c.arguments, c.message);
+  for (const Case& c : cases) expect_error(std::string("plan ") + c.arguments, c.message);
   ASSERT_EQ(run("devices --json > t.json").code, 0);
-  refuse("plan line.fir --world 2 --bandwidth 1 --target t.json",
-         "--bandwidth times the step on this machine: --target is invalid with it");
+  expect_error("plan line.fir --world 2 --bandwidth 1 --target t.json",
+               "--bandwidth times the step on this machine: --target is invalid with it");
 }
 
-TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
+TEST_F(CommandLine, IsRejectedForNumbersOutOfRange) {
   const std::string train = "train line.fir --data synthetic-linear?n=50 ";
   const Case cases[] = {
       {"--batch 0.5", "--batch: must be a positive integer, not 0.5"},
@@ -174,46 +174,47 @@ TEST_F(CommandLine, IsRefusedForNumbersOutOfRange) {
       {"--threads 99999999999", "--threads: Value 99999999999 not in range"},
       {"--memory 1e300GiB", "'1e300GiB' is not a size in bytes"},
   };
-  for (const Case& c : cases) refuse(train + c.arguments, c.message);
-  refuse("plan line.fir --batch 9223372036854775807",
-         "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
-  refuse("summary line.fir --batch 9223372036854775807",
-         "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
+  for (const Case& c : cases) expect_error(train + c.arguments, c.message);
+  expect_error("plan line.fir --batch 9223372036854775807",
+               "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
+  expect_error("summary line.fir --batch 9223372036854775807",
+               "a value f32[?, 2] with a batch of 9223372036854775807 is larger than any memory");
 }
 
-TEST_F(CommandLine, IsRefusedForNoBatchAndNoPlaceEverywhere) {
+TEST_F(CommandLine, IsRejectedForNoBatchAndNoPlaceEverywhere) {
   const std::string data = " --data synthetic-linear?n=50";
   for (const std::string& command :
        {"train line.fir" + data, "eval line.fir" + data, "predict line.fir" + data,
         "bench line.fir" + data, std::string("plan line.fir"),
         std::string("opt line.fir --pass dce"), std::string("summary line.fir")}) {
-    refuse(command + " --batch 0", "--batch: must be a positive integer, not 0; see fluidrun ");
-    refuse(command + " --unknown", "'--unknown' is not expected");
+    expect_error(command + " --batch 0",
+                 "--batch: must be a positive integer, not 0; see fluidrun ");
+    expect_error(command + " --unknown", "'--unknown' is not expected");
     if (command.starts_with("summary")) continue;
-    refuse(command + " --place cuda:x", "no place 'cuda:x'");
+    expect_error(command + " --place cuda:x", "no place 'cuda:x'");
   }
-  refuse("run line.fir --input x=1x2xf32=1,2 --place gpu:0", "no place 'gpu:0'");
+  expect_error("run line.fir --input x=1x2xf32=1,2 --place gpu:0", "no place 'gpu:0'");
 }
 
-TEST_F(CommandLine, IsRefusedForWrongOptionFiles) {
-  const auto refuse_options = [&](const std::string& text, const std::string& message) {
+TEST_F(CommandLine, IsRejectedForWrongOptionFiles) {
+  const auto expect_options_error = [&](const std::string& text, const std::string& message) {
     std::ofstream(dir_.file("run.toml")) << text;
-    refuse("train line.fir --data synthetic-linear?n=50 --config run.toml", message);
+    expect_error("train line.fir --data synthetic-linear?n=50 --config run.toml", message);
   };
-  refuse_options("[train]\nepoch = 3\n",
-                 "--config: train.epoch is not expected (did you mean '--epochs'?)");
-  refuse_options("epoch = 3\n", "--config: epoch is not expected (did you mean '--epochs'?)");
-  refuse_options("[train]\nhelp = true\n", "not allowed in a configuration file");
-  refuse_options("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
-  refuse_options("[train\nepochs = 3\n", "--config: [train is not expected");
-  refuse_options(std::string("\x7f"
-                             "ELF\0\1\2",
-                             7),
-                 "ELF");
-  refuse("verify line.fir --config absent.toml", "absent.toml was not readable");
+  expect_options_error("[train]\nepoch = 3\n",
+                       "--config: train.epoch is not expected (did you mean '--epochs'?)");
+  expect_options_error("epoch = 3\n", "--config: epoch is not expected (did you mean '--epochs'?)");
+  expect_options_error("[train]\nhelp = true\n", "not allowed in a configuration file");
+  expect_options_error("[train]\nbatch = 0\n", "--batch: must be a positive integer, not 0");
+  expect_options_error("[train\nepochs = 3\n", "--config: [train is not expected");
+  expect_options_error(std::string("\x7f"
+                                   "ELF\0\1\2",
+                                   7),
+                       "ELF");
+  expect_error("verify line.fir --config absent.toml", "absent.toml was not readable");
 }
 
-TEST_F(CommandLine, OfRunIsRefused) {
+TEST_F(CommandLine, OfRunIsRejected) {
   const Case cases[] = {
       {"--input x=1x2xf32=1,2 --input x=1x2xf32=1,2", "--input x is given twice"},
       {"", "run needs --input: the program has a feed 'x'"},
@@ -230,7 +231,7 @@ TEST_F(CommandLine, OfRunIsRefused) {
       {"--input x=1x2xf32=1,2 --expected line=@absent.npy", "cannot read 'absent.npy'"},
       {"--input x=1x2xf32=1,2 --tolerance -1", "--tolerance: Value -1 not in range"},
   };
-  for (const Case& c : cases) refuse(std::string("run line.fir ") + c.arguments, c.message);
+  for (const Case& c : cases) expect_error(std::string("run line.fir ") + c.arguments, c.message);
 }
 
 }  // namespace

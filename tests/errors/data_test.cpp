@@ -36,7 +36,7 @@ TEST_F(OwnData, OneFileTrainsAndValidates) {
       run("predict line.fir --params w.safetensors --data " + data + " 2>/dev/null");
   EXPECT_EQ(std::ranges::count(held.output, '\n'), 10) << held.output;
   EXPECT_EQ(trained.output.find("also trained on"), std::string::npos) << trained.output;
-  refuse("train line.fir --data rows.csv", "(did you mean 'csv:rows.csv?label=COLUMN'?)");
+  expect_error("train line.fir --data rows.csv", "(did you mean 'csv:rows.csv?label=COLUMN'?)");
 }
 
 TEST_F(OwnData, ValidationOnRowsThatTrainIsSaid) {
@@ -63,7 +63,7 @@ TEST_F(OwnData, NeedsNoLabelToPredict) {
   expect_has(result.output, "output 'loss' is left out");
   expect_has(result.output, "\n0  line 0\n1  line 0\n");
   const std::string refused =
-      refuse_late("train line.fir --data 'csv:rows.csv?columns=a,b'", "feed 'y' is missing");
+      expect_late_error("train line.fir --data 'csv:rows.csv?columns=a,b'", "feed 'y' is missing");
   expect_has(refused, "no column is fed to 'y'; write csv:FILE?label=COLUMN\n");
 }
 
@@ -73,7 +73,7 @@ TEST_F(OwnData, AColumnOfAnotherNameIsOfferedToTheFeedThatIsLeft) {
   write_plain(dir_.file("target.fir"), program);
   const std::string data = "csv:rows.csv?label=target&drop=id";
   const std::string refused =
-      refuse_late("train target.fir --data '" + data + "'", "feed 't' is missing");
+      expect_late_error("train target.fir --data '" + data + "'", "feed 't' is missing");
   expect_has(refused, "column 'y' is not used, no feed has its name; add y=t to the data");
   EXPECT_EQ(refused.find("no column is fed"), std::string::npos) << refused;
   EXPECT_EQ(run("train target.fir --data '" + data + "&y=t'").code, 0);
@@ -81,8 +81,8 @@ TEST_F(OwnData, AColumnOfAnotherNameIsOfferedToTheFeedThatIsLeft) {
 
 TEST_F(OwnData, MissingValuesAreNamed) {
   write_plain(dir_.file("gap.csv"), "a,b,y\n1,2,3\n1,NA,3\n");
-  refuse("train line.fir --data csv:gap.csv?label=y",
-         "gap.csv:3: column 'b' has no value ('NA'): fill it in, or leave the row");
+  expect_error("train line.fir --data csv:gap.csv?label=y",
+               "gap.csv:3: column 'b' has no value ('NA'): fill it in, or leave the row");
 }
 
 TEST_F(OwnData, DoublesAreRoundedWithOneNote) {

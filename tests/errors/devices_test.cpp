@@ -144,7 +144,8 @@ TEST_F(Devices, ThatAreNotThereAreNamedByEveryCommand) {
                                                    dir_.file("none.so") +
                                                    "'; the place cpu needs no GPU");
   on("three_gpus");
-  refuse("plan line.fir --place cuda:3", "there is no GPU cuda:3; this machine's last is cuda:2");
+  expect_error("plan line.fir --place cuda:3",
+               "there is no GPU cuda:3; this machine's last is cuda:2");
   expect_failure("plan line.fir --place cuda:1",
                  "cuda:1 (Made-up GPU 1): compute capability 7.5 is not supported, 8.0 and newer "
                  "are");
@@ -220,7 +221,7 @@ TEST_F(Devices, ArePlannedForAsFarAsTheirKernelsCount) {
   const std::string output = on("three_gpus", plan + "1 --memory 70GiB");
   EXPECT_NE(output.find("largest batch within 70GiB: 2047\n"), std::string::npos) << output;
   EXPECT_NE(on("three_gpus", plan + "2047").find("batch 2047\n"), std::string::npos);
-  refuse(plan + "2048", "a batch of 2048 samples: kernels for GPUs take 2047 at most");
+  expect_error(plan + "2048", "a batch of 2048 samples: kernels for GPUs take 2047 at most");
 }
 
 /// From a description, on a machine without.
@@ -237,9 +238,9 @@ TEST_F(Devices, ArePlannedForElsewhere) {
       << here;
 
   const std::string planned = "plan line.fir --target t.json --place cuda:";
-  refuse(planned + "1",
-         "t.json: cuda:1: compute capability 7.5 is not supported, 8.0 and newer are");
-  refuse(planned + "3", "t.json: describes no cuda:3");
+  expect_error(planned + "1",
+               "t.json: cuda:1: compute capability 7.5 is not supported, 8.0 and newer are");
+  expect_error(planned + "3", "t.json: describes no cuda:3");
   std::string json;
   const auto replace = [&](const std::string& what, const std::string& with) {
     json = read_file(dir_.file("t.json"));
@@ -248,21 +249,21 @@ TEST_F(Devices, ArePlannedForElsewhere) {
     write_plain(dir_.file("t.json"), json.replace(at, what.size(), with));
   };
   replace(R"("multiprocessors": 132)", R"("multiprocessors": -1)");
-  refuse(planned + "0", "t.json: the GPU's entry 'multiprocessors' cannot be -1");
+  expect_error(planned + "0", "t.json: the GPU's entry 'multiprocessors' cannot be -1");
   replace(R"("multiprocessors": -1)", R"("multi": 132)");
-  refuse(planned + "0", "t.json: the GPU's entry 'multiprocessors' is missing");
+  expect_error(planned + "0", "t.json: the GPU's entry 'multiprocessors' is missing");
   replace(R"("compute_capability": "9.0")", R"("compute_capability": "nine")");
   replace(R"("multi": 132)", R"("multiprocessors": 132)");
-  refuse(planned + "0", "t.json: a compute capability 'nine'");
+  expect_error(planned + "0", "t.json: a compute capability 'nine'");
   replace("nine", "9.0 or so");
-  refuse(planned + "0", "t.json: a compute capability '9.0 or so'");
+  expect_error(planned + "0", "t.json: a compute capability '9.0 or so'");
   replace("9.0 or so", "9.0");
   EXPECT_EQ(on("no_driver", planned + "0").find("does not fit"), std::string::npos);
   replace(R"("memory": )", R"("memory": 64, "before": )");
   EXPECT_NE(on("no_driver", planned + "0").find("does not fit: cuda:0 has 64 B\n"),
             std::string::npos);
   write_plain(dir_.file("t.json"), "{}");
-  refuse(planned + "0", "t.json: describes no cuda:0");
+  expect_error(planned + "0", "t.json: describes no cuda:0");
 }
 
 /// `auto` and `cuda` are those of the machine that is described, whatever this one has.
@@ -282,14 +283,14 @@ TEST_F(Devices, ArePlannedForWhereTheDescribedMachineHasThem) {
   EXPECT_EQ(first_line("no_driver", ""), cpu);
   EXPECT_EQ(first_line("old_driver", ""), cpu);
   on("no_driver", "devices --json > t.json");
-  refuse("plan line.fir --target t.json --place cuda", "t.json: describes no cuda:0");
+  expect_error("plan line.fir --target t.json --place cuda", "t.json: describes no cuda:0");
 }
 
 TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
   const std::string bandwidth = "plan line.fir --world 2 --bandwidth 1";
   ASSERT_NE(on("three_gpus", bandwidth).find("on cpu, batch 1"), std::string::npos);
-  refuse(bandwidth + " --place cuda:0",
-         "--bandwidth times the step on the CPU: --place must be cpu");
+  expect_error(bandwidth + " --place cuda:0",
+               "--bandwidth times the step on the CPU: --place must be cpu");
   on("three_gpus", "train line.fir --data synthetic-linear?n=50 --epochs 1 --verify-plan");
 }
 

@@ -90,15 +90,17 @@ TEST_F(Fluidrun, RunsOnGivenInputsAndCompares) {
   write_npy(dir_.file("bad.npy"), Tensor::of<float>({2, 1}, std::vector<float>{-4, -5}));
   write_npy(dir_.file("short.npy"), Tensor::of<float>({1}, std::vector<float>{-4}));
   EXPECT_EQ(run(base + " --expected line=@good.npy").code, 0);
-  refuse(base + " --expected line=@bad.npy", "output 'line' element 1 is -6, expected -5");
-  refuse(base + " --expected line=@short.npy", "output 'line' is f32[2, 1], expected f32[1]");
-  refuse(base + " --expected line=good.npy", "--expected line=good.npy: write NAME=@FILE.npy");
-  refuse("run line.fir --input x=0x2xf32=", "--input holds no sample: a batch has at least one");
-  refuse("run line.fir --input x", "--input x: write NAME=...");
-  refuse("run line.fir --input x=5", "write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
-  refuse("run line.fir --input x=1x2xf3=1,2", "no dtype 'f3'");
-  refuse("run line.fir --input x=1x2xf32=1,a", "'a' is not a number");
-  refuse("run line.fir --input x=1x2xf32=1", "f32[1, 2] takes 2 values, not 1");
+  expect_error(base + " --expected line=@bad.npy", "output 'line' element 1 is -6, expected -5");
+  expect_error(base + " --expected line=@short.npy", "output 'line' is f32[2, 1], expected f32[1]");
+  expect_error(base + " --expected line=good.npy",
+               "--expected line=good.npy: write NAME=@FILE.npy");
+  expect_error("run line.fir --input x=0x2xf32=",
+               "--input holds no sample: a batch has at least one");
+  expect_error("run line.fir --input x", "--input x: write NAME=...");
+  expect_error("run line.fir --input x=5", "write NAME=4xf32=1,2,3,4 or NAME=@FILE.npy");
+  expect_error("run line.fir --input x=1x2xf3=1,2", "no dtype 'f3'");
+  expect_error("run line.fir --input x=1x2xf32=1,a", "'a' is not a number");
+  expect_error("run line.fir --input x=1x2xf32=1", "f32[1, 2] takes 2 values, not 1");
 }
 
 TEST_F(Fluidrun, TakesTheBatchFromTheFeedsThatDependOnIt) {
@@ -130,14 +132,14 @@ TEST_F(Fluidrun, KeepsIntegersExact) {
   EXPECT_EQ(run(run_on + "9007199254740993").output, "y i64[1] 18014398509481986\n");
   write_npy(dir_.file("near.npy"),
             Tensor::of<int64_t>({1}, std::vector<int64_t>{18014398509481987}));
-  refuse(run_on + "9007199254740993 --expected y=@near.npy",
-         "output 'y' element 0 is 18014398509481986, expected 18014398509481987");
-  refuse(run_on + "1.5", "'1.5' is not an integer");
-  refuse(run_on + "1e30", "'1e30' is not an integer");
-  refuse(run_on + "9223372036854775808", "9223372036854775808 does not fit i64");
-  refuse("run twice.fir --input x=1xu8=600", "600 does not fit u8");
-  refuse("run twice.fir --input x=1xbool=2", "2 does not fit bool");
-  refuse("run twice.fir --input x=1xf32=1e39", "1e39 does not fit f32");
+  expect_error(run_on + "9007199254740993 --expected y=@near.npy",
+               "output 'y' element 0 is 18014398509481986, expected 18014398509481987");
+  expect_error(run_on + "1.5", "'1.5' is not an integer");
+  expect_error(run_on + "1e30", "'1e30' is not an integer");
+  expect_error(run_on + "9223372036854775808", "9223372036854775808 does not fit i64");
+  expect_error("run twice.fir --input x=1xu8=600", "600 does not fit u8");
+  expect_error("run twice.fir --input x=1xbool=2", "2 does not fit bool");
+  expect_error("run twice.fir --input x=1xf32=1e39", "1e39 does not fit f32");
 }
 
 TEST_F(Fluidrun, TimesSteps) {
@@ -175,7 +177,7 @@ TEST_F(Fluidrun, StopsWhereBackingOffDoesNotHelp) {
   csv << "a,b,y\n";
   for (int row = 0; row < 40; ++row) csv << "3e38,1,1\n";
   csv.close();
-  refuse_late(
+  expect_late_error(
       "train line.fir --data 'csv:data.csv?label=y' --batch 1 --amp o1 --amp-dtype f16 "
       "--save w.safetensors",
       "gradients overflow with a loss scale of 1 at step 17: training diverged");
@@ -218,12 +220,13 @@ TEST_F(Fluidrun, ALossScaleThatStaysEndsInTheEnd) {
   const std::string train =
       "train line.fir --data 'csv:data.csv?label=y' --amp o1 --amp-dtype f16 --epochs 200 "
       "--save w.safetensors --loss-scale";
-  refuse_late(train + " 0.5",
-              "gradients have overflowed in the 100 steps up to step 100, with a loss scale that "
-              "stays at 0.5, and nothing is saved; try a smaller loss scale");
-  refuse_late(train + "-backoff 1", "a loss scale that stays at 65536, and");
-  refuse_late(train + "-floor 0.1 --loss-scale-init 0.3",
-              "gradients overflow with a loss scale of 0.1 at step 3: training diverged");
+  expect_late_error(
+      train + " 0.5",
+      "gradients have overflowed in the 100 steps up to step 100, with a loss scale that "
+      "stays at 0.5, and nothing is saved; try a smaller loss scale");
+  expect_late_error(train + "-backoff 1", "a loss scale that stays at 65536, and");
+  expect_late_error(train + "-floor 0.1 --loss-scale-init 0.3",
+                    "gradients overflow with a loss scale of 0.1 at step 3: training diverged");
 }
 
 TEST_F(Fluidrun, RunsEverySubcommandInMixedPrecision) {
@@ -264,7 +267,7 @@ TEST_F(Fluidrun, FollowsASchedule) {
   train(%w) {optimizer = "sgd", lr = 0.5, schedule = "cosin", schedule_steps = 2}
   output "w" = %w
 })";
-  refuse("verify unknown.fir", "unknown schedule 'cosin' (did you mean 'cosine'?)");
+  expect_error("verify unknown.fir", "unknown schedule 'cosin' (did you mean 'cosine'?)");
 }
 
 TEST_F(Fluidrun, ReadsOptionsFromAFile) {
@@ -352,8 +355,8 @@ TEST_F(Fluidrun, ConvertsPrograms) {
   EXPECT_EQ(read("a.fluid"), read("b.fluid"));
   EXPECT_EQ(read("a.fluid"), read("c.fluid"));
   EXPECT_NE(read("a.fir"), read("a.fluid"));
-  refuse("opt a.fluid -o a.onnx",
-         "-o a.onnx: a program is written as .fir or .fluid, not as .onnx");
+  expect_error("opt a.fluid -o a.onnx",
+               "-o a.onnx: a program is written as .fir or .fluid, not as .onnx");
 }
 
 TEST_F(Fluidrun, LooksAtPrograms) {
@@ -450,8 +453,8 @@ TEST_F(Fluidrun, PlansTheMessagesOfSharedStatistics) {
   const Result timed = run(plan + " --sync-bn --bandwidth 1e-6 --latency 0");
   EXPECT_NE(timed.output.find("which kernels wait for: 40.000 ms\n"), std::string::npos)
       << timed.output;
-  refuse(plan + " --sync-bn --micro-batches 2",
-         "sync_bn takes the statistics of whole steps, not of their micro-batches");
+  expect_error(plan + " --sync-bn --micro-batches 2",
+               "sync_bn takes the statistics of whole steps, not of their micro-batches");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr bool kAddressesAreLimited = true;
 class Lack : public FluidrunTest {
  protected:
   /// Expects exit code 3 and one message, which holds `message`.
-  void expect_refused(const std::string& arguments, const std::string& message) const {
+  void expect_rejection(const std::string& arguments, const std::string& message) const {
     const Result result = run(arguments + " --cache-dir ''");
     EXPECT_EQ(result.code, 3) << result.output;
     EXPECT_NE(result.output.find(message), std::string::npos) << result.output;
@@ -54,8 +54,8 @@ TEST_F(LackOfThreads, OfThePoolIsNamed) {
     limit(given);
     const std::string lack =
         "a pool of 4 threads needs 6 more while it starts, and the system gives ";
-    expect_refused(kTrain + "--threads 4", lack + std::to_string(given - 1));
-    expect_refused("eval line.fir --data synthetic-linear?n=50 --threads 4", lack);
+    expect_rejection(kTrain + "--threads 4", lack + std::to_string(given - 1));
+    expect_rejection("eval line.fir --data synthetic-linear?n=50 --threads 4", lack);
   }
 }
 
@@ -76,7 +76,7 @@ TEST_F(LackOfThreads, NeverReachesLibgomp) {
 
 TEST_F(LackOfThreads, OfTheReaderIsNamed) {
   limit(1);
-  expect_refused(kTrain + "--threads 1", "the system gives no further thread: ");
+  expect_rejection(kTrain + "--threads 1", "the system gives no further thread: ");
 }
 
 TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
@@ -93,8 +93,8 @@ TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
       run("eval bright.fir --data digits?n=600 --batch 600 --threads 1 --cache-dir ''");
   EXPECT_EQ(generated.code, 0) << generated.output;
   // The data for validation is opened all the same.
-  expect_refused(kTrain + "--threads 1 --val synthetic-linear?n=10",
-                 "the system gives no further thread: ");
+  expect_rejection(kTrain + "--threads 1 --val synthetic-linear?n=10",
+                   "the system gives no further thread: ");
 }
 
 TEST_F(Lack, OfMemoryForTheArenaIsNamed) {
@@ -114,11 +114,12 @@ TEST_F(Lack, OfMemoryForTheArenaIsNamed) {
 TEST_F(Lack, OfMemoryForDataIsNamed) {
   if (!kAddressesAreLimited) GTEST_SKIP() << "the address sanitizer needs all addresses";
   before_ = "ulimit -v 700000; ";
-  refuse("predict line.fir --data digits?n=1000000", "no memory for tensor u8[1000000, 1, 28, 28]");
+  expect_error("predict line.fir --data digits?n=1000000",
+               "no memory for tensor u8[1000000, 1, 28, 28]");
   std::ofstream(dir_.file("large.csv")) << "a,b,y\n";
   std::filesystem::resize_file(dir_.file("large.csv"), uintmax_t{3} << 30);  // takes no disk
-  expect_refused("predict line.fir --data csv:large.csv?label=y",
-                 "the system gives no more memory");
+  expect_rejection("predict line.fir --data csv:large.csv?label=y",
+                   "the system gives no more memory");
 }
 
 /// Wherever it comes, libraries included.

@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const std::string kMeeting = std::string(FLUID_BINARY_DIR) + "/meeting_program";
+const std::string kRendezvousProgram = std::string(FLUID_BINARY_DIR) + "/meeting_program";
 
 class Launch : public FluidrunTest {
  protected:
@@ -76,7 +76,7 @@ void expect_has(const std::string& text, const std::string& part) {
 }
 
 TEST_F(Launch, RanksMeet) {
-  const Result result = run("launch --nproc 3 --log-dir logs -- " + kMeeting);
+  const Result result = run("launch --nproc 3 --log-dir logs -- " + kRendezvousProgram);
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.output, "restart 0, rank 0 of 3 sees 0=0 1=1 2=2\n");
   EXPECT_EQ(text_of("logs/workerlog.0"), result.output);
@@ -90,8 +90,8 @@ TEST_F(Launch, NodesMeet) {
   ASSERT_EQ(port.code, 0) << port.output;
   const Result result =
       run_command("port=" + port.output.substr(0, port.output.size() - 1) + "; " + kFluidrun +
-                  flags + "1 --log-dir logs -- " + kMeeting + " & " + kFluidrun + flags +
-                  "0 --log-dir logs -- " + kMeeting + "; wait");
+                  flags + "1 --log-dir logs -- " + kRendezvousProgram + " & " + kFluidrun + flags +
+                  "0 --log-dir logs -- " + kRendezvousProgram + "; wait");
   expect_has(result.output, "restart 0, rank 0 of 4 sees 0=0 1=1 2=0 3=1\n");
   EXPECT_EQ(text_of("logs/workerlog.3"), "restart 0, rank 3 of 4 sees 0=0 1=1 2=0 3=1\n");
 }
@@ -100,7 +100,7 @@ TEST_F(Launch, TorchrunStartsRanksToo) {
   if (run_command("command -v torchrun").code != 0) GTEST_SKIP() << "torchrun is not installed";
   // Rank 1 fails at first, and torchrun starts all again.
   std::ofstream(dir_.file("meet")) << "[ $RANK.$TORCHELASTIC_RESTART_COUNT = 1.0 ] && exit 5\n"
-                                   << "exec " << kMeeting << "\n";
+                                   << "exec " << kRendezvousProgram << "\n";
   const Result result =
       run_command("torchrun --standalone --no-python --nproc-per-node 2 --max-restarts 1 sh meet");
   EXPECT_EQ(result.code, 0);
@@ -112,7 +112,8 @@ TEST_F(Launch, APortInUseIsSaidAtOnce) {
   const comm::Socket other = comm::listen_at("127.0.0.1", 0);
   const std::string port = std::to_string(comm::port_of(other));
   const Clock::time_point begin = Clock::now();
-  const Result result = run("launch --nproc 2 --master 127.0.0.1:" + port + " -- " + kMeeting);
+  const Result result =
+      run("launch --nproc 2 --master 127.0.0.1:" + port + " -- " + kRendezvousProgram);
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(6));
   EXPECT_EQ(result.code, 1);
   expect_has(result.output, "rank 0 cannot listen on port " + port + ": Address already in use");
@@ -143,7 +144,7 @@ TEST_F(Launch, AutoIsARankACoreWhereThereIsNoGpu) {
             "fluidrun: --nproc auto: " + cores + (cores == "1" ? " rank" : " ranks") +
                 ", one per core, as there is no usable GPU: the NVIDIA driver finds no GPU\n" +
                 cores + "\n");
-  refuse("launch --nproc some -- true", "must be a positive integer, not some, or auto");
+  expect_error("launch --nproc some -- true", "must be a positive integer, not some, or auto");
 }
 
 TEST_F(Launch, PassesArgumentsOnAsTheyAre) {
@@ -244,7 +245,7 @@ TEST_F(Launch, LetsRanksEndOneByOne) {
 TEST_F(Launch, StartsAgainAfterAFailure) {
   std::ofstream(dir_.file("meet")) << "[ $RANK = 1 ] && [ $TORCHELASTIC_RESTART_COUNT = 0 ] && "
                                       "exit 5\n"
-                                   << kMeeting << "\n";
+                                   << kRendezvousProgram << "\n";
   const Result result = run("launch --nproc 2 --max-restarts 2 --log-dir logs -- sh meet");
   EXPECT_EQ(result.code, 0);
   expect_has(result.output,
@@ -376,30 +377,32 @@ TEST_F(Launch, AStoppedTerminalStopsNothingElse) {
 }
 
 TEST_F(Launch, MistakesAreNamed) {
-  refuse("launch", "launch needs a program after --: fluidrun launch --nproc 2 -- train ...");
-  refuse("launch --nproc 2 --", "launch needs a program after --");
-  refuse("launch -- trian x",
-         "cannot start 'trian': PATH has no such program (did you mean 'train'?)");
-  refuse("launch -- ./absent", "cannot start './absent': No such file or directory");
-  refuse("launch -- ./line.fir", "cannot start './line.fir': Permission denied");
-  refuse("launch -- /", "cannot start '/': Is a directory");
-  refuse("launch --nproc 0 -- true", "--nproc: must be a positive integer, not 0");
-  refuse("launch --nproc 99999 -- true", "--nproc: must be 10000 at most, not 99999");
-  refuse("launch --nnodes 2 --node-rank 2 --master h:1 -- true",
-         "--node-rank is 2, but must be less than --nnodes, which is 2");
-  refuse("launch --nnodes 2 -- true",
-         "several nodes need --master HOST:PORT, the address of rank 0, the same on every node");
-  refuse("launch --nnodes 2 --master h:1 --max-restarts 1 -- true",
-         "--max-restarts needs --nnodes 1: nodes cannot restart together");
+  expect_error("launch", "launch needs a program after --: fluidrun launch --nproc 2 -- train ...");
+  expect_error("launch --nproc 2 --", "launch needs a program after --");
+  expect_error("launch -- trian x",
+               "cannot start 'trian': PATH has no such program (did you mean 'train'?)");
+  expect_error("launch -- ./absent", "cannot start './absent': No such file or directory");
+  expect_error("launch -- ./line.fir", "cannot start './line.fir': Permission denied");
+  expect_error("launch -- /", "cannot start '/': Is a directory");
+  expect_error("launch --nproc 0 -- true", "--nproc: must be a positive integer, not 0");
+  expect_error("launch --nproc 99999 -- true", "--nproc: must be 10000 at most, not 99999");
+  expect_error("launch --nnodes 2 --node-rank 2 --master h:1 -- true",
+               "--node-rank is 2, but must be less than --nnodes, which is 2");
+  expect_error(
+      "launch --nnodes 2 -- true",
+      "several nodes need --master HOST:PORT, the address of rank 0, the same on every node");
+  expect_error("launch --nnodes 2 --master h:1 --max-restarts 1 -- true",
+               "--max-restarts needs --nnodes 1: nodes cannot restart together");
   for (const char* bad : {"h", ":5", "h:", "h:x", "h:0", "h:65536", "h:99999999999999999999"}) {
-    refuse(std::string("launch --master ") + bad + " -- true",
-           std::string("--master is '") + bad + "', but must be HOST:PORT, the address of rank 0");
+    expect_error(
+        std::string("launch --master ") + bad + " -- true",
+        std::string("--master is '") + bad + "', but must be HOST:PORT, the address of rank 0");
   }
-  refuse("launch --log-dir line.fir/logs -- true",
-         "cannot make --log-dir 'line.fir/logs': Not a directory");
+  expect_error("launch --log-dir line.fir/logs -- true",
+               "cannot make --log-dir 'line.fir/logs': Not a directory");
   std::filesystem::create_directories(dir_.file("logs/workerlog.0"));
-  refuse("launch --log-dir logs -- true",
-         "cannot write the log 'logs/workerlog.0': Is a directory");
+  expect_error("launch --log-dir logs -- true",
+               "cannot write the log 'logs/workerlog.0': Is a directory");
   const Result full = run_command(kFluidrun + " launch -- echo x > /dev/full");
   EXPECT_EQ(full.code, 1);
   expect_has(full.output, "fluidrun: cannot write the output of rank 0: No space left on device");

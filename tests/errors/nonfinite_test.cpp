@@ -61,7 +61,7 @@ TEST_F(Nonfinite, ParametersAreNotSavedAsGoodOnes) {
   expect_kept_apart("m.safetensors");
 }
 
-TEST_F(Nonfinite, ParametersEndTrainingThatSavesNothing) { refuse_late(kTrain, kMessage); }
+TEST_F(Nonfinite, ParametersEndTrainingThatSavesNothing) { expect_late_error(kTrain, kMessage); }
 
 TEST_F(Nonfinite, ParametersOfTheBestEpochAreKeptApart) {
   write_plain(dir_.file("best.safetensors"), "old");
@@ -99,7 +99,7 @@ TEST_F(Nonfinite, AnExecutorNamesAndSavesThem) {
   EXPECT_TRUE(std::isnan(read_safetensors(dir_.file("f")).find("w")->at(1)));
 }
 
-TEST_F(Nonfinite, ANumberBeyondTheParametersRangeIsRefused) {
+TEST_F(Nonfinite, ANumberBeyondTheParametersRangeIsRejected) {
   Executor executor(Program::load(dir_.file("line.fir")), cpu(), {.batch = 1});
   const Tensor large = Tensor::of<double>({2, 1}, std::vector<double>{1, -1e39});
   const std::string message = "'w': element 1 is -1e+39, beyond the range of f32";

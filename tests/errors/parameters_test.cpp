@@ -46,7 +46,7 @@ class Parameters : public FluidrunTest {
 TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   write_foreign("fluid.safetensors", "[2,1]");
   write_foreign("torch.safetensors", "[1,2]");
-  refuse_late(
+  expect_late_error(
       run_two_ + "fluid.safetensors",
       "nothing marks it as written by Fluid, and the linear weight 'u.w' is square, f32[2, 2], "
       "which PyTorch holds transposed: say "
@@ -55,14 +55,15 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   // (1, 5) times the transpose of [[1, 2], [3, 4]] is (11, 23).
   EXPECT_EQ(run(run_two_ + "torch.safetensors --params-layout pytorch").output,
             "y f32[1, 1] 241\n");
-  refuse_late(run_two_ + "torch.safetensors --params-layout fluid",
-              "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, "
-              "1], as PyTorch holds it: say --params-layout pytorch (in C++ load(path, "
-              "ParamsLayout::pytorch))");
-  refuse_late(run_two_ + "fluid.safetensors --params-layout pytorch",
-              "the linear weight 'v.w' is given as f32[2, 1], as the program has it, and not "
-              "transposed, as PyTorch would: say --params-layout fluid (in C++ load(path, "
-              "ParamsLayout::fluid))");
+  expect_late_error(
+      run_two_ + "torch.safetensors --params-layout fluid",
+      "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, "
+      "1], as PyTorch holds it: say --params-layout pytorch (in C++ load(path, "
+      "ParamsLayout::pytorch))");
+  expect_late_error(run_two_ + "fluid.safetensors --params-layout pytorch",
+                    "the linear weight 'v.w' is given as f32[2, 1], as the program has it, and not "
+                    "transposed, as PyTorch would: say --params-layout fluid (in C++ load(path, "
+                    "ParamsLayout::fluid))");
 }
 
 TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {
@@ -88,8 +89,8 @@ TEST_F(Parameters, WhatFluidWroteIsNotAskedAbout) {
   const Tensor v = Tensor::of<float>({2, 1}, std::vector<float>{1, 10});
   write_safetensors(dir_.file("own.safetensors"), {{"u.w", u}, {"v.w", v}});
   EXPECT_EQ(run(run_two_ + "own.safetensors").output, "y f32[1, 1] 236\n");
-  refuse_late(run_two_ + "own.safetensors --params-layout pytorch",
-              "own.safetensors was written by Fluid, in its own layout, not that of pytorch");
+  expect_late_error(run_two_ + "own.safetensors --params-layout pytorch",
+                    "own.safetensors was written by Fluid, in its own layout, not that of pytorch");
 }
 
 TEST_F(Parameters, TheFlagIsThatOfEveryCommand) {
@@ -102,7 +103,7 @@ TEST_F(Parameters, TheFlagIsThatOfEveryCommand) {
   write_foreign("torch.safetensors", "[1,2]");
   const std::string data = " trained.fir --data synthetic-linear?n=20 --params torch.safetensors";
   for (const std::string command : {"train", "eval", "predict"}) {
-    refuse_late(command + data, "'u.w' is square, f32[2, 2]");
+    expect_late_error(command + data, "'u.w' is square, f32[2, 2]");
     const Result result = run(command + data + " --params-layout pytorch");
     EXPECT_EQ(result.code, 0) << result.output;
   }
@@ -142,14 +143,14 @@ TEST_F(Parameters, AMissingOneSaysWhatTheFileHolds) {
   for (int i = 0; i < 20; ++i) tensors.emplace_back("layer" + std::to_string(i), Tensor(f32, {1}));
   tensors.emplace_back("u.weight", Tensor(f32, {2, 2}));
   write_safetensors(dir_.file("w"), tensors);
-  const std::string refused =
-      refuse_late(run_two_ + "w", "w: parameter 'u.w' is missing; the file holds 'u.weight', ");
+  const std::string refused = expect_late_error(
+      run_two_ + "w", "w: parameter 'u.w' is missing; the file holds 'u.weight', ");
   EXPECT_NE(refused.find(" and 13 more\n"), std::string::npos) << refused;
   write_safetensors(dir_.file("none"), {});
-  refuse_late(run_two_ + "none", "parameter 'u.w' is missing; the file holds none");
+  expect_late_error(run_two_ + "none", "parameter 'u.w' is missing; the file holds none");
 }
 
-TEST(ExecutorThreads, AreRefusedAtOnce) {
+TEST(ExecutorThreads, AreRejectedAtOnce) {
   Program net("net");
   net.output("x", relu(net.data("x", {kBatch}, f32)));
   for (const int threads : {-1, 4097}) {

@@ -54,8 +54,8 @@ TEST_F(PlateauCommand, FollowsTheLoss) {
 }
 
 TEST_F(PlateauCommand, NeedsALoss) {
-  refuse("train silent.fir --data synthetic-linear?n=20",
-         "the schedule 'plateau' follows the loss, which is no output");
+  expect_error("train silent.fir --data synthetic-linear?n=20",
+               "the schedule 'plateau' follows the loss, which is no output");
 }
 
 }  // namespace

@@ -54,11 +54,11 @@ TEST_F(Predictions, WritesCsvAndNpy) {
   const Tensor line = read_npy(dir_.file("line.npy"));
   EXPECT_EQ(line.str(), "f32[3, 1]");
   EXPECT_EQ(line.at(2), 1.5);
-  refuse_late(predict_ + "--output all.npy",
-              "--output all.npy holds one output, and there are 'line', 'square': write "
-              "NAME=@all.npy, or a .csv");
-  refuse_late(predict_ + "--output error=@e.npy",
-              "output 'error' needs a feed that the data does not have");
+  expect_late_error(predict_ + "--output all.npy",
+                    "--output all.npy holds one output, and there are 'line', 'square': write "
+                    "NAME=@all.npy, or a .csv");
+  expect_late_error(predict_ + "--output error=@e.npy",
+                    "output 'error' needs a feed that the data does not have");
   ASSERT_EQ(run("predict line.fir --params w --data csv:rows.csv --output only.npy").code, 0);
   EXPECT_EQ(read_file(dir_.file("only.npy")), read_file(dir_.file("line.npy")));
 }

@@ -47,15 +47,15 @@ TEST_F(ProfileTest, SaysThatNothingWasRecorded) {
   EXPECT_FALSE(std::filesystem::exists(dir_.file("t.json")));
 }
 
-TEST_F(ProfileTest, RefusesWhatCannotBe) {
-  refuse("train line.fir --profile=absent/t.json" + kData, "cannot write 'absent/t.json'");
-  refuse("train line.fir --profile-steps 5" + kData, "--profile-steps requires --profile");
-  refuse("train line.fir --profile --profile-steps 10001" + kData,
-         "a profile of 10001 steps after 3 others: it has 1 to 10000");
-  refuse("train line.fir --profile --profile-steps 0" + kData,
-         "--profile-steps: must be a positive integer, not 0");
-  refuse("train line.fir --profile --profile-warmup=-1" + kData,
-         "--profile-warmup: must be an integer of at least 0, not -1");
+TEST_F(ProfileTest, RejectsWhatCannotBe) {
+  expect_error("train line.fir --profile=absent/t.json" + kData, "cannot write 'absent/t.json'");
+  expect_error("train line.fir --profile-steps 5" + kData, "--profile-steps requires --profile");
+  expect_error("train line.fir --profile --profile-steps 10001" + kData,
+               "a profile of 10001 steps after 3 others: it has 1 to 10000");
+  expect_error("train line.fir --profile --profile-steps 0" + kData,
+               "--profile-steps: must be a positive integer, not 0");
+  expect_error("train line.fir --profile --profile-warmup=-1" + kData,
+               "--profile-warmup: must be an integer of at least 0, not -1");
 }
 
 }  // namespace

@@ -230,17 +230,18 @@ TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
 
 TEST_F(Reports, ANanLossEndsTheTraining) {
   write_plain(dir_.file("w.safetensors"), "old");
-  refuse_late("train line.fir --lr 1e30 --epochs 100 --save w.safetensors" + kData,
-              "training diverged, and nothing is saved; where the data is as it should be, try a "
-              "smaller learning rate than 1e+30");
+  expect_late_error(
+      "train line.fir --lr 1e30 --epochs 100 --save w.safetensors" + kData,
+      "training diverged, and nothing is saved; where the data is as it should be, try a "
+      "smaller learning rate than 1e+30");
   EXPECT_EQ(read_file(dir_.file("w.safetensors")), "old");
 }
 
 TEST_F(Reports, CheckFiniteNamesWhatOverflows) {
   const std::string command = "train line.fir --batch 1 --check-finite";
   write_plain(dir_.file("rows.csv"), "a,b,y\n1,1,1\n1,2,3\n1,2,3\n");
-  refuse_late(command + " --lr 1e30 --data 'csv:rows.csv?label=y&shuffle=0'",
-              "'loss' is inf (square: element 0 of its result");
+  expect_late_error(command + " --lr 1e30 --data 'csv:rows.csv?label=y&shuffle=0'",
+                    "'loss' is inf (square: element 0 of its result");
   write_plain(dir_.file("rows.csv"), "a,b,y\n3e38,1,1\n1,2,3\n");
   const Result result =
       run(command + " --amp o1 --amp-dtype f16 --data 'csv:rows.csv?label=y&shuffle=0'");
@@ -280,7 +281,8 @@ TEST_F(Reports, AnExampleIsNamedWithoutAnExtension) {
   if (!std::filesystem::exists(FLUID_BINARY_DIR "/examples/mnist_fluid.fluid")) {
     GTEST_SKIP() << "the examples are not recorded";
   }
-  refuse("verify mnist_fluid.fir", "no program 'mnist_fluid.fir' (did you mean 'mnist_fluid'?)");
+  expect_error("verify mnist_fluid.fir",
+               "no program 'mnist_fluid.fir' (did you mean 'mnist_fluid'?)");
   std::filesystem::create_directory(dir_.file("mnist_fluid"));
   EXPECT_EQ(run("verify mnist_fluid").code, 0);
 }
@@ -292,8 +294,8 @@ TEST_F(Reports, PredictNeedsRows) {
   output "total" = %s
 }
 )");
-  refuse_late("predict sum.fir" + kData,
-              "predict needs an output with one row a sample; there is 'total' f32[]");
+  expect_late_error("predict sum.fir" + kData,
+                    "predict needs an output with one row a sample; there is 'total' f32[]");
   const Result result = run("predict line.fir --output line=@a.npy --output line=@b.npy" + kData);
   EXPECT_EQ(read_file(dir_.file("a.npy")), read_file(dir_.file("b.npy"))) << result.output;
   const Result drawn = run("predict line.fir --output line=@c.npy --draw 2" + kData);

@@ -35,21 +35,22 @@ const std::string kWriters[] = {kTrain + "--save ",
 TEST_F(Saving, NeedsAPathThatCanBeWritten) {
   write_npy(dir_.file("x.npy"), Tensor(f32, {2000, 2}));
   for (const std::string& writer : kWriters) {
-    refuse(writer + "no/such/file", "cannot write 'no/such/file': No such file or directory");
-    refuse(writer + "line.fir/file", "cannot write 'line.fir/file': Not a directory");
-    refuse(writer + ".", "cannot write '.': Is a directory");
-    refuse_late(writer + "/dev/full", "cannot write '/dev/full': No space left on device");
+    expect_error(writer + "no/such/file", "cannot write 'no/such/file': No such file or directory");
+    expect_error(writer + "line.fir/file", "cannot write 'line.fir/file': Not a directory");
+    expect_error(writer + ".", "cannot write '.': Is a directory");
+    expect_late_error(writer + "/dev/full", "cannot write '/dev/full': No space left on device");
   }
 }
 
 /// Before the data is looked for, which may take long to read; and what is there stays.
 TEST_F(Saving, LooksAtItsPathsFirst) {
   const std::string train = "train line.fir --data csv:absent.csv?label=y ";
-  refuse(train + "--save no/such/file", "cannot write 'no/such/file': No such file or directory");
-  refuse(train + "--log-json no/such/file",
-         "cannot write 'no/such/file': No such file or directory");
+  expect_error(train + "--save no/such/file",
+               "cannot write 'no/such/file': No such file or directory");
+  expect_error(train + "--log-json no/such/file",
+               "cannot write 'no/such/file': No such file or directory");
   write_plain(dir_.file("log"), "old");
-  refuse(train + "--log-json log", "cannot read 'absent.csv'");
+  expect_error(train + "--log-json log", "cannot read 'absent.csv'");
   EXPECT_EQ(read_file(dir_.file("log")), "old");
 }
 
@@ -58,7 +59,7 @@ TEST_F(Saving, LeavesNothingOnAFullDisk) {
   before_ = "ulimit -f 1; ";
   for (const std::string& writer : kWriters) {
     const bool small = writer.starts_with("train");  // its parameters fit; of its log see below
-    if (!small) refuse_late(writer + "out", "cannot write 'out': File too large");
+    if (!small) expect_late_error(writer + "out", "cannot write 'out': File too large");
   }
 }
 
@@ -73,8 +74,8 @@ TEST_F(Saving, KeepsTheOldFileOnAFullDisk) {
 })");
   write_plain(dir_.file("w.safetensors"), "old");
   before_ = "ulimit -f 1; ";
-  refuse_late("train large.fir --data synthetic-linear?n=50 --save w.safetensors",
-              "cannot write 'w.safetensors': File too large");
+  expect_late_error("train large.fir --data synthetic-linear?n=50 --save w.safetensors",
+                    "cannot write 'w.safetensors': File too large");
   EXPECT_EQ(read_file(dir_.file("w.safetensors")), "old");
 }
 
@@ -173,8 +174,8 @@ TEST_F(Saving, ReportsAFullStandardOutput) {
        {std::string("show line.fir"), std::string("opt --list"), std::string("devices"),
         std::string("--help"), "eval line.fir" + data, "predict line.fir" + data,
         "train line.fir --epochs 3" + data, std::string("run line.fir --input x=1x2xf32=1,2")}) {
-    refuse_late(command + " 2>&1 > /dev/full",
-                "cannot write to the standard output: No space left on device");
+    expect_late_error(command + " 2>&1 > /dev/full",
+                      "cannot write to the standard output: No space left on device");
   }
 }
 

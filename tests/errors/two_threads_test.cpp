@@ -47,7 +47,7 @@ Program classifier() {
   return net;
 }
 
-TEST(TwoThreads, AreRefusedInOneExecutor) {
+TEST(TwoThreads, AreRejectedInOneExecutor) {
   const TempDir dir;
   std::function<void()> within;
   ExecutorOptions options{.batch = 1};

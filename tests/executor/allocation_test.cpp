@@ -157,7 +157,7 @@ TEST(Allocation, StepsOfGeneratedKernelsAllocateNothing) {
   }
 }
 
-TEST(Allocation, StepsInSlicesAllocateNothing) {
+TEST(Allocation, StepsInMicroBatchesAllocateNothing) {
   NetworkSteps steps(trained_by(mnist_fluid_program()), false, 2, 3);
   EXPECT_EQ(allocations_during([&] { steps.run(100); }), 0);
   EXPECT_GT(steps.loss(), 0);

@@ -139,16 +139,16 @@ TEST(Amp, LeavesAScopeAndItsGradientsInF32) {
   EXPECT_EQ(products_in(f32, scoped), products - 2) << scoped;
 }
 
-void expect_refused(const ExecutorOptions& options, const std::string& message) {
+void expect_rejection(const ExecutorOptions& options, const std::string& message) {
   const Program net = mnist_fluid_program();
   expect_user_error([&] { Executor(net, cpu(), options); }, message);
 }
 
-TEST(Amp, RefusesOtherDtypes) {
-  expect_refused({.precision = {.amp = AmpOptions{.dtype = f32}}},
-                 "mixed precision needs bf16 or f16, not f32");
-  expect_refused({.precision = {.dtype = f64, .amp = AmpOptions{}}},
-                 "mixed precision and a whole program in f64 exclude each other");
+TEST(Amp, RejectsOtherDtypes) {
+  expect_rejection({.precision = {.amp = AmpOptions{.dtype = f32}}},
+                   "mixed precision needs bf16 or f16, not f32");
+  expect_rejection({.precision = {.dtype = f64, .amp = AmpOptions{}}},
+                   "mixed precision and a whole program in f64 exclude each other");
 }
 
 TEST(Amp, AChoiceGoesByTimeThenByMemory) {
@@ -189,8 +189,8 @@ TEST(Amp, IsChosenByTimingSteps) {
   EXPECT_EQ(choice.precision, best_of(choice.costs));
   for (const StepCost& cost : choice.costs) EXPECT_GT(cost.ms, 0);
   EXPECT_FALSE(choice.kept);
-  expect_refused({.precision = {.choose_amp = true}},
-                 "choose_amp times training steps: it needs a batch");
+  expect_rejection({.precision = {.choose_amp = true}},
+                   "choose_amp times training steps: it needs a batch");
 }
 
 TEST(Amp, AChoiceIsKeptForItsQuestionAlone) {
@@ -242,17 +242,17 @@ TEST(Amp, TakesThePrecisionThatFits) {
                UserError);
 }
 
-TEST(Amp, RefusesALossScaleThatCannotMove) {
+TEST(Amp, RejectsALossScaleThatCannotMove) {
   for (const LossScale& scale :
        {LossScale{.initial = 0.5}, LossScale{.initial = 0x1p25}, LossScale{.growth = 0.5},
         LossScale{.backoff = 2}, LossScale{.interval = 0}, LossScale{.floor = 0},
         LossScale{.ceiling = 1e39}}) {
-    expect_refused({.precision = {.amp = AmpOptions{.dtype = f16, .loss_scale = scale}}},
-                   "after a bad one, needs 0 < floor <= initial <= ceiling within the range of "
-                   "f32, growth >= 1, 0 < backoff <= 1 and an interval above 0");
+    expect_rejection({.precision = {.amp = AmpOptions{.dtype = f16, .loss_scale = scale}}},
+                     "after a bad one, needs 0 < floor <= initial <= ceiling within the range of "
+                     "f32, growth >= 1, 0 < backoff <= 1 and an interval above 0");
   }
   for (const double scale : {0.0, 1e39}) {
-    expect_refused(
+    expect_rejection(
         {.precision = {.amp = AmpOptions{.dtype = f16,
                                          .loss_scale = {.initial = scale, .dynamic = false}}}},
         " is outside the range of f32");

@@ -285,33 +285,35 @@ TEST_F(CheckpointTest, LeavesOutWhatIsOfASlice) {
   EXPECT_EQ(unsliced.go_on(path()), "micro-batches 1 (was 3)");
 }
 
-TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
+TEST_F(CheckpointTest, RejectsWhatDoesNotFit) {
   {
     TrainingRun run(net_);
     Checkpoints checkpoints(path());
     run.train(1);
     run.save(checkpoints);
   }
-  const auto refuse = [&](const Program& net, const std::string& message) {
+  const auto expect_error = [&](const Program& net, const std::string& message) {
     TrainingRun run(net);
     expect_user_error([&] { run.go_on(path()); }, path() + "/step-0000000001: " + message);
     EXPECT_EQ(run.exe.parameter("update").item(), 0);
   };
-  refuse(stateful_program(5), "of another program: 'stateful' has changed since");
+  expect_error(stateful_program(5), "of another program: 'stateful' has changed since");
   Program other = stateful_program(5);
   other.ir().name = "other";
-  refuse(other, "of another program: 'stateful', not 'other'");
+  expect_error(other, "of another program: 'stateful', not 'other'");
   Program renamed("renamed");
   const Value v = linear(renamed.data("x", {kBatch, 6}, f32), {.units = 1});
   renamed.output("loss", mean(v));
   minimize(mean(v), Adam{});
-  refuse(renamed, "of another program: its parameter 'fc1.w' is not in 'renamed'");
-  refuse(stateful_program(4, SGD{}),
-         "holds 'bn0.beta.m', which training here has no use for: its optimizer is \"adam\", the "
-         "program's is \"sgd\"");
-  refuse(stateful_program(4, Momentum{}),
-         "holds no 'fc0.w.velocity', which training goes on from: its optimizer is \"adam\", the "
-         "program's is \"momentum\"");
+  expect_error(renamed, "of another program: its parameter 'fc1.w' is not in 'renamed'");
+  expect_error(
+      stateful_program(4, SGD{}),
+      "holds 'bn0.beta.m', which training here has no use for: its optimizer is \"adam\", the "
+      "program's is \"sgd\"");
+  expect_error(
+      stateful_program(4, Momentum{}),
+      "holds no 'fc0.w.velocity', which training goes on from: its optimizer is \"adam\", the "
+      "program's is \"momentum\"");
   Executor unprepared(net_, cpu());
   const Checkpoint from = *newest_checkpoint(path());
   expect_user_error([&] { unprepared.restore(from.snapshot); },

@@ -93,7 +93,7 @@ TEST(Clip, InMixedPrecisionIsOfTheUnscaledGradients) {
   }
 }
 
-TEST(Clip, RefusesANegativeNorm) {
+TEST(Clip, RejectsANegativeNorm) {
   expect_user_error([] { summing_program({.norm = -1}); },
                     "attribute 'clip_norm' must be a number of 0.0 or more");
 }

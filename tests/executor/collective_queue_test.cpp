@@ -34,7 +34,7 @@ class CountingCommunicator : public Communicator {
   int failing_, made_ = 0;
 };
 
-TEST(CollectiveQueue, MakesExchangesInTheirOrder) {
+TEST(CollectiveQueue, RunsCollectivesInTheirOrder) {
   CountingCommunicator communicator;
   CollectiveQueue queue(communicator);
   queue.reserve(3);

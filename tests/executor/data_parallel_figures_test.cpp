@@ -20,7 +20,7 @@ using testing::parallel_program;
 using testing::Ranks;
 using testing::Seen;
 using testing::seen_in;
-using testing::share_of_batch;
+using testing::shard_of_batch;
 using testing::text_of;
 using testing::trained;
 using testing::trained_by;
@@ -71,8 +71,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, DataParallelFigures, ::testing::Values(2, 3));
 INSTANTIATE_TEST_SUITE_P(Long, DataParallelFigures, ::testing::Values(4));
 
 const std::vector<Way> kWays = {{.samples = kUneven}, {.micro_batches = 2}};
-const std::vector<Way> kSharedWays = {{.zero = 1},
-                                      {.micro_batches = 2, .zero = 1, .samples = kUneven}};
+const std::vector<Way> kShardedCases = {{.zero = 1},
+                                        {.micro_batches = 2, .zero = 1, .samples = kUneven}};
 
 TEST_P(DataParallelFigures, AreThoseOfOneProcess) {
   expect_as_one_process(parallel_program(), {{}}, false);
@@ -81,15 +81,15 @@ TEST_P(DataParallelFigures, AreThoseOfOneProcess) {
 TEST_P(DataParallelFigures, AreThoseOfOneProcessWithAClippedGlobalNorm) {
   const Program net = parallel_program({.clip = {.global_norm = 0.5}});
   expect_as_one_process(net, kWays, false);
-  expect_as_one_process(net, kSharedWays, false);
+  expect_as_one_process(net, kShardedCases, false);
 }
 
 TEST_P(DataParallelFigures, AreThoseOfOneProcessWithClippedNorms) {
-  expect_as_one_process(parallel_program({.clip = {.norm = 0.2}}), kSharedWays, false);
+  expect_as_one_process(parallel_program({.clip = {.norm = 0.2}}), kShardedCases, false);
 }
 
 TEST_P(DataParallelFigures, AreThoseOfOneProcessWithClippedValues) {
-  expect_as_one_process(parallel_program({.clip = {.value = 0.02}}), kSharedWays, false);
+  expect_as_one_process(parallel_program({.clip = {.value = 0.02}}), kShardedCases, false);
 }
 
 TEST_P(DataParallelFigures, AreThoseOfOneProcessWithSynchronisedStatistics) {
@@ -160,7 +160,7 @@ TEST_P(DataParallelFigures, SynchroniseStatisticsInHalfAndOnAVerifiedPlan) {
 /// The gradients of a first step by parameter: Adam's first moments, which are a tenth of them.
 std::vector<Tensor> gradients_with(const Program& net, const ExecutorOptions& options) {
   Executor exe(net, cpu(), options);
-  exe.run(share_of_batch(options.distributed.world));
+  exe.run(shard_of_batch(options.distributed.world));
   std::vector<Tensor> gradients;
   for (const std::string& name : exe.parameters()) {
     gradients.push_back(exe.parameter(name + ".m").copy());

@@ -36,7 +36,7 @@ std::string profiled_rank(const World& world) {
   return std::to_string(profile.rank) + (bytes > 2e5 ? " has sent its gradients" : " sent little");
 }
 
-TEST(DataParallel, RanksTimeTheirExchanges) {
+TEST(DataParallel, RanksTimeTheirCollectives) {
   testing::Ranks ranks(2, profiled_rank);
   EXPECT_EQ(ranks.result(0), "0 has sent its gradients");
   EXPECT_EQ(ranks.result(1), "1 has sent its gradients");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSamples = 8;  // of a rank
 
-Batch share_of(const World& world, bool overflows) {
+Batch shard_of(const World& world, bool overflows) {
   Batch batch = stateful_batch(kSamples, overflows);
   batch.first = world.rank * kSamples;
   batch.whole = world.size * kSamples;
@@ -34,12 +34,12 @@ void expect_unchanged(const ExecutorOptions& options) {
     mine.distributed.world = world;
     Executor exe(net, cpu(), mine);
     std::string said;
-    exe.run(share_of(world, false));
-    for (const std::string& name : changed_by_step(exe, share_of(world, world.rank == 1))) {
+    exe.run(shard_of(world, false));
+    for (const std::string& name : changed_by_step(exe, shard_of(world, world.rank == 1))) {
       if (!goes_on.contains(name)) said += name + " has changed; ";
     }
     if (exe.parameter(kSkippedSteps).item() != 1) said += "not skipped; ";
-    const std::set<std::string> changed = changed_by_step(exe, share_of(world, false));
+    const std::set<std::string> changed = changed_by_step(exe, shard_of(world, false));
     for (const char* name :
          {"fc0.w", "fc1.w", "bn0.gamma", "bn0.running_mean", "bn0.running_var", "update"}) {
       if (!changed.contains(name)) said += std::string(name) + " stands still; ";

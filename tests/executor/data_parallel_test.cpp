@@ -26,7 +26,7 @@ using testing::parallel_program;
 using testing::Ranks;
 using testing::Seen;
 using testing::seen_in;
-using testing::share_of_batch;
+using testing::shard_of_batch;
 using testing::text_of;
 using testing::trained;
 using testing::trained_by;
@@ -115,16 +115,16 @@ TEST(DataParallel, ASharedStateIsWholeInASnapshot) {
                      .distributed = {.world = world, .zero = 1}});
   };
   Executor alone = executor({});
-  alone.run(share_of_batch({}));
+  alone.run(shard_of_batch({}));
   Snapshot before = alone.snapshot();
   for (Kept& kept : before.variables) kept.value = kept.value.copy();
-  alone.run(share_of_batch({}));
+  alone.run(shard_of_batch({}));
   const std::vector<double> after = floats_of(alone.snapshot());
   const auto state = static_cast<double>(alone.memory().state);
   const std::vector<std::string> results = Ranks(2, [&](const World& world) {
                                              Executor exe = executor(world);
                                              exe.restore(before);
-                                             exe.run(share_of_batch(world));
+                                             exe.run(shard_of_batch(world));
                                              const auto mine = floats_of(exe.snapshot());
                                              const auto bytes = exe.memory().state;
                                              return text_of({{static_cast<double>(bytes)}, mine});
@@ -141,7 +141,7 @@ TEST(DataParallel, ASharedStateIsKnownWhateverIsPreparedFirst) {
                      {.threads = 1, .distributed = {.world = world, .zero = 1}});
         expect_user_error([&] { exe.broadcast(); },
                           "prepare() a training step before broadcast(): its state is shared");
-        exe.run(share_of_batch(world));
+        exe.run(shard_of_batch(world));
         return std::to_string(exe.snapshot().variables.size());
       }).results();
   EXPECT_GT(std::stoi(results[0]), std::stoi(results[1])) << results[0] << " " << results[1];
@@ -155,7 +155,7 @@ TEST(DataParallel, ASnapshotNeedsNoOtherRank) {
     sigaddset(&told, SIGUSR1);
     sigprocmask(SIG_BLOCK, &told, nullptr);
     Executor exe(parallel_program(), cpu(), {.threads = 1, .distributed = {.world = world}});
-    exe.run(share_of_batch(world));
+    exe.run(shard_of_batch(world));
     testing::say("ran");
     int signal = 0;
     sigwait(&told, &signal);
@@ -207,7 +207,7 @@ std::vector<double> scales_with(const World& world) {
                 .distributed = {.world = world}});
   std::vector<double> seen;
   for (int step = 0; step < 6; ++step) {
-    Batch batch = share_of_batch(world);
+    Batch batch = shard_of_batch(world);
     if (world.rank == world.size - 1 && step % 3 == 1) {
       batch.columns[0].second.as<float>()[0] = 1e6F;
     }
@@ -230,7 +230,7 @@ TEST(DataParallel, AllRanksSkipTheSameSteps) {
 TEST(DataParallel, ABatchSaysWhichPartItIs) {
   const std::vector<std::string> said =
       Ranks(2, [](const World& world) {
-        Batch batch = share_of_batch(world);
+        Batch batch = shard_of_batch(world);
         batch.whole = 0;
         const Program net = parallel_program();
         Executor(net, cpu(), {.batch = 6, .distributed = {.world = world}}).run(batch);
@@ -243,7 +243,7 @@ TEST(DataParallel, ABatchSaysWhichPartItIs) {
 
 /// What rank 0 says when `late` happens to rank 1 before its fourth of six steps; "" when all goes
 /// well.
-std::string said_after(const std::function<void()>& late) {
+std::string message_after(const std::function<void()>& late) {
   const Program net = parallel_program();
   Ranks ranks(2, [&](const World& world) {
     Reader reader(testing::parallel_samples(), {.batch = 6, .rank = world.rank, .world = 2});
@@ -263,7 +263,7 @@ std::string said_after(const std::function<void()>& late) {
 
 TEST(DataParallel, NamesTheRankThatIsGone) {
   for (const int number : {SIGKILL, SIGSTOP}) {
-    const std::string said = said_after([number] { raise(number); });
+    const std::string said = message_after([number] { raise(number); });
     EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot go on with all-reduce", 0), 0U) << said;
     EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
   }
@@ -273,8 +273,8 @@ TEST(DataParallel, WaitsForARankThatIsLateUpToTheTimeout) {
   const auto sleep = [](int ms) {
     return [ms] { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
   };
-  EXPECT_EQ(said_after(sleep(500)), "");
-  const std::string said = said_after(sleep(20'000));
+  EXPECT_EQ(message_after(sleep(500)), "");
+  const std::string said = message_after(sleep(20'000));
   EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot go on with all-reduce", 0), 0U) << said;
   EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
 }

@@ -155,11 +155,11 @@ TEST(Executor, PredictGivesAllThatTheFeedsDetermineWhateverWasPrepared) {
 }
 
 /// Threads do not go over into a process that is forked, which would wait for them.
-TEST(Executor, IsRefusedInAForkedProcess) {
+TEST(Executor, IsRejectedInAForkedProcess) {
   const Program net = forward_net();
   Executor exe(net, cpu(), {.batch = 2, .threads = 2, .debug = {.check_finite = true}});
   exe.run(forward_batch());
-  const auto is_refused = [&](const std::function<void()>& use) {
+  const auto is_rejected = [&](const std::function<void()>& use) {
     try {
       use();
       return false;
@@ -172,10 +172,10 @@ TEST(Executor, IsRefusedInAForkedProcess) {
   };
   const pid_t child = fork();
   if (child == 0) {
-    const bool good = is_refused([&] { exe.run(forward_batch()); }) &&
-                      is_refused([&] { exe.first_nonfinite(forward_batch()); }) &&
-                      is_refused([&] { exe.prepare({.eval = {2}}); }) &&
-                      is_refused([&] { Executor(net, cpu(), {.batch = 2}); });
+    const bool good = is_rejected([&] { exe.run(forward_batch()); }) &&
+                      is_rejected([&] { exe.first_nonfinite(forward_batch()); }) &&
+                      is_rejected([&] { exe.prepare({.eval = {2}}); }) &&
+                      is_rejected([&] { Executor(net, cpu(), {.batch = 2}); });
     _exit(good ? 0 : 1);
   }
   int status = -1;
@@ -196,7 +196,7 @@ TEST(Executor, CompilesAnUnpreparedBatchUnlessStrict) {
   expect_user_error([&] { strict.prepare({.eval = {0}}); }, "cannot prepare a batch of 0 samples");
 }
 
-TEST(Executor, RefusesFeedsAndPlacesItCannotUse) {
+TEST(Executor, RejectsFeedsAndPlacesItCannotUse) {
   const Program net = forward_net();
   Executor exe(net, cpu(), {.batch = 2});
   Batch batch = forward_batch();

@@ -121,7 +121,7 @@ TEST(Gloo, ScattersSumsAndGathersThem) {
   }
 }
 
-TEST(Gloo, AddsHalves) {
+TEST(Gloo, AddsHalfPrecisionValues) {
   for (DType dtype : {f16, bf16}) {
     std::vector<std::string> results = Ranks(3, [dtype](const World& world) {
                                          auto all = make_communicator(world, kLong);
@@ -161,7 +161,7 @@ TEST(Gloo, BroadcastsFromAnyRank) {
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "from 0;from 1;from 2;");
 }
 
-TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
+TEST(Gloo, CheckEqualNamesTheRankThatDiffers) {
   Ranks ranks(4, [](const World& world) {
     auto all = make_communicator(world, kLong);
     check_equal(*all, world, "program", uint64_t{1} << 63);
@@ -178,7 +178,7 @@ TEST(Gloo, RanksAgreeOrHearWhoDiffers) {
   }
 }
 
-TEST(Gloo, RanksHearInWhatTheyDiffer) {
+TEST(Gloo, RanksReportInWhatTheyDiffer) {
   Ranks ranks(3, [](const World& world) {
     auto all = make_communicator(world, kLong);
     std::map<std::string, std::string> options = {{"seed", "5"}, {"zero", "0"}};
@@ -200,7 +200,7 @@ TEST(Gloo, RanksHearInWhatTheyDiffer) {
   }
 }
 
-TEST(Gloo, AMeetingWaitsForTheLast) {
+TEST(Gloo, ABarrierWaitsForTheLast) {
   auto now = [] { return std::to_string(Clock::now().time_since_epoch().count()); };
   Ranks ranks(3, [now](const World& world) {
     auto all = make_communicator(world, kLong);
@@ -347,7 +347,7 @@ TEST(Gloo, RanksMeetHoweverLateTheyAre) {
   for (const std::string& result : ranks.results()) EXPECT_EQ(result, "3");
 }
 
-TEST(Gloo, AMeetingGivesUpARankThatIsStoppedOrGone) {
+TEST(Gloo, ABarrierGivesUpARankThatIsStoppedOrGone) {
   for (const Failure& failure :
        {Failure{3, 0, SIGSTOP}, {3, 2, SIGSTOP}, {3, 0, SIGKILL}, {3, 2, SIGKILL}}) {
     SCOPED_TRACE(failure.culprit);
@@ -374,7 +374,7 @@ TEST(Gloo, AMeetingGivesUpARankThatIsStoppedOrGone) {
 }
 
 /// Also of rank 0, which serves the store.
-TEST(Gloo, AMeetingWaitsForARankThatIsStoppedForAMoment) {
+TEST(Gloo, ABarrierWaitsForARankThatIsStoppedForAMoment) {
   for (const int late : {0, 1}) {
     Ranks ranks(2, [late](const World& world) {
       auto all = make_communicator(world, kLong);
@@ -405,7 +405,7 @@ TEST(Gloo, NamesAPeerThatLeaves) {
 }
 
 /// What rank 0 is told when what it does by other means, as on its GPU, does not go on.
-std::string told_of_others(const std::function<void()>& second, const std::string& said) {
+std::string error_seen_by_rank_0(const std::function<void()>& second, const std::string& said) {
   Ranks ranks(2, [&](const World& world) {
     auto all = make_communicator(world, kShort);
     all->barrier(kLong);
@@ -432,10 +432,10 @@ TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
   const std::string begins = "rank 0 cannot go on with the GPUs' step 3: ";
   const auto killed = [] { raise(SIGKILL); };
   const auto late = [] { std::this_thread::sleep_for(2 * kShort); };
-  EXPECT_EQ(told_of_others(killed, "the network is down"),
+  EXPECT_EQ(error_seen_by_rank_0(killed, "the network is down"),
             begins + "rank 1 has ended: it was killed, or failed by itself; the network is down");
-  EXPECT_EQ(told_of_others(late, "the GPU is broken"), begins + "the GPU is broken");
-  EXPECT_EQ(told_of_others(late, ""),
+  EXPECT_EQ(error_seen_by_rank_0(late, "the GPU is broken"), begins + "the GPU is broken");
+  EXPECT_EQ(error_seen_by_rank_0(late, ""),
             begins + "rank 1 is late: it has entered 3 collective operations, rank 0 4");
 }
 

@@ -60,7 +60,7 @@ TEST(GpuBackend, SaysWhatIsWrongWithAFile) {
             "'libm.so.6' is no GPU library of Fluid: it lacks fluid_gpu_table");
 }
 
-TEST(GpuBackend, RefusesAnotherVersion) {
+TEST(GpuBackend, RejectsAnotherVersion) {
   EXPECT_EQ(absence(made_up("other_version")),
             "'" + made_up("other_version") +
                 "' is of another version of Fluid than this program: it lacks version " +
@@ -111,7 +111,7 @@ TEST(GpuBackend, RanksAreNumberedAmongSupportedGpus) {
       << places[2];
 }
 
-TEST(GpuBackend, RefusesGpusThatAreNotThereOrNotSupported) {
+TEST(GpuBackend, RejectsGpusThatAreNotThereOrNotSupported) {
   const GpuBackend backend = find_gpus(made_up("three_gpus"));
   for (const int device : {-1, 3}) {
     expect_user_error(

@@ -65,21 +65,23 @@ class GpuChooserTest : public ::testing::Test {
     for (int calls = 0;; ++calls) {
       fail_host_gpu(name, fluid_gpu_out_of_memory, calls);
       try {
-        products.multiplier(kProduct, factors(), kWorkspace);
+        products.gpu_plan(kProduct, factors(), kWorkspace);
         return calls;
       } catch (const DeviceError&) {
         if (calls == 100) return calls;
       }
     }
   }
-  bool chooses_anew(GpuChooser& products) const { return calls_of("matmul_choices", products) > 0; }
+  bool queries_library(GpuChooser& products) const {
+    return calls_of("matmul_choices", products) > 0;
+  }
   /// The bytes of workspace without which the choice could not run.
   int64_t workspace_of(GpuChooser& products, int64_t allowed = kWorkspace) const {
-    const GpuPlan multiplier = products.multiplier(kProduct, factors(), allowed);
+    const GpuPlan gpu_plan = products.gpu_plan(kProduct, factors(), allowed);
     FluidGpuOperands f = factors();
     f.workspace = nullptr;
     try {
-      gpu_->gpu.multiply(gpu_->stream, multiplier, f);
+      gpu_->gpu.multiply(gpu_->stream, gpu_plan, f);
       return 0;
     } catch (const DeviceError&) {
       return kPartsBytes;
@@ -111,14 +113,14 @@ TEST_F(GpuChooserTest, OnlyWhatFitsTheWorkspaceIsTried) {
 TEST_F(GpuChooserTest, SeveralShortCallsAreTimedAsOne) {
   fluid::testing::change_host_gpu({.work_ms = 0.25F});
   GpuChooser chooser = products();
-  chooser.multiplier(kProduct, factors(), kWorkspace);
+  chooser.gpu_plan(kProduct, factors(), kWorkspace);
   EXPECT_FLOAT_EQ(chooser.record().find(kProduct)->ms, 0.25F * (8 + 1) / 8);
 }
 
 TEST_F(GpuChooserTest, ALongCallIsTimedAlone) {
   fluid::testing::change_host_gpu({.work_ms = 4});
   GpuChooser chooser = products();
-  chooser.multiplier(kProduct, factors(), kWorkspace);
+  chooser.gpu_plan(kProduct, factors(), kWorkspace);
   EXPECT_FLOAT_EQ(chooser.record().find(kProduct)->ms, 4.0F * (1 + 1));
 }
 
@@ -126,7 +128,7 @@ TEST_F(GpuChooserTest, ALongCallIsTimedAlone) {
 TEST_F(GpuChooserTest, AWayThatCannotBeRecordedIsPassedOver) {
   for (const bool tune : {true, false}) {
     SCOPED_TRACE(tune);
-    fluid::testing::change_host_gpu({.parts_are_fast = true});
+    fluid::testing::change_host_gpu({.split_k_is_fast = true});
     GpuChooser chooser =
         products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
     fail_host_gpu("multiply", fluid_gpu_misused, 1);
@@ -140,7 +142,7 @@ TEST_F(GpuChooserTest, IsTimedOnNoise) {
   const Gpu& gpu = gpu_->gpu;
   const GpuMemory given = gpu.allocate(kBytes), seen = gpu.allocate_host(kBytes);
   gpu.fill(gpu_->stream, given.data(), 0, kBytes);
-  products().multiplier(kProduct, factors(), kWorkspace, {{given.data(), kNoise}});
+  products().gpu_plan(kProduct, factors(), kWorkspace, {{given.data(), kNoise}});
   gpu.copy(gpu_->stream, seen.data(), given.data(), kBytes);
   gpu.synchronize(gpu_->stream);
   std::set<uint16_t> different;
@@ -161,9 +163,9 @@ TEST_F(GpuChooserTest, IsTimedOnNoise) {
 }
 
 TEST_F(GpuChooserTest, WhatWasChosenBeforeMakesNoNoise) {
-  products().multiplier(kProduct, factors(), kWorkspace);
+  products().gpu_plan(kProduct, factors(), kWorkspace);
   const int64_t copied = fluid::testing::host_gpu_copied();
-  products().multiplier(kProduct, factors(), kWorkspace, {{memory_.data(), 4096}});
+  products().gpu_plan(kProduct, factors(), kWorkspace, {{memory_.data(), 4096}});
   EXPECT_EQ(fluid::testing::host_gpu_copied(), copied);
 }
 
@@ -176,31 +178,31 @@ TEST_F(GpuChooserTest, AWayThatFailsIsPassedOver) {
 
 TEST_F(GpuChooserTest, AChoiceIsMadeOnceAndKept) {
   GpuChooser first = products();
-  EXPECT_TRUE(chooses_anew(first));
-  EXPECT_FALSE(chooses_anew(first)) << "in this process";
+  EXPECT_TRUE(queries_library(first));
+  EXPECT_FALSE(queries_library(first)) << "in this process";
   GpuChooser second = products();
-  EXPECT_FALSE(chooses_anew(second)) << "on disk";
+  EXPECT_FALSE(queries_library(second)) << "on disk";
   GpuChooser elsewhere = products({.machine = "another", .workspace = 2048});
-  EXPECT_TRUE(chooses_anew(elsewhere));
+  EXPECT_TRUE(queries_library(elsewhere));
   GpuChooser wider = products({.machine = "this", .workspace = 2049});
-  EXPECT_TRUE(chooses_anew(wider));
+  EXPECT_TRUE(queries_library(wider));
 }
 
 /// As a checkpoint keeps it.
 TEST_F(GpuChooserTest, WhatAnEarlierRunDecidedHolds) {
   GpuChooser untuned = products({.machine = "this", .workspace = 2048, .tune = false});
-  untuned.multiplier(kProduct, factors(), kWorkspace);
+  untuned.gpu_plan(kProduct, factors(), kWorkspace);
   const ChoiceRecord::Decisions decided = untuned.record().decided();
   ASSERT_EQ(decided.size(), 1U);
   GpuChooser timed = products();
-  timed.multiplier(kProduct, factors(), kWorkspace);
+  timed.gpu_plan(kProduct, factors(), kWorkspace);
   const auto [key, fast] = *timed.record().decided().begin();
   const ChoiceRecord::Decisions slow = {{key, decided.begin()->second}};
   GpuChooser later(gpu_, {timed.record().terms(), {dir_.path(), 1 << 20}, slow});
   EXPECT_EQ(workspace_of(later), kPartsBytes) << "though another is on disk";
   EXPECT_EQ(later.record().decided(), slow);
   GpuChooser kept = products();
-  kept.multiplier(kProduct, factors(), kWorkspace);
+  kept.gpu_plan(kProduct, factors(), kWorkspace);
   EXPECT_EQ(kept.record().decided(), timed.record().decided());
 }
 
@@ -208,19 +210,19 @@ TEST_F(GpuChooserTest, WhatAnEarlierRunDecidedHolds) {
 TEST_F(GpuChooserTest, WhatIsKeptAndDoesNotFitIsChosenAnew) {
   for (const std::string text : {"", "1 0 1 2", "1 0 1 1 0 0 0 0 0 0", "1 9999 1 4 0 0 0 0 0 0"}) {
     GpuChooser first = products();
-    first.multiplier(kProduct, factors(), kWorkspace);
+    first.gpu_plan(kProduct, factors(), kWorkspace);
     const ObjectCache cache(dir_.path(), 1 << 20);
     for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
       cache.put(entry.path().stem().string(), text);
     }
     GpuChooser second = products();
-    EXPECT_TRUE(chooses_anew(second)) << text;
+    EXPECT_TRUE(queries_library(second)) << text;
   }
 }
 
 TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
-  products().multiplier(kProduct, factors(), kWorkspace);
-  const GpuPlan kept = products().multiplier(kProduct, factors(), kWorkspace);
+  products().gpu_plan(kProduct, factors(), kWorkspace);
+  const GpuPlan kept = products().gpu_plan(kProduct, factors(), kWorkspace);
   gpu_->gpu.begin_capture(gpu_->stream);
   gpu_->gpu.multiply(gpu_->stream, kept, factors());
   const GpuGraph graph = gpu_->gpu.end_capture(gpu_->stream);
@@ -231,16 +233,16 @@ TEST_F(GpuChooserTest, AKeptChoiceMayBeCaptured) {
 /// As where several processes take those of the first.
 TEST_F(GpuChooserTest, WhatOthersDecidedIsTakenAndKept) {
   GpuChooser timed = products();
-  timed.multiplier(kProduct, factors(), kWorkspace);
+  timed.gpu_plan(kProduct, factors(), kWorkspace);
   const auto [key, fast] = *timed.record().decided().begin();
-  fluid::testing::change_host_gpu({.parts_are_fast = true});
+  fluid::testing::change_host_gpu({.split_k_is_fast = true});
   std::filesystem::remove_all(dir_.path());
   GpuChooser other = products();
   EXPECT_EQ(workspace_of(other), kPartsBytes);
-  EXPECT_FALSE(other.take(other.record().decided()));
-  EXPECT_FALSE(other.take({{"k0", "of another GPU"}}));
+  EXPECT_FALSE(other.adopt_tuning_record(other.record().decided()));
+  EXPECT_FALSE(other.adopt_tuning_record({{"k0", "of another GPU"}}));
   EXPECT_EQ(other.revision(), 0);
-  EXPECT_TRUE(other.take(timed.record().decided()));
+  EXPECT_TRUE(other.adopt_tuning_record(timed.record().decided()));
   EXPECT_EQ(other.revision(), 1);
   EXPECT_EQ(workspace_of(other), 0);
   EXPECT_EQ(other.record().decided().at("k0"), "of another GPU") << "for checkpoints";
@@ -272,14 +274,14 @@ TEST_F(GpuChooserTest, WhatTheLibraryHasNoWayForIsRemembered) {
 }
 
 /// An engine may find only as it runs, or is recorded, that it cannot.
-TEST_F(GpuChooserTest, ATaskIsRefusedWhereEveryWayFails) {
+TEST_F(GpuChooserTest, ATaskIsRejectedWhereEveryWayFails) {
   fluid::testing::change_host_gpu({.most_rows_computed = kProduct.m - 1});
   for (const bool tune : {true, false}) {
     SCOPED_TRACE(tune);
     GpuChooser chooser =
         products({.machine = tune ? "tuned" : "untuned", .workspace = 2048, .tune = tune});
     ASSERT_TRUE(chooser.has_algorithm(kProduct, kWorkspace));
-    EXPECT_FALSE(chooser.multiplier(kProduct, factors(), kWorkspace));
+    EXPECT_FALSE(chooser.gpu_plan(kProduct, factors(), kWorkspace));
     EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
     const GpuChooser later = products(chooser.record().terms());
     EXPECT_EQ(later.record().refusal(kProduct), "no engine computes so many rows") << "on disk";
@@ -292,13 +294,13 @@ TEST_F(GpuChooserTest, ATaskIsRefusedWhereEveryWayFails) {
 /// what is resumed from its checkpoints, and in those that it works with.
 TEST_F(GpuChooserTest, AFailureIsNotKeptForLater) {
   fluid::testing::change_host_gpu(
-      {.most_rows_computed = kProduct.m - 1, .refuses_by = fluid_gpu_failed});
+      {.most_rows_computed = kProduct.m - 1, .rejection_result = fluid_gpu_failed});
   GpuChooser chooser = products();
-  EXPECT_FALSE(chooser.multiplier(kProduct, factors(), kWorkspace));
+  EXPECT_FALSE(chooser.gpu_plan(kProduct, factors(), kWorkspace));
   EXPECT_EQ(chooser.record().refusal(kProduct), "no engine computes so many rows");
   EXPECT_FALSE(products().record().refusal(kProduct)) << "on disk";
   GpuChooser other = products({.machine = "this", .workspace = 2048});
-  other.take(chooser.record().decided());
+  other.adopt_tuning_record(chooser.record().decided());
   EXPECT_EQ(other.record().refusal(kProduct), "no engine computes so many rows");
   EXPECT_EQ(other.record().decided(), chooser.record().decided()) << "for checkpoints";
   EXPECT_FALSE(products().record().refusal(kProduct)) << "on disk";
@@ -307,8 +309,8 @@ TEST_F(GpuChooserTest, AFailureIsNotKeptForLater) {
 /// The favourite, which is faster, too, has no memory: what is taken instead holds for this
 /// process, and for those that it works with, and is not what later ones find.
 TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
-  fluid::testing::change_host_gpu({.parts_are_fast = true});
-  for (const char* call : {"multiplier_create", "multiply", "graph_create"}) {
+  fluid::testing::change_host_gpu({.split_k_is_fast = true});
+  for (const char* call : {"matmul_plan_create", "multiply", "graph_create"}) {
     SCOPED_TRACE(call);
     GpuChooser chooser = products({.machine = call, .workspace = 2048});
     fail_host_gpu(call, fluid_gpu_out_of_memory);
@@ -326,7 +328,7 @@ TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
     EXPECT_EQ(workspace_of(resumed), 0);
     EXPECT_EQ(resumed.record().decided(), chooser.record().decided());
     GpuChooser other = products(chooser.record().terms());
-    other.take(chooser.record().decided());
+    other.adopt_tuning_record(chooser.record().decided());
     EXPECT_EQ(workspace_of(other), 0) << "of another process";
     GpuChooser later = products(chooser.record().terms());
     EXPECT_EQ(workspace_of(later), kPartsBytes);
@@ -334,15 +336,15 @@ TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
   }
 }
 
-TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRefusal) {
+TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRejection) {
   const std::string said =
       "the GPU lacks memory to compute f32 4 x 5 of 6, transposed a (no engine computes so many "
       "rows): 1024.00 MiB of 1.00 GiB are free; take a smaller batch, micro-batches or mixed "
       "precision, or end what else uses the GPU";
   fluid::testing::change_host_gpu(
-      {.most_rows_computed = kProduct.m - 1, .refuses_by = fluid_gpu_out_of_memory});
+      {.most_rows_computed = kProduct.m - 1, .rejection_result = fluid_gpu_out_of_memory});
   GpuChooser chooser = products();
-  EXPECT_EQ(error_of<DeviceError>([&] { chooser.multiplier(kProduct, factors(), kWorkspace); }),
+  EXPECT_EQ(error_of<DeviceError>([&] { chooser.gpu_plan(kProduct, factors(), kWorkspace); }),
             said);
   fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
   EXPECT_EQ(
@@ -353,7 +355,7 @@ TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRefusal) {
 }
 
 TEST_F(GpuChooserTest, AWayThatCannotBeTimedIsPassedOver) {
-  fluid::testing::change_host_gpu({.parts_are_fast = true});
+  fluid::testing::change_host_gpu({.split_k_is_fast = true});
   fail_host_gpu("graph_launch", fluid_gpu_misused);
   GpuChooser chooser = products();
   EXPECT_EQ(workspace_of(chooser), 0);
@@ -378,18 +380,18 @@ TEST_F(GpuChooserTest, EachWayIsRecordedOnce) {
     fluid::testing::change_host_gpu({.work_ms = work_ms});
     recorded = 0;
     GpuChooser chooser(gpu, {{.machine = "counted", .workspace = 2048}, {"", 0}});
-    EXPECT_TRUE(chooser.multiplier(kProduct, f, kWorkspace));
+    EXPECT_TRUE(chooser.gpu_plan(kProduct, f, kWorkspace));
     EXPECT_EQ(recorded, graphs);
   }
 }
 
 /// A way that was kept counts only where the library still takes it.
 TEST_F(GpuChooserTest, WaysThatCannotBePreparedAreNone) {
-  products().multiplier(kProduct, factors(), kWorkspace);
+  products().gpu_plan(kProduct, factors(), kWorkspace);
   GpuChooser again = products();
   FluidGpuTable strict = host_gpu_table();
-  strict.multiplier_create = [](FluidGpu*, const FluidGpuMatmul*, const FluidGpuChoice*,
-                                FluidGpuPlan**) { return fluid_gpu_misused; };
+  strict.matmul_plan_create = [](FluidGpu*, const FluidGpuMatmul*, const FluidGpuChoice*,
+                                 FluidGpuPlan**) { return fluid_gpu_misused; };
   const auto gpu = std::make_shared<const OpenGpu>(strict, 0);
   GpuChooser none(gpu, {again.record().terms(), {dir_.path(), 1 << 20}});
   EXPECT_TRUE(again.has_algorithm(kProduct, kWorkspace));
@@ -404,12 +406,12 @@ TEST(GpuChooser, AGpuThatFailsAsAWayIsTriedEndsIt) {
     GpuChooser chooser(gpu, {{.machine = "failing", .workspace = 2048}, {"", 0}});
     fail_host_gpu("multiply", fluid_gpu_failed, calls);
     EXPECT_EQ(error_of<DeviceError>([&] {
-                chooser.multiplier(kProduct,
-                                   {.a = memory.data(),
-                                    .b = memory.data() + 128,
-                                    .result = memory.data() + 512,
-                                    .workspace = memory.data() + 1024},
-                                   kWorkspace);
+                chooser.gpu_plan(kProduct,
+                                 {.a = memory.data(),
+                                  .b = memory.data() + 128,
+                                  .result = memory.data() + 512,
+                                  .workspace = memory.data() + 1024},
+                                 kWorkspace);
               }),
               "multiply was told to fail")
         << calls;
@@ -470,25 +472,25 @@ TEST(GpuTaskText, TellsConvolutionsApart) {
 TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
   FluidGpuConvolution c = fluid::testing::convolution_of(
       fluid_gpu_forward, fluid_gpu_f32, false, {.images = 1, .channels = 1, .filters = 1});
-  const auto chooses_anew = [&](GpuChooser& chooser) {
+  const auto queries_library = [&](GpuChooser& chooser) {
     fail_host_gpu("convolution_choices", fluid_gpu_out_of_memory);
     try {
-      chooser.multiplier(c, factors(), kWorkspace);
+      chooser.gpu_plan(c, factors(), kWorkspace);
       return false;
     } catch (const DeviceError&) {
-      chooser.multiplier(c, factors(), kWorkspace);
+      chooser.gpu_plan(c, factors(), kWorkspace);
       return true;
     }
   };
   GpuChooser first = products();
-  EXPECT_TRUE(chooses_anew(first));
-  EXPECT_FALSE(chooses_anew(first)) << "in this process";
+  EXPECT_TRUE(queries_library(first));
+  EXPECT_FALSE(queries_library(first)) << "in this process";
   GpuChooser second = products();
-  EXPECT_FALSE(chooses_anew(second)) << "on disk";
+  EXPECT_FALSE(queries_library(second)) << "on disk";
   c.padding[0] = c.padding[1] = 0;
   c.map_height -= 2;
   c.map_width -= 2;
-  EXPECT_TRUE(chooses_anew(second)) << "another one";
+  EXPECT_TRUE(queries_library(second)) << "another one";
   fluid::testing::change_host_gpu({.most_filters = 0});
   GpuChooser unable = products({.machine = "another", .workspace = 2048});
   EXPECT_FALSE(unable.has_algorithm(c, kWorkspace));

@@ -59,7 +59,7 @@ class Peer {
     }
     return result;
   }
-  void settle(FluidGpuResult begun) const {
+  void wait_until_complete(FluidGpuResult begun) const {
     check_gpu(table_, begun);
     check_gpu(table_, state());
   }
@@ -97,7 +97,7 @@ class Peer {
   GpuCommunicator communicator_;
 };
 
-FluidGpuUniqueId new_meeting() {
+FluidGpuUniqueId new_unique_id() {
   FluidGpuUniqueId meeting = {};
   check_gpu(host_gpu_table(), host_gpu_table().meeting(&meeting));
   return meeting;
@@ -107,7 +107,7 @@ FluidGpuUniqueId new_meeting() {
 std::vector<std::string> ranks(int size, const std::function<std::string(const Peer&, int)>& body,
                                HostPace pace = HostPace::late, int devices = 4) {
   fluid::testing::reset_host_gpu({});
-  const FluidGpuUniqueId meeting = new_meeting();
+  const FluidGpuUniqueId meeting = new_unique_id();
   return Ranks(size,
                [&](const World& world) {
                  std::string result;
@@ -159,12 +159,12 @@ TEST_P(GpuCollectiveFunctions, AddUpEveryFloat) {
       }
       const auto sums = [element = element, dtype = dtype](const Peer& peer, int rank) {
         std::string all;
-        peer.settle(fluid_gpu_ok);
+        peer.wait_until_complete(fluid_gpu_ok);
         for (const int64_t count : kCounts) {
           const GpuMemory x =
               peer.copied(floats(dtype, count, [&](int64_t i) { return number(rank, i); }));
-          peer.settle(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(),
-                                                  count, element));
+          peer.wait_until_complete(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(),
+                                                               x.data(), count, element));
           peer.a_waits_for_b();
           all += peer.read(x);
         }
@@ -180,14 +180,14 @@ TEST_P(GpuCollectiveFunctions, AddUpEveryFloat) {
 TEST_P(GpuCollectiveFunctions, ScatterSumsAndGatherThem) {
   for (const int size : {1, 2, 3}) {
     const auto parts = [size](const Peer& peer, int rank) {
-      peer.settle(fluid_gpu_ok);
+      peer.wait_until_complete(fluid_gpu_ok);
       for (const int64_t count : kCounts) {
         const int64_t share = bucket_shard(count, size, 0).size();
         std::vector<double> mine(static_cast<size_t>(count));
         for (int64_t i = 0; i < count; ++i) mine[static_cast<size_t>(i)] = number(rank, i);
         const GpuMemory x = peer.copied(bytes_of(mine));
-        peer.settle(host_gpu_table().reduce_scatter(peer.communicator(), peer.b().get(), x.data(),
-                                                    count, share, fluid_gpu_f64));
+        peer.wait_until_complete(host_gpu_table().reduce_scatter(
+            peer.communicator(), peer.b().get(), x.data(), count, share, fluid_gpu_f64));
         peer.a_waits_for_b();
         const std::string scattered = peer.read(x);
         const BucketShard own = bucket_shard(count, size, rank);
@@ -201,8 +201,8 @@ TEST_P(GpuCollectiveFunctions, ScatterSumsAndGatherThem) {
             expected.substr(at, static_cast<size_t>(own.size() * 8))) {
           return "another share of " + std::to_string(count);
         }
-        peer.settle(host_gpu_table().all_gather(peer.communicator(), peer.b().get(), x.data(),
-                                                count, share, fluid_gpu_f64));
+        peer.wait_until_complete(host_gpu_table().all_gather(
+            peer.communicator(), peer.b().get(), x.data(), count, share, fluid_gpu_f64));
         peer.a_waits_for_b();
         if (peer.read(x) != expected) return "other sums of " + std::to_string(count);
       }
@@ -214,12 +214,12 @@ TEST_P(GpuCollectiveFunctions, ScatterSumsAndGatherThem) {
 
 TEST_P(GpuCollectiveFunctions, BroadcastTheBytesOfAnyRank) {
   const auto sent = [](const Peer& peer, int rank) {
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     std::string all;
     for (const int root : {2, 0}) {
       const GpuMemory x = peer.copied("from " + std::to_string(rank));
-      peer.settle(host_gpu_table().broadcast(peer.communicator(), peer.b().get(), x.data(),
-                                             x.bytes(), root));
+      peer.wait_until_complete(host_gpu_table().broadcast(peer.communicator(), peer.b().get(),
+                                                          x.data(), x.bytes(), root));
       peer.a_waits_for_b();
       all += peer.read(x);
     }
@@ -233,7 +233,7 @@ TEST_P(GpuCollectiveFunctions, BroadcastTheBytesOfAnyRank) {
 /// Three steps of x = sum over ranks of (x + 1's bytes), with what comes before and after it.
 TEST_P(GpuCollectiveFunctions, AreRecordedAndReplayedInTheOrderOfTheirStreams) {
   const auto body = [](const Peer& peer, int rank) {
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     const GpuMemory x = peer.copied(bytes_of(std::vector<double>(50, 0)));
     const GpuMemory own = peer.copied(bytes_of(std::vector<double>(50, rank + 1)));
     const GpuMemory seen = peer.copied(bytes_of(std::vector<double>(50, 0)));
@@ -243,8 +243,8 @@ TEST_P(GpuCollectiveFunctions, AreRecordedAndReplayedInTheOrderOfTheirStreams) {
     peer.gpu().record(fork, peer.a());
     peer.gpu().wait(peer.b(), fork);
     for (int times = 0; times < 2; ++times) {
-      peer.settle(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(), 50,
-                                              fluid_gpu_f64));
+      peer.wait_until_complete(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(),
+                                                           x.data(), 50, fluid_gpu_f64));
     }
     peer.gpu().record(join, peer.b());
     peer.gpu().wait(peer.a(), join);
@@ -267,7 +267,7 @@ TEST_P(GpuCollectiveFunctions, AreRecordedAndReplayedInTheOrderOfTheirStreams) {
 /// What does not wait for an exchange runs although it never ends; aborting lets go of the rest.
 TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
   const auto body = [](const Peer& peer, int rank) {
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     if (rank == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(700));
       host_gpu_table().communicator_abort(peer.communicator());
@@ -275,8 +275,8 @@ TEST_P(GpuCollectiveFunctions, ARankThatNeverComesIsWaitedForUntilItIsAborted) {
     }
     const GpuMemory x = peer.copied(bytes_of(std::vector<double>(50, 1)));
     const GpuMemory y = peer.copied("beside it"), host = peer.gpu().allocate_host(y.bytes());
-    peer.settle(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(), 50,
-                                            fluid_gpu_f64));
+    peer.wait_until_complete(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(),
+                                                         x.data(), 50, fluid_gpu_f64));
     const GpuEvent summed = peer.gpu().event();
     peer.gpu().record(summed, peer.b());
     peer.gpu().copy(peer.a(), host.data(), y.data(), y.bytes());
@@ -305,7 +305,7 @@ INSTANTIATE_TEST_SUITE_P(Host, GpuCollectiveFunctions, testing::kPaces, testing:
 
 TEST(GpuCommunicators, AreNotReadyUntilAllHaveMet) {
   fluid::testing::reset_host_gpu({});
-  const FluidGpuUniqueId meeting = new_meeting();
+  const FluidGpuUniqueId meeting = new_unique_id();
   World world = testing::loopback_world(2);
   const Peer peer(world, meeting);
   const auto state = [&] { return host_gpu_table().communicator_state(peer.communicator()); };
@@ -321,10 +321,10 @@ TEST(GpuCommunicators, ACallMayNotFollowBeforeTheLastIsInEffect) {
       return host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(), 8,
                                          fluid_gpu_f32);
     };
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     std::string result = add_up() == fluid_gpu_ok ? "" : "refused ";
     result += add_up() == fluid_gpu_misused ? peer.error() : "taken";
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     peer.gpu().synchronize(peer.b());
     return result;
   };
@@ -340,12 +340,12 @@ TEST(GpuCommunicators, TwoRanksOnOneGpuAreMisuse) {
   }
 }
 
-TEST(GpuCommunicators, RanksThatMeanDifferentExchangesFail) {
+TEST(GpuCommunicators, RanksThatMeanDifferentCollectivesFail) {
   const auto body = [](const Peer& peer, int rank) {
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     const GpuMemory x = peer.copied(bytes_of(std::vector<float>(8, 1)));
-    peer.settle(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(),
-                                            rank == 0 ? 8 : 7, fluid_gpu_f32));
+    peer.wait_until_complete(host_gpu_table().all_reduce(
+        peer.communicator(), peer.b().get(), x.data(), rank == 0 ? 8 : 7, fluid_gpu_f32));
     const FluidGpuResult result = host_gpu_table().stream_synchronize(peer.b().get());
     return result == fluid_gpu_failed ? peer.error() : "done";
   };
@@ -355,11 +355,11 @@ TEST(GpuCommunicators, RanksThatMeanDifferentExchangesFail) {
 
 TEST(GpuCommunicators, OutliveTheGraphsThatHoldTheirWork) {
   const auto body = [](const Peer& peer, int) {
-    peer.settle(fluid_gpu_ok);
+    peer.wait_until_complete(fluid_gpu_ok);
     const GpuMemory x = peer.copied(bytes_of(std::vector<float>(8, 1)));
     peer.gpu().begin_capture(peer.b());
-    peer.settle(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(), x.data(), 8,
-                                            fluid_gpu_f32));
+    peer.wait_until_complete(host_gpu_table().all_reduce(peer.communicator(), peer.b().get(),
+                                                         x.data(), 8, fluid_gpu_f32));
     const GpuGraph graph = peer.gpu().end_capture(peer.b());
     const FluidGpuResult result = host_gpu_table().communicator_destroy(peer.communicator());
     return result == fluid_gpu_misused ? peer.error() : "destroyed";

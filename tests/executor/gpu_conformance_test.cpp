@@ -64,9 +64,9 @@ TEST_P(HostGpuProductFailures, AWorkspaceThatIsTooSmallFails) {
   ASSERT_GT(choice.workspace, 64);
   const GpuMemory small = gpu_->allocate(64);
   f.workspace = small.data();
-  const GpuPlan multiplier = gpu_->multiplier(p, choice);
+  const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
   const auto multiply = [&] {
-    gpu_->multiply(a_, multiplier, f);
+    gpu_->multiply(a_, gpu_plan, f);
     gpu_->synchronize(a_);
   };
   EXPECT_NE(error_of<DeviceError>(multiply).find("memory that was never given"), std::string::npos);
@@ -79,11 +79,11 @@ TEST_P(HostGpuProductFailures, CallsThatAreToldToFailDo) {
   fail_host_gpu("matmul_choices", fluid_gpu_out_of_memory);
   EXPECT_EQ(lack_of([&] { first_choice(p); }), "matmul_choices was told to fail");
   const FluidGpuChoice choice = first_choice(p);
-  fail_host_gpu("multiplier_create", fluid_gpu_out_of_memory);
-  EXPECT_EQ(lack_of([&] { gpu_->multiplier(p, choice); }), "multiplier_create was told to fail");
-  const GpuPlan multiplier = gpu_->multiplier(p, choice);
+  fail_host_gpu("matmul_plan_create", fluid_gpu_out_of_memory);
+  EXPECT_EQ(lack_of([&] { gpu_->gpu_plan(p, choice); }), "matmul_plan_create was told to fail");
+  const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
   fail_host_gpu("multiply", fluid_gpu_failed);
-  EXPECT_EQ(error_of<DeviceError>([&] { gpu_->multiply(a_, multiplier, f); }),
+  EXPECT_EQ(error_of<DeviceError>([&] { gpu_->multiply(a_, gpu_plan, f); }),
             "multiply was told to fail");
   EXPECT_THROW(gpu_->synchronize(a_), DeviceError);
 }

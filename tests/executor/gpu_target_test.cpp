@@ -321,7 +321,7 @@ TEST(GpuTarget, LeavesSmallProductsToGeneratedCode) {
 }
 
 /// As the library would be asked for it: with TF32 where that is allowed.
-TEST(GpuTarget, DoesNotClaimWhatIsRefused) {
+TEST(GpuTarget, DoesNotClaimWhatIsRejected) {
   const Claimed product({64, 32}, {32, 16});
   for (const bool tf32 : {false, true}) {
     const GpuLibraries libraries{.tf32 = tf32};

@@ -92,7 +92,7 @@ TEST_P(GpuTimelineTest, TellsWorkFromWaitsAndFromWhatGoesOnBeside) {
 }
 
 /// Where nothing is exchanged, none waits for other processes.
-TEST_P(GpuTimelineTest, HasNoWaitsWithoutExchanges) {
+TEST_P(GpuTimelineTest, HasNoWaitsWithoutCollectives) {
   const std::array<CollectiveRole, 2> roles = {};
   const GpuTimeline timeline(gpu_, roles);
   const GpuGraph graph = gpu_->gpu.captured(gpu_->stream, [&] {

@@ -55,7 +55,7 @@ TEST(KernelMemo, TellsBodiesByWhatTheyCompute) {
   EXPECT_NE(&memo.kernel_of(group_of(program, "neg", "c")), &kernel);
 }
 
-TEST(CpuExecutable, RefusesAPlanWithTooLittleWorkspace) {
+TEST(CpuExecutable, RejectsAPlanWithTooLittleWorkspace) {
   for (const bool libraries : {true, false}) {
     const auto device = cpu_device({.threads = 2});
     Step step(device->target(), {.batch = 32, .libraries = libraries});

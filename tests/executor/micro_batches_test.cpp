@@ -57,15 +57,16 @@ TEST(Slices, CutABatchAsEvenlyAsPossible) {
   const std::vector<MicroBatch> slices = split_into_micro_batches(11, 3);
   ASSERT_EQ(slices.size(), 3U);
   const std::vector<int64_t> firsts = {0, 4, 8}, samples = {4, 4, 3};
-  const std::vector<Slice> kinds = {Slice::first, Slice::middle, Slice::last};
+  const std::vector<MicroBatchKind> kinds = {MicroBatchKind::first, MicroBatchKind::middle,
+                                             MicroBatchKind::last};
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(slices[i].first, firsts[i]);
     EXPECT_EQ(slices[i].samples, samples[i]);
     EXPECT_EQ(slices[i].slice, kinds[i]);
   }
   EXPECT_EQ(split_into_micro_batches(2, 5).size(), 2U);
-  EXPECT_EQ(split_into_micro_batches(1, 5).front().slice, Slice::whole);
-  EXPECT_EQ(split_into_micro_batches(0, 5).front().slice, Slice::empty);
+  EXPECT_EQ(split_into_micro_batches(1, 5).front().slice, MicroBatchKind::whole);
+  EXPECT_EQ(split_into_micro_batches(0, 5).front().slice, MicroBatchKind::empty);
 }
 
 TEST(MicroBatches, TrainAsTheWholeBatchDoes) {
@@ -145,7 +146,7 @@ TEST(MicroBatches, RunningStatisticsTakeEverySlice) {
   EXPECT_LE(distance(sliced, halves, "bn0.running_var"), 1e-6);
 }
 
-TEST(MicroBatches, BadDataInALaterSliceIsRefused) {
+TEST(MicroBatches, BadDataInALaterMicroBatchIsRejected) {
   const Program net = sliceable_program();
   Executor exe(net, cpu(), {.batch = kSamples, .micro_batches = 3});
   const std::vector<std::byte> before = parameter_bytes(exe);

@@ -60,7 +60,7 @@ std::vector<std::byte> everything(Executor& exe) {
 
 /// Runs a step on numbers that overflow and returns what is said of it, which costs the training
 /// nothing: it goes on as without.
-std::string said_of(const Program& net, int64_t micro_batches) {
+std::string nonfinite_message(const Program& net, int64_t micro_batches) {
   ExecutorOptions options{.batch = kSamples,
                           .micro_batches = micro_batches,
                           .precision = {.amp = kHalf},
@@ -87,7 +87,7 @@ TEST(NonFinite, IsFoundForwardInAMiddleLayer) {
     return v * 300.0;
   });
   for (const int64_t micro_batches : {1, 3}) {
-    const std::string text = said_of(net, micro_batches);
+    const std::string text = nonfinite_message(net, micro_batches);
     expect_named(text, line, "mul: element ");
     EXPECT_NE(text.find(", 16] is inf"), std::string::npos) << text;
     EXPECT_NE(text.find("f16["), std::string::npos) << text;
@@ -220,8 +220,8 @@ std::vector<std::string> told(const Program& net, ExecutorOptions options,
       .results();
 }
 
-void expect_told(const std::vector<std::string>& texts, const std::string& rank, int line,
-                 const std::string& what) {
+void expect_mismatch_error(const std::vector<std::string>& texts, const std::string& rank, int line,
+                           const std::string& what) {
   for (const std::string& text : texts) {
     EXPECT_EQ(text, texts[0]);
     ASSERT_TRUE(text.starts_with(rank)) << text;
@@ -240,11 +240,11 @@ TEST(NonFinite, OfOneRankIsToldToAll) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const ExecutorOptions half{.precision = {.amp = kHalf}},
       sliced{.micro_batches = 3, .precision = {.amp = kHalf}};
-  expect_told(told(net, half, {0.01F, 1000}), "rank 1: ", line, "mul: element ");
-  expect_told(told(net, sliced, {1000, 0}), "rank 0: ", line, "mul: element ");
-  expect_told(told(net, {}, {1e37F, 0.01F}), "rank 0: ", line, "mul: element ");
-  expect_told(told(plain, {.micro_batches = 3}, {0, nan}), "rank 1: element 0 of feed 'x' is nan",
-              0, "");
+  expect_mismatch_error(told(net, half, {0.01F, 1000}), "rank 1: ", line, "mul: element ");
+  expect_mismatch_error(told(net, sliced, {1000, 0}), "rank 0: ", line, "mul: element ");
+  expect_mismatch_error(told(net, {}, {1e37F, 0.01F}), "rank 0: ", line, "mul: element ");
+  expect_mismatch_error(told(plain, {.micro_batches = 3}, {0, nan}),
+                        "rank 1: element 0 of feed 'x' is nan", 0, "");
 }
 
 TEST(NonFinite, OfOneRanksBackwardIsToldToAll) {
@@ -257,7 +257,8 @@ TEST(NonFinite, OfOneRanksBackwardIsToldToAll) {
   const Value loss = mean(square(linear(root, {.units = 1})));
   net.output("loss", loss);
   minimize(loss, SGD{.lr = 1e-4});
-  expect_told(told(net, {.precision = {.amp = kHalf}}, {0.01F, 1e-30F}), "rank 1: ", line, "");
+  expect_mismatch_error(told(net, {.precision = {.amp = kHalf}}, {0.01F, 1e-30F}), "rank 1: ", line,
+                        "");
 }
 
 TEST(NonFinite, ASumOverRanksIsOfNoRank) {
@@ -268,7 +269,7 @@ TEST(NonFinite, ASumOverRanksIsOfNoRank) {
   minimize(loss, SGD{.lr = 0.01});
   const ExecutorOptions options{.precision = {.amp = kHalf},
                                 .distributed = {.buckets = {.dtype = f16}}};
-  expect_told(told(net, options, {30, 0.01F, 30}), "", 0, "");
+  expect_mismatch_error(told(net, options, {30, 0.01F, 30}), "", 0, "");
 }
 
 /// The gradients of such a step are finite, so that it was applied; it is not once more.

@@ -59,7 +59,7 @@ struct Rank {
 };
 
 /// The first rank's stream goes on before the second has come.
-TEST(ParallelGpus, ExchangesRunBesideWhatDoesNotWaitForThem) {
+TEST(ParallelGpus, CollectivesRunBesideWhatDoesNotWaitForThem) {
   const std::vector<std::string> results =
       Ranks(2, [](const World& world) {
         Rank rank(world);
@@ -108,7 +108,7 @@ TEST(ParallelGpus, BroadcastWhatTheFirstHas) {
 
 /// Of what `body` begins the other rank stays away: rank 0, to whom it returns what was said, names
 /// it, with what both have entered. It gives back all that it took, although no exchange ended.
-void expect_said_alone(const std::function<std::string(Rank&)>& body) {
+void expect_reported_once(const std::function<std::string(Rank&)>& body) {
   Ranks ranks(2, [&body](const World& world) {
     std::string said;
     {
@@ -131,7 +131,7 @@ void expect_said_alone(const std::function<std::string(Rank&)>& body) {
 }
 
 TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
-  expect_said_alone([](Rank& rank) {
+  expect_reported_once([](Rank& rank) {
     rank.all->begin();
     rank.exchange(CollectiveKind::sum);
     const std::string said = error_of<DeviceError>([&] { rank.finish(); });
@@ -142,7 +142,7 @@ TEST(ParallelGpus, ARankThatStaysAwayIsNamed) {
 
 /// The first of two exchanges that were begun is named, and the second is not waited for again.
 TEST(ParallelGpus, TwoThatAreUnderWayEndAsOne) {
-  expect_said_alone([](Rank& rank) {
+  expect_reported_once([](Rank& rank) {
     std::vector<StartedCollective> begun;
     std::vector<GpuEvent> ends;
     for (int i = 0; i < 2; ++i) {

@@ -104,7 +104,7 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12) << i;
 }
 
-TEST(Parts, SlicesMakeTheStepOfTheWholeBatch) {
+TEST(Parts, MicroBatchesMakeTheStepOfTheWholeBatch) {
   for (const auto& [name, loss] : kLosses) {
     SCOPED_TRACE(name);
     const Program net = program_of(loss, false);
@@ -133,7 +133,7 @@ TEST(Parts, RanksMakeTheStepOfTheWholeBatch) {
 }
 
 /// The message for a loss, or an output beside the mean, in slices.
-void expect_refused(const Loss& value, const std::string& op, bool is_output = false) {
+void expect_rejection(const Loss& value, const std::string& op, bool is_output = false) {
   Program net("refused");
   const Parts parts = recorded(net);
   const Value v = value(parts);
@@ -148,23 +148,23 @@ void expect_refused(const Loss& value, const std::string& op, bool is_output = f
   EXPECT_NO_THROW(Executor(net, cpu(), {.batch = 4}));
 }
 
-TEST(Parts, WhatIsNotMadeOfThemIsRefused) {
-  expect_refused([](const Parts& p) { return sqrt(mean_of(p)); }, "sqrt");
-  expect_refused([](const Parts& p) { return 1.0 + sqrt(mean_of(p)) * 2.0; }, "sqrt");
-  expect_refused([](const Parts& p) { return mean_of(p) * sum_of(p); }, "mul");
-  expect_refused([](const Parts& p) { return decay_of(p) / sum_of(p); }, "div");
-  expect_refused([](const Parts& p) { return max(p.errors); }, "max");
-  expect_refused(
+TEST(Parts, WhatIsNotMadeOfThemIsRejected) {
+  expect_rejection([](const Parts& p) { return sqrt(mean_of(p)); }, "sqrt");
+  expect_rejection([](const Parts& p) { return 1.0 + sqrt(mean_of(p)) * 2.0; }, "sqrt");
+  expect_rejection([](const Parts& p) { return mean_of(p) * sum_of(p); }, "mul");
+  expect_rejection([](const Parts& p) { return decay_of(p) / sum_of(p); }, "div");
+  expect_rejection([](const Parts& p) { return max(p.errors); }, "max");
+  expect_rejection(
       [](const Parts& p) { return mean(square(p.y - mean(p.y, {.axes = 0, .keep_dims = true}))); },
       "sub");
-  expect_refused([](const Parts& p) { return mean(softmax(transpose(p.y))); }, "softmax");
-  expect_refused(
+  expect_rejection([](const Parts& p) { return mean(softmax(transpose(p.y))); }, "softmax");
+  expect_rejection(
       [](const Parts& p) {
         const Value mixed = reshape(transpose(p.y), {kBatch, 3});
         return mean(max(mixed, {.axes = 1}));
       },
       "reshape");
-  expect_refused(
+  expect_rejection(
       [](const Parts& p) {
         const Value seen = cast(greater(p.x, scalar_like(p.x, 0)), f32);
         return sum(p.x * seen) / sum(seen);

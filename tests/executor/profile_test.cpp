@@ -134,7 +134,7 @@ TEST(Profile, KnowsSlicesAndModes) {
   EXPECT_EQ(flops, whole);
 }
 
-TEST(Profile, RefusesToRecordNothing) {
+TEST(Profile, RejectsToRecordNothing) {
   const Program net = digits();
   expect_user_error([&] { Executor(net, cpu(), {.profile = ProfileOptions{.steps = 0}}); },
                     "a profile of 0 steps after 3 others: it has 1 to 10000");

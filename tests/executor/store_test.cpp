@@ -148,7 +148,7 @@ TEST(Store, NamesTheRanksThatDoNotCome) {
   }
 }
 
-TEST(Store, RefusesAnotherWorldSize) {
+TEST(Store, RejectsAnotherWorldSize) {
   Ranks ranks(2, [](World world) {
     world.size += world.rank;
     Store store(world, kLong);
@@ -161,7 +161,7 @@ TEST(Store, RefusesAnotherWorldSize) {
   }
 }
 
-TEST(Store, RefusesARankTwice) {
+TEST(Store, RejectsARankTwice) {
   Ranks ranks(3, [](World world) {
     world.rank = std::min(world.rank, 1);
     Store store(world, kLong);
@@ -170,7 +170,7 @@ TEST(Store, RefusesARankTwice) {
   expect_has(ranks.result(0), "UserError: two processes say that they are rank 1");
 }
 
-TEST(Store, RefusesARankThatIsNotThere) {
+TEST(Store, RejectsARankThatIsNotThere) {
   Ranks ranks(2, [](World world) {
     world.rank *= 7;
     Store store(world, kLong);
@@ -181,7 +181,7 @@ TEST(Store, RefusesARankThatIsNotThere) {
   }
 }
 
-TEST(Store, RefusesStrangersAndGoesOn) {
+TEST(Store, RejectsStrangersAndGoesOn) {
   Ranks ranks(testing::loopback_world(2), 3, [](World world) {
     if (world.rank == 1) std::this_thread::sleep_for(Duration(1000));
     if (world.rank == 2) {

@@ -264,20 +264,20 @@ TEST(Trainer, TrainsOnRanks) {
   for (const std::string& result : testing::Ranks(2, train_on).results()) EXPECT_EQ(result, alone);
 }
 
-TEST(Trainer, RefusesOptionsThatDoNotFit) {
+TEST(Trainer, RejectsOptionsThatDoNotFit) {
   Trainer trainer = trainer_of();
   Reader data = training_data(), held_out(points(13, 2), {.batch = 4});
-  const auto refuse = [&](const FitOptions& options, const std::string& message) {
+  const auto expect_error = [&](const FitOptions& options, const std::string& message) {
     expect_user_error([&] { trainer.fit(data, options); }, message);
     expect_user_error([&] { check_fit_options(classifier(), options); }, message);
   };
-  refuse({.best = "loss"}, "best needs validation data");
-  refuse({.patience = 2}, "patience needs validation data");
-  refuse({.save_best = "w"}, "save_best needs validation data");
-  refuse({.validation = &held_out, .best = "logits"},
-         "best: no scalar output has the name 'logits'");
-  refuse({.validation = &held_out, .best = "loss:up"},
-         "best: write loss:min or loss:max, not loss:up");
+  expect_error({.best = "loss"}, "best needs validation data");
+  expect_error({.patience = 2}, "patience needs validation data");
+  expect_error({.save_best = "w"}, "save_best needs validation data");
+  expect_error({.validation = &held_out, .best = "logits"},
+               "best: no scalar output has the name 'logits'");
+  expect_error({.validation = &held_out, .best = "loss:up"},
+               "best: write loss:min or loss:max, not loss:up");
   expect_user_error([] { trainer_of({.resume = true}); }, "checkpoints: resume needs a directory");
   expect_user_error([] { trainer_of({.directory = "run", .keep = 0}); },
                     "checkpoints: every_steps and every_minutes are positive, keep is at least 1");

@@ -33,7 +33,7 @@ Variables with(Variables base, const Variables& changes) {
   return base;
 }
 
-void expect_refused(const Variables& variables, const std::string& part) {
+void expect_rejection(const Variables& variables, const std::string& part) {
   expect_user_error([&] { World::from(variables); }, part);
 }
 
@@ -111,48 +111,48 @@ TEST(World, FollowsSlurm) {
   EXPECT_EQ(World::from({{"SLURM_PROCID", "0"}}).size, 1);
 }
 
-TEST(World, RefusesWhatIsMalformed) {
+TEST(World, RejectsWhatIsMalformed) {
   for (const char* bad : {"x", "1x", "-1", " 1", "99999999999", "1.5"}) {
     SCOPED_TRACE(bad);
     for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT", "FLUID_PORT",
                              "TORCHELASTIC_RESTART_COUNT"}) {
       SCOPED_TRACE(name);
-      expect_refused((with(kTorchrun, {{name, bad}})),
-                     std::string(name) + " is '" + bad + "', which is not a whole number from");
+      expect_rejection((with(kTorchrun, {{name, bad}})),
+                       std::string(name) + " is '" + bad + "', which is not a whole number from");
     }
     for (const char* name : {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID",
                              "SLURM_RESTART_COUNT", "MASTER_PORT", "FLUID_PORT"}) {
       SCOPED_TRACE(name);
-      expect_refused((with(kSlurm, {{name, bad}})),
-                     std::string(name) + " is '" + bad + "', which is not a whole number from");
+      expect_rejection((with(kSlurm, {{name, bad}})),
+                       std::string(name) + " is '" + bad + "', which is not a whole number from");
     }
   }
-  expect_refused((with(kTorchrun, {{"MASTER_PORT", "65536"}})), "from 1 to 65535");
-  expect_refused((with(kTorchrun, {{"WORLD_SIZE", "0"}})), "from 1 to");
-  expect_refused((with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "maybe"}})),
-                 "TORCHELASTIC_USE_AGENT_STORE is 'maybe', which is neither True nor False");
+  expect_rejection((with(kTorchrun, {{"MASTER_PORT", "65536"}})), "from 1 to 65535");
+  expect_rejection((with(kTorchrun, {{"WORLD_SIZE", "0"}})), "from 1 to");
+  expect_rejection((with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "maybe"}})),
+                   "TORCHELASTIC_USE_AGENT_STORE is 'maybe', which is neither True nor False");
 }
 
-TEST(World, RefusesWhatContradicts) {
-  expect_refused((with(kTorchrun, {{"RANK", "-"}})),
-                 "WORLD_SIZE is set, but RANK is not: set both or neither");
-  expect_refused((with(kTorchrun, {{"WORLD_SIZE", "-"}})),
-                 "RANK is set, but WORLD_SIZE is not: set both or neither");
-  expect_refused((with(kTorchrun, {{"RANK", "4"}})),
-                 "RANK is 4, but there are 4 processes by WORLD_SIZE: ranks count from 0");
-  expect_refused((with(kTorchrun, {{"LOCAL_RANK", "4"}})),
-                 "LOCAL_RANK is 4, but there are 4 processes by WORLD_SIZE");
-  expect_refused((with(kSlurm, {{"SLURM_NTASKS", "-"}})),
-                 "SLURM_PROCID is 5, but there are 1 processes by SLURM_NTASKS");
-  expect_refused((with(kTorchrun, {{"MASTER_ADDR", "-"}})),
-                 "this is one of 4 processes, but MASTER_ADDR is not set: it names the host of "
-                 "rank 0");
-  expect_refused((with(kTorchrun, {{"MASTER_PORT", "-"}})),
-                 "MASTER_PORT is not set: it names the port on which rank 0 waits");
-  expect_refused((with(kSlurm, {{"SLURM_LAUNCH_NODE_IPADDR", "-"}})),
-                 "SLURM_LAUNCH_NODE_IPADDR is not set: it names the host of rank 0 (MASTER_ADDR "
-                 "goes before it)");
-  expect_refused(
+TEST(World, RejectsWhatContradicts) {
+  expect_rejection((with(kTorchrun, {{"RANK", "-"}})),
+                   "WORLD_SIZE is set, but RANK is not: set both or neither");
+  expect_rejection((with(kTorchrun, {{"WORLD_SIZE", "-"}})),
+                   "RANK is set, but WORLD_SIZE is not: set both or neither");
+  expect_rejection((with(kTorchrun, {{"RANK", "4"}})),
+                   "RANK is 4, but there are 4 processes by WORLD_SIZE: ranks count from 0");
+  expect_rejection((with(kTorchrun, {{"LOCAL_RANK", "4"}})),
+                   "LOCAL_RANK is 4, but there are 4 processes by WORLD_SIZE");
+  expect_rejection((with(kSlurm, {{"SLURM_NTASKS", "-"}})),
+                   "SLURM_PROCID is 5, but there are 1 processes by SLURM_NTASKS");
+  expect_rejection((with(kTorchrun, {{"MASTER_ADDR", "-"}})),
+                   "this is one of 4 processes, but MASTER_ADDR is not set: it names the host of "
+                   "rank 0");
+  expect_rejection((with(kTorchrun, {{"MASTER_PORT", "-"}})),
+                   "MASTER_PORT is not set: it names the port on which rank 0 waits");
+  expect_rejection((with(kSlurm, {{"SLURM_LAUNCH_NODE_IPADDR", "-"}})),
+                   "SLURM_LAUNCH_NODE_IPADDR is not set: it names the host of rank 0 (MASTER_ADDR "
+                   "goes before it)");
+  expect_rejection(
       (with(kTorchrun, {{"MASTER_PORT", "65535"}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}})),
       "torchrun listens at MASTER_PORT 65535 and there is no next port: set FLUID_PORT");
 }

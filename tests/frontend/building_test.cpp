@@ -17,7 +17,7 @@ namespace {
 
 /// Expects the message after this file's name and a line.
 template <class F>
-void expect_refused(F call, const std::string& message) {
+void expect_rejection(F call, const std::string& message) {
   expect_user_error(call, message);
   expect_user_error(call, "building_test.cpp:");
 }
@@ -30,36 +30,36 @@ TEST(Building, NamesTheLineOfAMistake) {
                     "building_test.cpp:" + std::to_string(line) + ": matmul: cannot multiply");
 }
 
-TEST(Building, RefusesWrongConvolutions) {
+TEST(Building, RejectsWrongConvolutions) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 4, 8, 8}, f32);
   const Value flat = net.data("flat", {kBatch, 4}, f32);
-  expect_refused([&] { conv2d(Value(), {.filters = 2, .kernel = 3}); },
-                 "conv2d: the input is an empty value");
-  expect_refused([&] { conv2d(x, {.filters = 0, .kernel = 3}); },
-                 "conv2d: filters must be positive");
-  expect_refused([&] { conv2d(x, {.filters = 2, .kernel = Ints()}); },
-                 "conv2d: kernel has 0 numbers, not 1 or 2");
-  expect_refused(
+  expect_rejection([&] { conv2d(Value(), {.filters = 2, .kernel = 3}); },
+                   "conv2d: the input is an empty value");
+  expect_rejection([&] { conv2d(x, {.filters = 0, .kernel = 3}); },
+                   "conv2d: filters must be positive");
+  expect_rejection([&] { conv2d(x, {.filters = 2, .kernel = Ints()}); },
+                   "conv2d: kernel has 0 numbers, not 1 or 2");
+  expect_rejection(
       [&] {
         conv2d(x, {.filters = 2, .kernel = {1, 2, 3}});
       },
       "conv2d: kernel has 3 numbers, not 1 or 2");
-  expect_refused([&] { conv2d(flat, {.filters = 2, .kernel = 3}); },
-                 "conv2d: the input is f32[?, 4], not [N, C, H, W]");
-  expect_refused([&] { conv2d(x, {.filters = 2, .kernel = 3, .groups = 3}); },
-                 "conv2d: 3 groups do not divide 4 input channels and 2 filters");
+  expect_rejection([&] { conv2d(flat, {.filters = 2, .kernel = 3}); },
+                   "conv2d: the input is f32[?, 4], not [N, C, H, W]");
+  expect_rejection([&] { conv2d(x, {.filters = 2, .kernel = 3, .groups = 3}); },
+                   "conv2d: 3 groups do not divide 4 input channels and 2 filters");
 }
 
-TEST(Building, RefusesWrongDenseLayers) {
+TEST(Building, RejectsWrongDenseLayers) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 4}, f32);
   const Value ids = net.data("ids", {kBatch}, f32);
-  expect_refused([&] { linear(Value(), {.units = 2}); }, "linear: the input is an empty value");
-  expect_refused([&] { linear(x, {.units = 0}); }, "linear: units must be positive");
-  expect_refused([&] { linear(ids, {.units = 2}); },
-                 "linear: the input is f32[?], not [..., features]; flatten it first");
-  expect_refused([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
+  expect_rejection([&] { linear(Value(), {.units = 2}); }, "linear: the input is an empty value");
+  expect_rejection([&] { linear(x, {.units = 0}); }, "linear: units must be positive");
+  expect_rejection([&] { linear(ids, {.units = 2}); },
+                   "linear: the input is f32[?], not [..., features]; flatten it first");
+  expect_rejection([&] { dropout(Value(), Dropout{}); }, "dropout: the input is an empty value");
 }
 
 TEST(Building, DropoutTakesEveryProbability) {
@@ -68,8 +68,8 @@ TEST(Building, DropoutTakesEveryProbability) {
   for (const double p : {0.0, 0.5, 1.0})
     EXPECT_TRUE(dropout(x, {.p = p}) && dropout2d(x, {.p = p}));
   for (const double p : {-0.1, 1.1, std::nan("")}) {
-    expect_refused([&] { dropout(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
-    expect_refused([&] { dropout2d(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
+    expect_rejection([&] { dropout(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
+    expect_rejection([&] { dropout2d(x, {.p = p}); }, "attribute 'p' must lie between 0 and 1");
   }
 }
 
@@ -98,47 +98,48 @@ TEST(Building, NoAmpMarksWhatIsRecordedMeanwhile) {
   EXPECT_EQ(marks, 2);
 }
 
-TEST(Building, RefusesLossesThatAreNone) {
+TEST(Building, RejectsLossesThatAreNone) {
   Program net("net");
   const Value x = net.data("x", {kBatch, 4}, f32);
-  expect_refused([&] { minimize(Value(), SGD{}); }, "minimize: the loss is an empty value");
-  expect_refused([&] { minimize(x, SGD{}); },
-                 "minimize: the loss is f32[?, 4], not a float scalar; take its mean()");
+  expect_rejection([&] { minimize(Value(), SGD{}); }, "minimize: the loss is an empty value");
+  expect_rejection([&] { minimize(x, SGD{}); },
+                   "minimize: the loss is f32[?, 4], not a float scalar; take its mean()");
 }
 
-TEST(Building, RefusesWrongFeedsAndOutputs) {
+TEST(Building, RejectsWrongFeedsAndOutputs) {
   Program net("net"), other("other");
   const Value x = net.data("x", {kBatch, 4}, f32);
-  expect_refused([&] { net.data("label", {kBatch}, i64, {.scale = 0.5}); },
-                 "data: only floats are scaled and normalised, not i64[?]");
-  expect_refused([&] { net.data("label", {kBatch}, i64, {.std = {2}}); },
-                 "data: only floats are scaled and normalised, not i64[?]");
-  expect_refused(
+  expect_rejection([&] { net.data("label", {kBatch}, i64, {.scale = 0.5}); },
+                   "data: only floats are scaled and normalised, not i64[?]");
+  expect_rejection([&] { net.data("label", {kBatch}, i64, {.std = {2}}); },
+                   "data: only floats are scaled and normalised, not i64[?]");
+  expect_rejection(
       [&] {
         net.data("image", {kBatch, 3, 8, 8}, f32, {.mean = {0.5, 0.5}});
       },
       "data: attribute 'mean' has 2 numbers, but the feed is f32[?, 3, 8, 8]: one "
       "number, or one for each element of dimension 1, the channels");
-  expect_refused(
+  expect_rejection(
       [&] {
         net.data("image", {kBatch}, f32, {.std = {0.5, 0.5}});
       },
       "data: attribute 'std' has 2 numbers, but the feed is f32[?]");
-  expect_refused(
+  expect_rejection(
       [&] {
         net.data("z", {kBatch, -3}, f32);
       },
       "data: the shape [?, -3] of 'z' has a negative dimension");
-  expect_refused(
+  expect_rejection(
       [&] {
         net.parameter("w", {-1, 2}, Init::zeros());
       },
       "param: the shape [-1, 2] of 'w' has a negative dimension");
-  expect_refused([&] { net.data("x", {kBatch}, f32); }, "data: the name 'x' is taken by the data");
+  expect_rejection([&] { net.data("x", {kBatch}, f32); },
+                   "data: the name 'x' is taken by the data");
   net.output("x", x);
-  expect_refused([&] { net.output("x", x); }, "output 'x' exists already");
-  expect_refused([&] { other.output("x", x); }, "output 'x' is not a value of program 'other'");
-  expect_refused([&] { net.output("y", Value()); }, "output 'y' is not a value of program 'net'");
+  expect_rejection([&] { net.output("x", x); }, "output 'x' exists already");
+  expect_rejection([&] { other.output("x", x); }, "output 'x' is not a value of program 'other'");
+  expect_rejection([&] { net.output("y", Value()); }, "output 'y' is not a value of program 'net'");
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ class Csv : public ::testing::Test {
     write_plain(path_, text);
     return open_data("csv:" + path_ + options).dataset;
   }
-  void refuse(const std::string& text, const std::string& options,
-              const std::string& message) const {
+  void expect_error(const std::string& text, const std::string& options,
+                    const std::string& message) const {
     expect_user_error([&] { read(text, options); }, message);
   }
   static std::vector<double> values(const Tensor& tensor) {
@@ -103,38 +103,42 @@ TEST_F(Csv, TakesColumnsByName) {
   const Dataset data = open_data("csv:" + path_ + "?label=y&drop=id").dataset;
   EXPECT_EQ(values(*data.find("x")), (std::vector<double>{1, 2}));
   EXPECT_EQ(data.find("y")->at(0), 3.0);
-  refuse(text, "?columns=a,c", "no column 'c'");
-  refuse(text, "?label=y&columns=a,y", "column 'y' is the label: columns names it");
-  refuse(text, "?label=y&drop=y", "column 'y' is the label: drop names it");
-  refuse(text, "?columns=a,a", "option columns names column 'a' twice");
-  refuse(text, "?columns=a&drop=b", "options columns and drop exclude each other");
-  refuse("a,y\n1,2\n", "?label=y&drop=a", "no column is left for x");
-  refuse("id,alpha\n1,2\n", "?drop=alpa", "no column 'alpa' (did you mean 'alpha'?)");
+  expect_error(text, "?columns=a,c", "no column 'c'");
+  expect_error(text, "?label=y&columns=a,y", "column 'y' is the label: columns names it");
+  expect_error(text, "?label=y&drop=y", "column 'y' is the label: drop names it");
+  expect_error(text, "?columns=a,a", "option columns names column 'a' twice");
+  expect_error(text, "?columns=a&drop=b", "options columns and drop exclude each other");
+  expect_error("a,y\n1,2\n", "?label=y&drop=a", "no column is left for x");
+  expect_error("id,alpha\n1,2\n", "?drop=alpa", "no column 'alpa' (did you mean 'alpha'?)");
 }
 
 TEST_F(Csv, MistakesAreNamed) {
-  refuse("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
-  refuse("a,b\n1,2\n", "?label=target",
-         "no column 'target': leave label out where the data has none");
-  refuse("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
+  expect_error("alpha,b\n1,2\n", "?label=alpa", "no column 'alpa' (did you mean 'alpha'?)");
+  expect_error("a,b\n1,2\n", "?label=target",
+               "no column 'target': leave label out where the data has none");
+  expect_error("a,b,b\n1,2,3\n", "?label=b", "t.csv:1: two columns are named 'b'");
   for (const std::string empty : {"", "\n\r\n"}) {
-    refuse(empty, "?label=y", "t.csv is empty: no line names the columns");
+    expect_error(empty, "?label=y", "t.csv is empty: no line names the columns");
   }
-  refuse("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
-  refuse("a,b\n1,x\n", "?label=a", "t.csv:2: column 'b': 'x' is not a finite number");
-  refuse("a,b\n1,+-2\n", "?label=a", "t.csv:2: column 'b': '+-2' is not a finite number");
-  refuse("a,b\n1,-inf\n", "?label=a", "t.csv:2: column 'b': '-inf' is not a finite number");
-  refuse("a,b\n1,2\n\n1e39,2\n", "", "t.csv:4: column 'a': 1e39 is beyond the range of f32");
-  refuse("a,b\n1.5,2\n", "?label=a&classes=1", "t.csv:2: column 'a': 1.5 is not a class number");
+  expect_error("a,b\n1,2,3\n", "?label=a", "t.csv:2: 3 fields, but the first line has 2");
+  expect_error("a,b\n1,x\n", "?label=a", "t.csv:2: column 'b': 'x' is not a finite number");
+  expect_error("a,b\n1,+-2\n", "?label=a", "t.csv:2: column 'b': '+-2' is not a finite number");
+  expect_error("a,b\n1,-inf\n", "?label=a", "t.csv:2: column 'b': '-inf' is not a finite number");
+  expect_error("a,b\n1,2\n\n1e39,2\n", "", "t.csv:4: column 'a': 1e39 is beyond the range of f32");
+  expect_error("a,b\n1.5,2\n", "?label=a&classes=1",
+               "t.csv:2: column 'a': 1.5 is not a class number");
 }
 
 TEST_F(Csv, MissingValuesAreNamedByLineAndColumn) {
-  refuse("a,b\n\"1\n\",2\n", "?columns=b&label=a", "t.csv:2: column 'a': '1\\n' is not a finite");
+  expect_error("a,b\n\"1\n\",2\n", "?columns=b&label=a",
+               "t.csv:2: column 'a': '1\\n' is not a finite");
   for (const std::string missing : {"", "NA", "nan", "N/A", "null", "None", "\"\""}) {
-    refuse("a,\"b\n\",c\n1,2,3\n4,5," + missing + "\n", "", "t.csv:4: column 'c' has no value");
+    expect_error("a,\"b\n\",c\n1,2,3\n4,5," + missing + "\n", "",
+                 "t.csv:4: column 'c' has no value");
   }
-  refuse("a\n1\nNA\n", "",
-         "t.csv:3: column 'a' has no value ('NA'): fill it in, or leave the row or the column out");
+  expect_error(
+      "a\n1\nNA\n", "",
+      "t.csv:3: column 'a' has no value ('NA'): fill it in, or leave the row or the column out");
   EXPECT_EQ(read("a,b\n1,NA\n", "?drop=b").samples(), 1);
 }
 

@@ -20,8 +20,8 @@ class MnistFiles : public testing::Test {
     write_plain(dir_.file("train-images-idx3-ubyte"), image_bytes);
     write_plain(dir_.file("train-labels-idx1-ubyte"), label_bytes);
   }
-  void refuse(const std::string& image_bytes, const std::string& label_bytes,
-              const std::string& message) {
+  void expect_error(const std::string& image_bytes, const std::string& label_bytes,
+                    const std::string& message) {
     put(image_bytes, label_bytes);
     expect_user_error([&] { read_mnist(dir_.path()); }, message);
   }
@@ -46,19 +46,20 @@ TEST_F(MnistFiles, ReadsPlainAndGzippedFiles) {
 TEST_F(MnistFiles, MistakesAreNamed) {
   expect_user_error([] { read_mnist("/no/such"); }, "MNIST: '/no/such' is not a directory");
   expect_user_error([&] { read_mnist(dir_.path()); }, "has no train-images-idx3-ubyte");
-  refuse(idx_labels("\1"), idx_labels("\1"),
-         "is not an idx file of bytes with 3 extents: its magic number is 2049, not 2051");
-  refuse(idx_images(1), idx_images(1), "its magic number is 2051, not 2049");
-  refuse(idx_images(2, 27), idx_labels("\1\2"), "has images of another size than 28x28");
-  refuse(idx_images(2), idx_labels("\1"), "has 2 images but 1 labels");
-  refuse(idx_images(2), idx_labels("\1\12"), "label 10 of sample 1 is not a digit");
-  refuse(idx_images(2) + "x", idx_labels("\1\2"), "holds 1569 bytes, but its header says 1568");
-  refuse("abc", idx_labels("\1"), "is cut off in its header");
-  refuse(big_endian(0x803) + std::string(12, '\xff'), idx_labels("\1"),
-         "has extents whose product overflows");
+  expect_error(idx_labels("\1"), idx_labels("\1"),
+               "is not an idx file of bytes with 3 extents: its magic number is 2049, not 2051");
+  expect_error(idx_images(1), idx_images(1), "its magic number is 2051, not 2049");
+  expect_error(idx_images(2, 27), idx_labels("\1\2"), "has images of another size than 28x28");
+  expect_error(idx_images(2), idx_labels("\1"), "has 2 images but 1 labels");
+  expect_error(idx_images(2), idx_labels("\1\12"), "label 10 of sample 1 is not a digit");
+  expect_error(idx_images(2) + "x", idx_labels("\1\2"),
+               "holds 1569 bytes, but its header says 1568");
+  expect_error("abc", idx_labels("\1"), "is cut off in its header");
+  expect_error(big_endian(0x803) + std::string(12, '\xff'), idx_labels("\1"),
+               "has extents whose product overflows");
 }
 
-TEST_F(MnistFiles, DamagedFilesAreRefused) {
+TEST_F(MnistFiles, DamagedFilesAreRejected) {
   const std::string path = dir_.file("x");
   survives_damage(idx_labels("\1\2\3"), [&](const std::string& bytes) {
     write_plain(path, bytes);
@@ -109,27 +110,27 @@ TEST_F(MnistFiles, ReadsJson) {
 
 TEST_F(MnistFiles, JsonMistakesAreNamed) {
   const std::string path = dir_.file("m.json");
-  const auto refuse_json = [&](const std::string& text, const std::string& message) {
+  const auto expect_json_error = [&](const std::string& text, const std::string& message) {
     write_plain(path, text);
     expect_user_error([&] { open_data("mnist-json:" + path); }, message);
   };
   const std::string one = json_image("0");
-  refuse_json("", "not JSON at byte");
-  refuse_json("[[[", "not JSON at byte");
-  refuse_json("[]", "is not MNIST as JSON: no three splits");
-  refuse_json("{}", "it holds an object");
-  refuse_json("[null]", "it holds null");
-  refuse_json("[true]", "it holds a bool");
-  refuse_json("[\"x\"]", "it holds a string");
-  refuse_json("5", "lists are nested in another way");
-  refuse_json("[[[[[0]]]]]", "lists are nested in another way");
-  refuse_json("[[[]]]", "a split is not [images, labels]");
-  refuse_json(json_file("[[[0, 1]],[3]]"), "an image does not have 784 numbers");
-  refuse_json(json_file("[[" + json_image("1.5") + "],[3]]"), "a pixel is not in [0, 1]");
-  refuse_json(json_file("[[" + json_image("-1") + "],[3]]"), "a pixel is not in [0, 1]");
-  refuse_json(json_file("[[" + one + "],[3.5]]"), "a label is not a digit");
-  refuse_json(json_file("[[" + one + "],[11]]"), "label 11 of sample 0 is not a digit");
-  refuse_json(json_file("[[" + one + "],[1, 2]]"), "has 1 images but 2 labels");
+  expect_json_error("", "not JSON at byte");
+  expect_json_error("[[[", "not JSON at byte");
+  expect_json_error("[]", "is not MNIST as JSON: no three splits");
+  expect_json_error("{}", "it holds an object");
+  expect_json_error("[null]", "it holds null");
+  expect_json_error("[true]", "it holds a bool");
+  expect_json_error("[\"x\"]", "it holds a string");
+  expect_json_error("5", "lists are nested in another way");
+  expect_json_error("[[[[[0]]]]]", "lists are nested in another way");
+  expect_json_error("[[[]]]", "a split is not [images, labels]");
+  expect_json_error(json_file("[[[0, 1]],[3]]"), "an image does not have 784 numbers");
+  expect_json_error(json_file("[[" + json_image("1.5") + "],[3]]"), "a pixel is not in [0, 1]");
+  expect_json_error(json_file("[[" + json_image("-1") + "],[3]]"), "a pixel is not in [0, 1]");
+  expect_json_error(json_file("[[" + one + "],[3.5]]"), "a label is not a digit");
+  expect_json_error(json_file("[[" + one + "],[11]]"), "label 11 of sample 0 is not a digit");
+  expect_json_error(json_file("[[" + one + "],[1, 2]]"), "has 1 images but 2 labels");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(Npy, ReadsFortranOrderAndAllVersions) {
 }
 
 TEST(Npy, MistakesAreNamed) {
-  const auto refuse = [](const std::string& bytes, const std::string& message) {
+  const auto expect_error = [](const std::string& bytes, const std::string& message) {
     expect_user_error([&] { parse_npy(bytes, "f"); }, "f: " + message);
   };
   const auto header = [](const std::string& descr, const std::string& order,
@@ -56,33 +56,34 @@ TEST(Npy, MistakesAreNamed) {
     return npy_bytes(
         "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}", "abcd");
   };
-  refuse("PK\3\4 not numpy", "not a .npy file");
-  refuse("\x93NUMPY", "cut off in the header");
-  refuse(npy_bytes("", "", 4), "version 4 of .npy is not read");
-  refuse(header("'>f4'", "False", "(1,)"),
-         "dtype '>f4' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
-  refuse(header("'|O'", "False", "(1,)"), "dtype '|O' is not read");
-  refuse(header("[('a', '<f4')]", "False", "(1,)"), "structured arrays are not read");
-  refuse(header("'<f4'", "0", "(1,)"), "fortran_order is neither True nor False");
-  refuse(header("'<f4'", "False", "(-1,)"), "the shape is malformed");
-  refuse(header("'<f4'", "False", "(99999999999999999999,)"), "the shape is malformed");
-  refuse(header("'<f4'", "False", "(4294967296, 4294967296)"),
-         "the shape is larger than a 64-bit size");
-  refuse(header("'<f4'", "False", "(2,)"), "holds 4 bytes of data, but f32[2] takes 8");
-  refuse(header("'|b1'", "False", "(4,)"), "holds a bool that is neither 0 nor 1");
-  refuse(npy_bytes("{'descr': '<f4'}", ""), "the header needs descr, fortran_order and shape");
-  refuse(npy_bytes("{'descr': '<f4', 'descr': '<f4'}", ""),
-         "the header has an unexpected key \"descr\"");
-  refuse(npy_bytes("{'descr': '<f4", ""), "the header is malformed: a string does not end");
-  refuse(npy_bytes("('descr')", ""), "the header is malformed: no '{' where expected");
-  refuse(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
-         "the header goes on after its end");
+  expect_error("PK\3\4 not numpy", "not a .npy file");
+  expect_error("\x93NUMPY", "cut off in the header");
+  expect_error(npy_bytes("", "", 4), "version 4 of .npy is not read");
+  expect_error(header("'>f4'", "False", "(1,)"),
+               "dtype '>f4' is not read; use little-endian f8, f4, f2, i8, i4, u1 or b1");
+  expect_error(header("'|O'", "False", "(1,)"), "dtype '|O' is not read");
+  expect_error(header("[('a', '<f4')]", "False", "(1,)"), "structured arrays are not read");
+  expect_error(header("'<f4'", "0", "(1,)"), "fortran_order is neither True nor False");
+  expect_error(header("'<f4'", "False", "(-1,)"), "the shape is malformed");
+  expect_error(header("'<f4'", "False", "(99999999999999999999,)"), "the shape is malformed");
+  expect_error(header("'<f4'", "False", "(4294967296, 4294967296)"),
+               "the shape is larger than a 64-bit size");
+  expect_error(header("'<f4'", "False", "(2,)"), "holds 4 bytes of data, but f32[2] takes 8");
+  expect_error(header("'|b1'", "False", "(4,)"), "holds a bool that is neither 0 nor 1");
+  expect_error(npy_bytes("{'descr': '<f4'}", ""),
+               "the header needs descr, fortran_order and shape");
+  expect_error(npy_bytes("{'descr': '<f4', 'descr': '<f4'}", ""),
+               "the header has an unexpected key \"descr\"");
+  expect_error(npy_bytes("{'descr': '<f4", ""), "the header is malformed: a string does not end");
+  expect_error(npy_bytes("('descr')", ""), "the header is malformed: no '{' where expected");
+  expect_error(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
+               "the header goes on after its end");
   std::string ones;
   for (int i = 0; i < 33; ++i) ones += "1,";
-  refuse(header("'<f4'", "False", "(" + ones + ")"), "more than 32 dimensions");
+  expect_error(header("'<f4'", "False", "(" + ones + ")"), "more than 32 dimensions");
 }
 
-TEST(Npy, DamagedFilesAreRefused) {
+TEST(Npy, DamagedFilesAreRejected) {
   TempDir dir;
   write_npy(dir.file("a"), Tensor::of<int64_t>({3}, std::vector<int64_t>{1, 2, 3}));
   survives_damage(read_file(dir.file("a")), [](const std::string& b) { parse_npy(b, "f"); });

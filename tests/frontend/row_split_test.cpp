@@ -109,24 +109,24 @@ TEST_F(RowSplit, AColumnWithoutSamplesIsNamed) {
 
 TEST(SpecGuess, APathSuggestsItsKind) {
   TempDir dir;
-  const auto refuse = [](const std::string& spec, const std::string& meant) {
+  const auto expect_error = [](const std::string& spec, const std::string& meant) {
     expect_user_error([&] { open_data(spec); }, "(did you mean '" + meant + "'?)");
   };
-  refuse("rows.csv", "csv:rows.csv?label=COLUMN");
-  refuse("ROWS.CSV", "csv:ROWS.CSV?label=COLUMN");
-  refuse("d/rows.csv.gz", "csv:d/rows.csv.gz?label=COLUMN");
-  refuse("rows.csv?label=y&classes=1", "csv:rows.csv?label=y&classes=1");
-  refuse("a:b.csv", "csv:a:b.csv?label=COLUMN");
-  refuse("cvs:rows.csv", "csv");
-  refuse("x.npy", "npy:COLUMN=x.npy");
-  refuse("x.npy?limit=3", "npy:COLUMN=x.npy?limit=3");
-  refuse("mnist.json.gz", "mnist-json:mnist.json.gz");
+  expect_error("rows.csv", "csv:rows.csv?label=COLUMN");
+  expect_error("ROWS.CSV", "csv:ROWS.CSV?label=COLUMN");
+  expect_error("d/rows.csv.gz", "csv:d/rows.csv.gz?label=COLUMN");
+  expect_error("rows.csv?label=y&classes=1", "csv:rows.csv?label=y&classes=1");
+  expect_error("a:b.csv", "csv:a:b.csv?label=COLUMN");
+  expect_error("cvs:rows.csv", "csv");
+  expect_error("x.npy", "npy:COLUMN=x.npy");
+  expect_error("x.npy?limit=3", "npy:COLUMN=x.npy?limit=3");
+  expect_error("mnist.json.gz", "mnist-json:mnist.json.gz");
   const std::string mnist = dir.file("m"), cifar = dir.file("c"), none = dir.file("n");
   for (const std::string& folder : {mnist, cifar, none}) std::filesystem::create_directory(folder);
   write_plain(mnist + "/t10k-images-idx3-ubyte.gz", "");
   write_plain(cifar + "/data_batch_1.bin", "");
-  refuse(mnist, "mnist:" + mnist);
-  refuse(cifar + "?split=test", "cifar10:" + cifar + "?split=test");
+  expect_error(mnist, "mnist:" + mnist);
+  expect_error(cifar + "?split=test", "cifar10:" + cifar + "?split=test");
   EXPECT_EQ(error_of<UserError>([&] { open_data(none); }).find("did you mean"), std::string::npos);
 }
 

@@ -27,25 +27,25 @@ TEST(DataSpec, OptionsAndRenames) {
 }
 
 TEST(DataSpec, MistakesAreNamed) {
-  const auto refuse = [](const std::string& spec, const std::string& message) {
+  const auto expect_error = [](const std::string& spec, const std::string& message) {
     expect_user_error([&] { open_data(spec); }, "data '" + spec + "': " + message);
   };
-  refuse("mnst:d", "no kind of data 'mnst' (did you mean 'mnist'?)");
-  refuse("", "no kind of data ''");
-  refuse("mnist", "write mnist:DIR");
-  refuse("digits:d", "write digits");
-  refuse("digits?n=5&splt=test", "no option or column 'splt' (did you mean 'split'?)");
-  refuse("digits?n=5&imag=x", "no option or column 'imag' (did you mean 'image'?)");
-  refuse("digits?n=5&image=label", "two columns are named 'label'");
-  refuse("digits?n", "'n' is not option=value");
-  refuse("digits?=n", "'=n' is not option=value");
-  refuse("digits?n=1&n=2", "option 'n' is given twice");
-  refuse("digits?n=x", "option n=x must be an integer of at least 1");
-  refuse("digits?limit=0", "option limit=0 must be an integer of at least 1");
-  refuse("digits?split=tst", "option split=tst must be one of train, test (did you mean");
-  refuse("digits?shuffle=yes", "option shuffle=yes must be one of 0, 1");
-  refuse("digits?n=1000001", "n is over 1000000");
-  refuse("synthetic-linear?n=1000000001", "n is over 1e9");
+  expect_error("mnst:d", "no kind of data 'mnst' (did you mean 'mnist'?)");
+  expect_error("", "no kind of data ''");
+  expect_error("mnist", "write mnist:DIR");
+  expect_error("digits:d", "write digits");
+  expect_error("digits?n=5&splt=test", "no option or column 'splt' (did you mean 'split'?)");
+  expect_error("digits?n=5&imag=x", "no option or column 'imag' (did you mean 'image'?)");
+  expect_error("digits?n=5&image=label", "two columns are named 'label'");
+  expect_error("digits?n", "'n' is not option=value");
+  expect_error("digits?=n", "'=n' is not option=value");
+  expect_error("digits?n=1&n=2", "option 'n' is given twice");
+  expect_error("digits?n=x", "option n=x must be an integer of at least 1");
+  expect_error("digits?limit=0", "option limit=0 must be an integer of at least 1");
+  expect_error("digits?split=tst", "option split=tst must be one of train, test (did you mean");
+  expect_error("digits?shuffle=yes", "option shuffle=yes must be one of 0, 1");
+  expect_error("digits?n=1000001", "n is over 1000000");
+  expect_error("synthetic-linear?n=1000000001", "n is over 1e9");
 }
 
 TEST(Digits, DependOnTheSeedAndTheSplitAlone) {

@@ -24,7 +24,7 @@ class GpuAlone : public GpuTest {
   }
 };
 
-TEST_F(GpuAlone, TrainsAsItDoesWithoutExchanges) {
+TEST_F(GpuAlone, TrainsAsItDoesWithoutCollectives) {
   const std::vector<double> expected = losses({});
   const Buckets small{.first_bytes = 8, .bytes = 8};
   for (const ExecutorOptions& options :

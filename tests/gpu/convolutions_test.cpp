@@ -31,12 +31,12 @@ class GpuLibraryConvolutions : public GpuLibraryTest {
     const std::vector<double> expected = data.expected(c);
     for (const FluidGpuChoice& choice : choices(c)) {
       EXPECT_LE(choice.workspace, kWorkspace);
-      const GpuPlan multiplier = gpu_->multiplier(c, choice);
-      ASSERT_TRUE(multiplier);
+      const GpuPlan gpu_plan = gpu_->gpu_plan(c, choice);
+      ASSERT_TRUE(gpu_plan);
       std::vector<double> before;
       for (int time = 0; time < 2; ++time) {
         gpu_->fill(stream_, memory.factors().result, 0xff, data.addend.bytes());
-        gpu_->multiply(stream_, multiplier, memory.factors());
+        gpu_->multiply(stream_, gpu_plan, memory.factors());
         const std::vector<double> found = memory.result();
         SCOPED_TRACE(static_cast<uint32_t>(choice.opaque[0]));  // cuDNN's number of the engine
         expect_convolved(found, expected, c.number);
@@ -74,7 +74,7 @@ TEST_F(GpuLibraryConvolutions, OnlyTf32RoundsFactors) {
   for (const bool tf32 : {false, true}) {
     c.tf32 = tf32;
     for (const FluidGpuChoice& choice : choices(c)) {
-      gpu_->multiply(stream_, gpu_->multiplier(c, choice), memory.factors());
+      gpu_->multiply(stream_, gpu_->gpu_plan(c, choice), memory.factors());
       const double found = memory.result().front();
       EXPECT_NEAR(found, exact, tf32 ? 1e-2 : 1e-3);
       EXPECT_TRUE(found == 64 || !tf32 || !is_stand_in()) << found << ": a library may round";
@@ -90,12 +90,12 @@ TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
   for (const FluidGpuChoice& choice : choices(c)) {
     const ConvolutionMemory memory(*gpu_, stream_, c, data, kWorkspace);
     FluidGpuOperands f = memory.factors();
-    const GpuPlan multiplier = gpu_->multiplier(c, choice);
-    gpu_->multiply(stream_, multiplier, f);
+    const GpuPlan gpu_plan = gpu_->gpu_plan(c, choice);
+    gpu_->multiply(stream_, gpu_plan, f);
     gpu_->synchronize(stream_);
     f.result = const_cast<void*>(f.addend);
     gpu_->begin_capture(stream_);
-    gpu_->multiply(stream_, multiplier, f);
+    gpu_->multiply(stream_, gpu_plan, f);
     const GpuGraph graph = gpu_->end_capture(stream_);
     std::vector<double> expected = data.expected(c);
     const std::vector<double> before = memory.read(f.addend);

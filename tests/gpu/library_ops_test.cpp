@@ -67,8 +67,8 @@ class GpuLibraryOps : public GpuLibraryTest {
     const bool adds = std::visit([](const auto& t) { return t.adds != 0; }, task);
     const bool bias = std::visit([](const auto& t) { return t.bias != 0; }, task);
     const size_t last = bytes.size() - 1;
-    const GpuPlan multiplier = gpu_->multiplier(task, gpu_->choices(task, kWorkspace, 1).at(0));
-    gpu_->multiply(stream_, multiplier,
+    const GpuPlan gpu_plan = gpu_->gpu_plan(task, gpu_->choices(task, kWorkspace, 1).at(0));
+    gpu_->multiply(stream_, gpu_plan,
                    {.a = there[0].data(),
                     .b = there[1].data(),
                     .addend = adds ? there[2].data() : nullptr,

@@ -27,11 +27,11 @@ class GpuLibraryProducts : public GpuLibraryTest {
     EXPECT_FALSE(choices.empty());
     for (const FluidGpuChoice& choice : choices) {
       EXPECT_LE(choice.workspace, kWorkspace);
-      const GpuPlan multiplier = gpu_->multiplier(p, choice);
-      ASSERT_TRUE(multiplier);
+      const GpuPlan gpu_plan = gpu_->gpu_plan(p, choice);
+      ASSERT_TRUE(gpu_plan);
       for (int time = 0; time < 2; ++time) {
         gpu_->fill(stream_, memory.factors().result, 0xff, p.count * p.result_matrix);
-        gpu_->multiply(stream_, multiplier, memory.factors());
+        gpu_->multiply(stream_, gpu_plan, memory.factors());
         EXPECT_EQ(memory.result(), expected);
       }
     }

@@ -33,7 +33,8 @@ std::string spoilt(const std::function<void(fbs::ProgramT&)>& spoil) {
   return bytes_of(*file);
 }
 
-void expect_refused(const std::function<void(fbs::ProgramT&)>& spoil, const std::string& message) {
+void expect_rejection(const std::function<void(fbs::ProgramT&)>& spoil,
+                      const std::string& message) {
   const std::string bytes = spoilt(spoil);
   expect_user_error([&] { deserialize(bytes, "p.fluid", version_2); }, "p.fluid: " + message);
 }
@@ -64,7 +65,7 @@ TEST(Serialize, KeepsNoDirectoryOfTheMachine) {
   EXPECT_EQ(deserialize(bytes, "p.fluid", version_2)->main().ops[0]->loc, (Loc{"net.cpp", 3}));
 }
 
-TEST(Serialize, RefusesToSaveAnOpThatDoesNotExist) {
+TEST(Serialize, RejectsToSaveAnOpThatDoesNotExist) {
   Program p("p");
   p.main().append("missing", {}, {}, {});
   expect_user_error([&] { serialize(p, version_2); },
@@ -75,25 +76,25 @@ TEST(Sealed, NoticesEveryTruncationAndEveryBitFlip) {
   const std::string bytes = serialize(*random_program(3, 10), version_2);
   const std::string file = with_checksum(bytes);
   EXPECT_EQ(without_checksum(file, "p.fluid"), bytes);
-  const auto refuse = [](const std::string& damaged) {
+  const auto expect_error = [](const std::string& damaged) {
     EXPECT_THROW(without_checksum(damaged, "p.fluid"), UserError);
   };
-  for (size_t size = 0; size < file.size(); ++size) refuse(file.substr(0, size));
+  for (size_t size = 0; size < file.size(); ++size) expect_error(file.substr(0, size));
   for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
     std::string flipped = file;
     flipped[bit / 8] ^= static_cast<char>(1 << bit % 8);
-    refuse(flipped);
+    expect_error(flipped);
   }
 }
 
-TEST(Deserialize, RefusesOtherFiles) {
+TEST(Deserialize, RejectsOtherFiles) {
   for (const std::string bytes : {"", "FLPG", "program @p {}", "\x10\0\0\0FLPX\0\0\0\0"}) {
     expect_user_error([&] { deserialize(bytes, "p.fluid", version_2); },
                       "p.fluid: not a .fluid file");
   }
 }
 
-TEST(Deserialize, RefusesEveryTruncation) {
+TEST(Deserialize, RejectsEveryTruncation) {
   const std::string bytes = spoilt([](fbs::ProgramT&) {});
   deserialize(bytes, "p.fluid", version_2);
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -110,7 +111,7 @@ TEST(Deserialize, RefusesEveryTruncation) {
                     "p.fluid: the file is damaged: its structure is broken");
 }
 
-TEST(Deserialize, RefusesFilesThatAreTooLarge) {
+TEST(Deserialize, RejectsFilesThatAreTooLarge) {
   std::string bytes = spoilt([](fbs::ProgramT&) {});
   bytes.resize((size_t{64} << 20) + 1);
   expect_user_error([&] { deserialize(bytes, "p.fluid", version_2); },
@@ -118,19 +119,19 @@ TEST(Deserialize, RefusesFilesThatAreTooLarge) {
 }
 
 TEST(Deserialize, NamesOtherVersions) {
-  expect_refused([](auto& f) { f.format = 9; },
-                 "written in format 9 by a newer Fluid; this one reads format 2");
-  expect_refused(
+  expect_rejection([](auto& f) { f.format = 9; },
+                   "written in format 9 by a newer Fluid; this one reads format 2");
+  expect_rejection(
       [](auto& f) { f.format = 1; },
       "written in format 1 by an older Fluid; this one reads format 2: build the program "
       "again from its source");
-  expect_refused([](auto& f) { f.kinds[1]->version = 7; },
-                 "op 'b' has version 7, written by a newer Fluid; this one knows version 2");
-  expect_refused([](auto& f) { f.kinds[1]->version = 0; },
-                 "the file is damaged: op 'b' has no version");
-  expect_refused([](auto& f) { f.kinds[1]->name = "missing"; }, "unknown op 'missing'");
-  expect_refused([](auto& f) { f.kinds[1]->name = "a\nb"; },
-                 "the file is damaged: \"a\\nb\" cannot name an op");
+  expect_rejection([](auto& f) { f.kinds[1]->version = 7; },
+                   "op 'b' has version 7, written by a newer Fluid; this one knows version 2");
+  expect_rejection([](auto& f) { f.kinds[1]->version = 0; },
+                   "the file is damaged: op 'b' has no version");
+  expect_rejection([](auto& f) { f.kinds[1]->name = "missing"; }, "unknown op 'missing'");
+  expect_rejection([](auto& f) { f.kinds[1]->name = "a\nb"; },
+                   "the file is damaged: \"a\\nb\" cannot name an op");
 }
 
 TEST(Deserialize, ReadsOlderVersionsOfAnOp) {
@@ -138,40 +139,40 @@ TEST(Deserialize, ReadsOlderVersionsOfAnOp) {
   EXPECT_EQ(deserialize(bytes, "p.fluid", version_2)->main().ops.size(), 2u);
 }
 
-TEST(Deserialize, RefusesDanglingReferences) {
-  expect_refused([](auto& f) { op(f, 0).kind = 2; },
-                 "the file is damaged: op 0 of graph @main has no name");
-  expect_refused([](auto& f) { op(f, 1).file = 5; },
-                 "the file is damaged: op 1 of graph @main has no such source file");
-  expect_refused([](auto& f) { op(f, 1).operands[0] = fbs::Operand(1, 0); },
-                 "the file is damaged: op 1 of graph @main reads a later op's result");
-  expect_refused([](auto& f) { op(f, 1).operands[0] = fbs::Operand(0, 1); },
-                 "the file is damaged: op 1 of graph @main reads a result that is not there");
+TEST(Deserialize, RejectsDanglingReferences) {
+  expect_rejection([](auto& f) { op(f, 0).kind = 2; },
+                   "the file is damaged: op 0 of graph @main has no name");
+  expect_rejection([](auto& f) { op(f, 1).file = 5; },
+                   "the file is damaged: op 1 of graph @main has no such source file");
+  expect_rejection([](auto& f) { op(f, 1).operands[0] = fbs::Operand(1, 0); },
+                   "the file is damaged: op 1 of graph @main reads a later op's result");
+  expect_rejection([](auto& f) { op(f, 1).operands[0] = fbs::Operand(0, 1); },
+                   "the file is damaged: op 1 of graph @main reads a result that is not there");
   for (const fbs::Operand bad : {fbs::Operand(9, 0), fbs::Operand(0, 9)}) {
-    expect_refused([&](auto& f) { *f.graphs[0]->outputs[0]->value = bad; },
-                   "the file is damaged: an output of graph @main is not there");
+    expect_rejection([&](auto& f) { *f.graphs[0]->outputs[0]->value = bad; },
+                     "the file is damaged: an output of graph @main is not there");
   }
 }
 
-TEST(Deserialize, RefusesNumbersOutOfRange) {
-  expect_refused([](auto& f) { op(f, 1).role = static_cast<fbs::Role>(5); },
-                 "the file is damaged: op 1 of graph @main has no such role");
-  expect_refused([](auto& f) { op(f, 1).id = -1; },
-                 "the file is damaged: op 1 of graph @main has an id out of range");
-  expect_refused([](auto& f) { op(f, 0).results[0]->type->dtype = static_cast<fbs::DType>(8); },
-                 "the file is damaged: there is no such dtype");
-  expect_refused([](auto& f) { op(f, 0).attrs[0]->kind = static_cast<fbs::AttrKind>(9); },
-                 "the file is damaged: there is no such kind of attribute");
+TEST(Deserialize, RejectsNumbersOutOfRange) {
+  expect_rejection([](auto& f) { op(f, 1).role = static_cast<fbs::Role>(5); },
+                   "the file is damaged: op 1 of graph @main has no such role");
+  expect_rejection([](auto& f) { op(f, 1).id = -1; },
+                   "the file is damaged: op 1 of graph @main has an id out of range");
+  expect_rejection([](auto& f) { op(f, 0).results[0]->type->dtype = static_cast<fbs::DType>(8); },
+                   "the file is damaged: there is no such dtype");
+  expect_rejection([](auto& f) { op(f, 0).attrs[0]->kind = static_cast<fbs::AttrKind>(9); },
+                   "the file is damaged: there is no such kind of attribute");
 }
 
-TEST(Deserialize, RefusesAttributesWithoutValue) {
-  expect_refused([](auto& f) { op(f, 0).attrs[0]->reals.clear(); },
-                 "the file is damaged: an attribute has no value");
-  expect_refused([](auto& f) { op(f, 0).attrs[1]->type.reset(); },
-                 "the file is damaged: an attribute has no value");
-  expect_refused([](auto& f) { op(f, 0).attrs[1]->name = "f"; },
-                 "the file is damaged: op 0 of graph @main has attribute \"f\" twice");
-  expect_refused(
+TEST(Deserialize, RejectsAttributesWithoutValue) {
+  expect_rejection([](auto& f) { op(f, 0).attrs[0]->reals.clear(); },
+                   "the file is damaged: an attribute has no value");
+  expect_rejection([](auto& f) { op(f, 0).attrs[1]->type.reset(); },
+                   "the file is damaged: an attribute has no value");
+  expect_rejection([](auto& f) { op(f, 0).attrs[1]->name = "f"; },
+                   "the file is damaged: op 0 of graph @main has attribute \"f\" twice");
+  expect_rejection(
       [](auto& f) {
         for (int i = 0; i < 257; ++i) {
           op(f, 0).attrs.push_back(std::make_unique<fbs::AttrT>(*op(f, 0).attrs[0]));
@@ -181,22 +182,22 @@ TEST(Deserialize, RefusesAttributesWithoutValue) {
       "the file is damaged: op 0 of graph @main has too many attributes");
 }
 
-TEST(Deserialize, RefusesBadNamesAndGraphs) {
+TEST(Deserialize, RejectsBadNamesAndGraphs) {
   const std::string long_name(256, 'a');
-  expect_refused([&](auto& f) { f.kinds[0]->name = long_name; },
-                 "the file is damaged: an op has too long a name");
-  expect_refused([&](auto& f) { op(f, 0).attrs[0]->name = long_name; },
-                 "the file is damaged: an attribute has too long a name");
-  expect_refused([&](auto& f) { f.files.push_back(long_name); },
-                 "the file is damaged: a source file has too long a name");
-  expect_refused([](auto& f) { f.graphs.clear(); }, "the file is damaged: it has 0 graphs");
-  expect_refused([](auto& f) { f.graphs[0]->name = "start"; },
-                 "the file is damaged: its first graph is not main");
-  expect_refused([](auto& f) { f.graphs[1]->name = "main"; },
-                 "the file is damaged: two graphs are named @main");
+  expect_rejection([&](auto& f) { f.kinds[0]->name = long_name; },
+                   "the file is damaged: an op has too long a name");
+  expect_rejection([&](auto& f) { op(f, 0).attrs[0]->name = long_name; },
+                   "the file is damaged: an attribute has too long a name");
+  expect_rejection([&](auto& f) { f.files.push_back(long_name); },
+                   "the file is damaged: a source file has too long a name");
+  expect_rejection([](auto& f) { f.graphs.clear(); }, "the file is damaged: it has 0 graphs");
+  expect_rejection([](auto& f) { f.graphs[0]->name = "start"; },
+                   "the file is damaged: its first graph is not main");
+  expect_rejection([](auto& f) { f.graphs[1]->name = "main"; },
+                   "the file is damaged: two graphs are named @main");
 }
 
-TEST(Deserialize, RefusesPartsThatOverlap) {
+TEST(Deserialize, RejectsPartsThatOverlap) {
   // 200 attributes that all refer to one list of 40000 integers.
   flatbuffers::FlatBufferBuilder builder;
   const auto list = builder.CreateVector(std::vector<int64_t>(40000));

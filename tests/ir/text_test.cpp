@@ -34,7 +34,7 @@ std::string reprint(std::string_view text) { return print(*parse(text, "t.fir"))
 
 /// Expects that the statement, put on line 2 behind two blanks, fails with "t.fir:2:<column>:
 /// part".
-void expect_refused(const std::string& statement, int column, const std::string& part) {
+void expect_rejection(const std::string& statement, int column, const std::string& part) {
   const std::string text = "program @p {\n  " + statement + "\n}\n";
   expect_user_error([&] { parse(text, "t.fir"); },
                     "t.fir:2:" + std::to_string(column + 2) + ": " + part);
@@ -131,75 +131,76 @@ TEST(Text, LocationsThatLookLikeOthersSurvive) {
   }
 }
 
-TEST(Text, RefusesBrokenTokens) {
-  expect_refused("a \"b", 3, "the string has no closing quote");
-  expect_refused("a \"b\\q\"", 5,
-                 "unknown escape in a string; there are \\\" \\\\ \\n \\t \\r and \\x1f");
-  expect_refused("a \"b\\xG0\"", 5, "expected two hexadecimal digits (0-9, a-f) after \\x");
-  expect_refused("% = a", 1, "expected a value's name after '%'");
-  expect_refused("a $", 3, "a character that means nothing here: $");
-  expect_refused("a \x80", 3, "a character that means nothing here: \"");
+TEST(Text, RejectsBrokenTokens) {
+  expect_rejection("a \"b", 3, "the string has no closing quote");
+  expect_rejection("a \"b\\q\"", 5,
+                   "unknown escape in a string; there are \\\" \\\\ \\n \\t \\r and \\x1f");
+  expect_rejection("a \"b\\xG0\"", 5, "expected two hexadecimal digits (0-9, a-f) after \\x");
+  expect_rejection("% = a", 1, "expected a value's name after '%'");
+  expect_rejection("a $", 3, "a character that means nothing here: $");
+  expect_rejection("a \x80", 3, "a character that means nothing here: \"");
 }
 
-TEST(Text, RefusesBrokenStatements) {
-  expect_refused("%a = a(%b) : f32[]", 8, "%b is not defined above");
-  expect_refused("%a = a(a) : f32[]", 8, "expected a value such as %x but found 'a'");
-  expect_refused("%a, %a = a : f32[], f32[]", 5, "%a is defined twice");
-  expect_refused("%a, b = a : f32[], f32[]", 5, "expected a value such as %x but found 'b'");
-  expect_refused("%a = a", 6, "a has 1 results but 0 types");
-  expect_refused("%a = output : f32[]", 6, "'output' is a word of the grammar, no op");
-  expect_refused("%a = 3", 6, "expected an op's name but found '3'");
-  expect_refused("%a a", 4, "expected '=' but found 'a'");
-  expect_refused("%a = a(%a", 8, "%a is not defined above");
-  expect_refused("a()(", 4, "expected a statement, a graph or '}' but found '('");
-  expect_refused("output prob", 8, "expected an output's name in quotes but found 'prob'");
-  expect_refused("output \"p\" = 3", 14, "expected a value such as %x but found '3'");
-  expect_refused("graph @g { graph", 12, "'graph' is a word of the grammar, no op");
-  expect_refused("graph @g { )", 12, "expected a statement or '}' but found ')'");
-  expect_refused("graph @g {} graph @g {}", 19, "there are two graphs named @g");
-  expect_refused("graph @main {}", 7, "there are two graphs named @main");
-  expect_refused("graph g", 7, "expected '@' but found 'g'");
-  expect_refused("graph @3", 8, "expected a graph's name but found '3'");
-  expect_refused(std::string(256, 'a'), 1, "a name has at most 255 characters");
+TEST(Text, RejectsBrokenStatements) {
+  expect_rejection("%a = a(%b) : f32[]", 8, "%b is not defined above");
+  expect_rejection("%a = a(a) : f32[]", 8, "expected a value such as %x but found 'a'");
+  expect_rejection("%a, %a = a : f32[], f32[]", 5, "%a is defined twice");
+  expect_rejection("%a, b = a : f32[], f32[]", 5, "expected a value such as %x but found 'b'");
+  expect_rejection("%a = a", 6, "a has 1 results but 0 types");
+  expect_rejection("%a = output : f32[]", 6, "'output' is a word of the grammar, no op");
+  expect_rejection("%a = 3", 6, "expected an op's name but found '3'");
+  expect_rejection("%a a", 4, "expected '=' but found 'a'");
+  expect_rejection("%a = a(%a", 8, "%a is not defined above");
+  expect_rejection("a()(", 4, "expected a statement, a graph or '}' but found '('");
+  expect_rejection("output prob", 8, "expected an output's name in quotes but found 'prob'");
+  expect_rejection("output \"p\" = 3", 14, "expected a value such as %x but found '3'");
+  expect_rejection("graph @g { graph", 12, "'graph' is a word of the grammar, no op");
+  expect_rejection("graph @g { )", 12, "expected a statement or '}' but found ')'");
+  expect_rejection("graph @g {} graph @g {}", 19, "there are two graphs named @g");
+  expect_rejection("graph @main {}", 7, "there are two graphs named @main");
+  expect_rejection("graph g", 7, "expected '@' but found 'g'");
+  expect_rejection("graph @3", 8, "expected a graph's name but found '3'");
+  expect_rejection(std::string(256, 'a'), 1, "a name has at most 255 characters");
 }
 
-TEST(Text, RefusesBrokenAttributes) {
-  expect_refused("a {x = 1, x = 2}", 11, "attribute 'x' is given twice");
-  expect_refused("a {3 = 1}", 4, "expected an attribute's name but found '3'");
-  expect_refused("a {x = )}", 8, "expected an attribute's value but found ')'");
-  expect_refused("a {x = maybe}", 8, "expected an attribute's value but found 'maybe'");
-  expect_refused("a {x = -nan}", 9, "expected a number but found 'nan'");
-  expect_refused("a {x = [1, 2.0]}", 8,
-                 "the entries of a list must be of one kind: write floats as 1.0");
-  expect_refused("a {x = [true]}", 9, "a list holds integers, floats or strings");
-  expect_refused("a {x = [[1]]}", 9, "expected a number or a string but found '['");
-  expect_refused("a {x = 99999999999999999999}", 8, "99999999999999999999 is out of range");
-  expect_refused("a {x = 1e999}", 8, "1e999 is out of range");
+TEST(Text, RejectsBrokenAttributes) {
+  expect_rejection("a {x = 1, x = 2}", 11, "attribute 'x' is given twice");
+  expect_rejection("a {3 = 1}", 4, "expected an attribute's name but found '3'");
+  expect_rejection("a {x = )}", 8, "expected an attribute's value but found ')'");
+  expect_rejection("a {x = maybe}", 8, "expected an attribute's value but found 'maybe'");
+  expect_rejection("a {x = -nan}", 9, "expected a number but found 'nan'");
+  expect_rejection("a {x = [1, 2.0]}", 8,
+                   "the entries of a list must be of one kind: write floats as 1.0");
+  expect_rejection("a {x = [true]}", 9, "a list holds integers, floats or strings");
+  expect_rejection("a {x = [[1]]}", 9, "expected a number or a string but found '['");
+  expect_rejection("a {x = 99999999999999999999}", 8, "99999999999999999999 is out of range");
+  expect_rejection("a {x = 1e999}", 8, "1e999 is out of range");
   std::string many;
   for (int i = 0; i <= 256; ++i) many += (i > 0 ? ", a" : "a") + std::to_string(i) + " = 1";
-  expect_refused("a {" + many + "}", 2454, "the op has too many attributes");
-  expect_refused("a {x = 1e}", 8, "expected a number but found '1e'");
+  expect_rejection("a {" + many + "}", 2454, "the op has too many attributes");
+  expect_rejection("a {x = 1e}", 8, "expected a number but found '1e'");
 }
 
-TEST(Text, RefusesBrokenTypesAndExtras) {
-  expect_refused("%a = a : f33[]", 10, "expected a type such as f32[?, 784] but found 'f33'");
-  expect_refused("%a = a : f32[x]", 14, "expected a dimension: a number, ? or 256? but found 'x'");
-  expect_refused("%a = a : f32[1.5]", 14, "expected a dimension: a number, ? or 256?");
-  expect_refused("%a = a : f32[2]{3}", 17, "expected a layout such as nChw16c but found '3'");
+TEST(Text, RejectsBrokenTypesAndExtras) {
+  expect_rejection("%a = a : f33[]", 10, "expected a type such as f32[?, 784] but found 'f33'");
+  expect_rejection("%a = a : f32[x]", 14,
+                   "expected a dimension: a number, ? or 256? but found 'x'");
+  expect_rejection("%a = a : f32[1.5]", 14, "expected a dimension: a number, ? or 256?");
+  expect_rejection("%a = a : f32[2]{3}", 17, "expected a layout such as nChw16c but found '3'");
   for (const char* layout :
        {"z", "n", "nn", "nC", "nc2", "nc2C", "NC02n", "nC99999999999999999999c"}) {
-    expect_refused("%a = a : f32[2, 3]{" + std::string(layout) + "}", 20,
-                   "'" + std::string(layout) + "' is no layout of a tensor of rank 2");
+    expect_rejection("%a = a : f32[2, 3]{" + std::string(layout) + "}", 20,
+                     "'" + std::string(layout) + "' is no layout of a tensor of rank 2");
   }
-  expect_refused("a [sideways]", 4, "expected a role, param, scope or #id but found 'sideways'");
-  expect_refused("a [#x]", 5, "expected an id but found 'x'");
-  expect_refused("a [#-1]", 1, "an op's id is out of range");
-  expect_refused("a [param w]", 10, "expected a parameter's name in quotes but found 'w'");
-  expect_refused("a [scope w]", 10, "expected a scope's name in quotes but found 'w'");
-  expect_refused("a @ 3", 5, "expected a place such as \"mnist.cpp:13\" but found '3'");
+  expect_rejection("a [sideways]", 4, "expected a role, param, scope or #id but found 'sideways'");
+  expect_rejection("a [#x]", 5, "expected an id but found 'x'");
+  expect_rejection("a [#-1]", 1, "an op's id is out of range");
+  expect_rejection("a [param w]", 10, "expected a parameter's name in quotes but found 'w'");
+  expect_rejection("a [scope w]", 10, "expected a scope's name in quotes but found 'w'");
+  expect_rejection("a @ 3", 5, "expected a place such as \"mnist.cpp:13\" but found '3'");
 }
 
-TEST(Text, RefusesBrokenFiles) {
+TEST(Text, RejectsBrokenFiles) {
   expect_user_error([] { parse("", "t.fir"); },
                     "t.fir:1:1: expected 'program' but found the end of the file");
   expect_user_error([] { parse("program @p {", "t.fir"); },

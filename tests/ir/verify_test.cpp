@@ -11,13 +11,13 @@ namespace fluid::ir {
 namespace {
 
 /// Expects that the statements of a main graph parse, and fail verification with `message`.
-void expect_refused(const std::string& statements, const std::string& message) {
+void expect_rejection(const std::string& statements, const std::string& message) {
   const auto program = parse("program @p {\n" + statements + "\n}", "t.fir");
   expect_user_error([&] { verify(*program); }, message);
 }
 
 /// Expects the same of a program that `spoil` makes of main graph "%x = data "x"; %y = neg(%x)".
-void expect_refused(const std::function<void(Program&)>& spoil, const std::string& message) {
+void expect_rejection(const std::function<void(Program&)>& spoil, const std::string& message) {
   const auto program = parse(
       "program @p { %x = data \"x\" : f32[?]  %y = neg(%x) : f32[?] @ \"n.cpp:7\" output \"y\" = "
       "%y "
@@ -40,92 +40,94 @@ TEST(Verify, CallsTheCheckOfEachOp) {
   EXPECT_EQ(seen, "abc");
 }
 
-TEST(Verify, RefusesDanglingValues) {
-  expect_refused([](Program& p) { p.main().ops[1]->operands[0] = Value(); },
-                 "n.cpp:7: neg %y: operand 0 is no value");
-  expect_refused([](Program& p) { p.main().ops[1]->operands[0] = p.graphs[1]->ops[0]->result(); },
-                 "n.cpp:7: neg %y: operand 0 is not a result of an earlier op of graph @main");
-  expect_refused([](Program& p) { p.main().move_tail(1, 0); },
-                 "n.cpp:7: neg %y: operand 0 is not a result of an earlier op of graph @main");
-  expect_refused([](Program& p) { p.main().ops[1]->operands[0] = p.main().ops[0]->result(1); },
-                 "n.cpp:7: neg %y: operand 0 is result 1 of data \"x\", which has 1");
-  expect_refused([](Program& p) { p.main().outputs[0].value = p.graphs[1]->ops[0]->result(); },
-                 "graph @main: output \"y\" is not a result of an earlier op of graph @main");
-  expect_refused(
+TEST(Verify, RejectsDanglingValues) {
+  expect_rejection([](Program& p) { p.main().ops[1]->operands[0] = Value(); },
+                   "n.cpp:7: neg %y: operand 0 is no value");
+  expect_rejection([](Program& p) { p.main().ops[1]->operands[0] = p.graphs[1]->ops[0]->result(); },
+                   "n.cpp:7: neg %y: operand 0 is not a result of an earlier op of graph @main");
+  expect_rejection([](Program& p) { p.main().move_tail(1, 0); },
+                   "n.cpp:7: neg %y: operand 0 is not a result of an earlier op of graph @main");
+  expect_rejection([](Program& p) { p.main().ops[1]->operands[0] = p.main().ops[0]->result(1); },
+                   "n.cpp:7: neg %y: operand 0 is result 1 of data \"x\", which has 1");
+  expect_rejection([](Program& p) { p.main().outputs[0].value = p.graphs[1]->ops[0]->result(); },
+                   "graph @main: output \"y\" is not a result of an earlier op of graph @main");
+  expect_rejection(
       [](Program& p) {
         p.graphs[1]->outputs.push_back({"z", Value()});
       },
       "graph @g: output \"z\" is no value");
-  expect_refused([](Program& p) { std::swap(p.main().ops[1], p.graphs[1]->ops[0]); },
-                 "one %z in graph @g: belongs to another graph");
+  expect_rejection([](Program& p) { std::swap(p.main().ops[1], p.graphs[1]->ops[0]); },
+                   "one %z in graph @g: belongs to another graph");
 }
 
-TEST(Verify, RefusesNamesThatAreTakenOrMissing) {
-  expect_refused("%a = data \"x\" : f32[]  %b = param \"x\" : f32[]",
-                 "param \"x\": \"x\" is declared twice");
-  expect_refused("store \"x\"  store \"x\"", "store \"x\": \"x\" is written twice");
-  expect_refused("%a = a : f32[] output \"o\" = %a output \"o\" = %a",
-                 "graph @main: two outputs are named \"o\"");
-  expect_refused("%a = a : f32[] output \"\" = %a", "graph @main: an output has no name");
-  expect_refused([](Program& p) { p.graphs[1]->name = "main"; },
-                 "graph @main: another graph has the same name");
-  expect_refused([](Program& p) { p.graphs.front()->name = "start"; },
-                 "the first graph of program @p is not main");
-  expect_refused([](Program& p) { p.graphs.clear(); }, "the first graph of program @p is not main");
-  expect_refused([](Program& p) { p.main().ops[0]->name = "graph"; },
-                 "\"graph\" cannot name an op");
-  expect_refused([](Program& p) { p.main().ops[0]->attrs.set("a b", true); },
-                 "data \"x\": \"a b\" cannot name an attribute");
-  expect_refused(
+TEST(Verify, RejectsNamesThatAreTakenOrMissing) {
+  expect_rejection("%a = data \"x\" : f32[]  %b = param \"x\" : f32[]",
+                   "param \"x\": \"x\" is declared twice");
+  expect_rejection("store \"x\"  store \"x\"", "store \"x\": \"x\" is written twice");
+  expect_rejection("%a = a : f32[] output \"o\" = %a output \"o\" = %a",
+                   "graph @main: two outputs are named \"o\"");
+  expect_rejection("%a = a : f32[] output \"\" = %a", "graph @main: an output has no name");
+  expect_rejection([](Program& p) { p.graphs[1]->name = "main"; },
+                   "graph @main: another graph has the same name");
+  expect_rejection([](Program& p) { p.graphs.front()->name = "start"; },
+                   "the first graph of program @p is not main");
+  expect_rejection([](Program& p) { p.graphs.clear(); },
+                   "the first graph of program @p is not main");
+  expect_rejection([](Program& p) { p.main().ops[0]->name = "graph"; },
+                   "\"graph\" cannot name an op");
+  expect_rejection([](Program& p) { p.main().ops[0]->attrs.set("a b", true); },
+                   "data \"x\": \"a b\" cannot name an attribute");
+  expect_rejection(
       [](Program& p) {
         p.main().ops[0]->attrs = {{"a", true}, {"a", true}};
       },
       "data \"x\": attribute \"a\" is given twice");
 }
 
-TEST(Verify, RefusesIdsTwiceOrOutOfRange) {
-  expect_refused("a [#3] b [#3]", "b: another op of the graph has its id 3");
-  expect_refused([](Program& p) { p.main().ops[1]->id = -1; },
-                 "n.cpp:7: neg %y: its id is out of range");
+TEST(Verify, RejectsIdsTwiceOrOutOfRange) {
+  expect_rejection("a [#3] b [#3]", "b: another op of the graph has its id 3");
+  expect_rejection([](Program& p) { p.main().ops[1]->id = -1; },
+                   "n.cpp:7: neg %y: its id is out of range");
 }
 
-TEST(Verify, RefusesGraphsThatAreMissingOrRecurse) {
-  expect_refused("a {body = @g}", "a: there is no graph @g");
-  expect_refused("a {body = @main}", "graph @main: contains itself");
-  expect_refused("graph @g { a {body = @h} } graph @h { a {body = @g} }",
-                 "graph @g: contains itself or is part of graphs that do");
+TEST(Verify, RejectsGraphsThatAreMissingOrRecurse) {
+  expect_rejection("a {body = @g}", "a: there is no graph @g");
+  expect_rejection("a {body = @main}", "graph @main: contains itself");
+  expect_rejection("graph @g { a {body = @h} } graph @h { a {body = @g} }",
+                   "graph @g: contains itself or is part of graphs that do");
 }
 
-TEST(Verify, RefusesImpossibleTypes) {
-  const auto refused_type = [](const std::string& type, const std::string& message) {
-    expect_refused("%a = a : " + type, "a %a: " + message);
-    expect_refused("a {t = " + type + "}", "a: " + message);
+TEST(Verify, RejectsImpossibleTypes) {
+  const auto expect_type_error = [](const std::string& type, const std::string& message) {
+    expect_rejection("%a = a : " + type, "a %a: " + message);
+    expect_rejection("a {t = " + type + "}", "a: " + message);
   };
-  refused_type("f32[?, 2?]", "shape [?, 2?] has two batch dimensions");
-  refused_type("f32[-1]", "shape [-1] has a negative dimension");
-  refused_type("f32[0, -1?]", "shape [0, -1?] has a negative dimension");
-  refused_type("f32[1,1,1,1,1,1,1,1,1,1,1,1,1]", "a tensor has more than 12 dimensions");
-  refused_type("f64[1152921504606846976]",
-               "the bytes of f64[1152921504606846976] overflow a 64-bit integer");
-  refused_type("u8[4294967296, 0, 4294967296]", "the bytes of u8[4294967296, 0, 4294967296] over");
-  refused_type("u8[9223372036854775807]{N16n}", "the bytes of");
-  refused_type("u8[1]{N9223372036854775807n9223372036854775807n}", "the bytes of");
+  expect_type_error("f32[?, 2?]", "shape [?, 2?] has two batch dimensions");
+  expect_type_error("f32[-1]", "shape [-1] has a negative dimension");
+  expect_type_error("f32[0, -1?]", "shape [0, -1?] has a negative dimension");
+  expect_type_error("f32[1,1,1,1,1,1,1,1,1,1,1,1,1]", "a tensor has more than 12 dimensions");
+  expect_type_error("f64[1152921504606846976]",
+                    "the bytes of f64[1152921504606846976] overflow a 64-bit integer");
+  expect_type_error("u8[4294967296, 0, 4294967296]",
+                    "the bytes of u8[4294967296, 0, 4294967296] over");
+  expect_type_error("u8[9223372036854775807]{N16n}", "the bytes of");
+  expect_type_error("u8[1]{N9223372036854775807n9223372036854775807n}", "the bytes of");
 }
 
-TEST(Verify, RefusesImpossibleLayouts) {
-  const auto refused_layout = [](const Layout& layout, const std::string& message) {
-    expect_refused([&](Program& p) { p.main().ops[1]->results[0].type.layout = layout; },
-                   "n.cpp:7: neg %y: " + message);
+TEST(Verify, RejectsImpossibleLayouts) {
+  const auto expect_layout_error = [](const Layout& layout, const std::string& message) {
+    expect_rejection([&](Program& p) { p.main().ops[1]->results[0].type.layout = layout; },
+                     "n.cpp:7: neg %y: " + message);
   };
-  refused_layout({{1}, {}}, "the layout names an axis that is not there, or one twice");
-  refused_layout({{0, 0}, {}}, "the layout names an axis that is not there, or one twice");
-  refused_layout({{}, {}}, "the layout leaves out an axis");
-  refused_layout({{0}, {{1, 16}}}, "the layout has a block that fits no axis");
-  refused_layout({{0}, {{0, 0}}}, "the layout has a block that fits no axis");
+  expect_layout_error({{1}, {}}, "the layout names an axis that is not there, or one twice");
+  expect_layout_error({{0, 0}, {}}, "the layout names an axis that is not there, or one twice");
+  expect_layout_error({{}, {}}, "the layout leaves out an axis");
+  expect_layout_error({{0}, {{1, 16}}}, "the layout has a block that fits no axis");
+  expect_layout_error({{0}, {{0, 0}}}, "the layout has a block that fits no axis");
 }
 
-TEST(Verify, RefusesTooMuch) {
-  expect_refused(
+TEST(Verify, RejectsTooMuch) {
+  expect_rejection(
       [](Program& p) {
         for (int i = 0; i < 257; ++i) p.main().ops[1]->attrs.set("a" + std::to_string(i), true);
       },

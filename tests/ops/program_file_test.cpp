@@ -19,7 +19,7 @@ constexpr const char* kNet = R"(program @net {
 }
 )";
 
-void expect_refused(const std::string& contents, const std::string& message) {
+void expect_rejection(const std::string& contents, const std::string& message) {
   expect_user_error([&] { read_program(contents, "p.fir"); }, "p.fir" + message);
 }
 
@@ -53,57 +53,59 @@ TEST(ProgramFile, FillsInDefaults) {
   EXPECT_FALSE(matmul.attrs.empty());
 }
 
-TEST(ProgramFile, RefusesWhatIsNoProgram) {
-  expect_refused("", ": the file is empty");
-  expect_refused(std::string("\x1f\x8b\0\0", 4), ": neither a .fluid file nor a program's text");
+TEST(ProgramFile, RejectsWhatIsNoProgram) {
+  expect_rejection("", ": the file is empty");
+  expect_rejection(std::string("\x1f\x8b\0\0", 4), ": neither a .fluid file nor a program's text");
   TempDir dir;
   expect_user_error([&] { load_program(dir.file("absent.fir")); }, "absent.fir");
 }
 
-TEST(ProgramFile, RefusesProgramsThatMeanNothing) {
-  expect_refused("program @p { %x = dat \"x\" : f32[] }", ":1: no op 'dat' (did you mean 'data'?)");
-  expect_refused("program @p { a {body = @g} }", ":1: a: there is no graph @g");
+TEST(ProgramFile, RejectsProgramsThatMeanNothing) {
+  expect_rejection("program @p { %x = dat \"x\" : f32[] }",
+                   ":1: no op 'dat' (did you mean 'data'?)");
+  expect_rejection("program @p { a {body = @g} }", ":1: a: there is no graph @g");
   std::string wrong = kNet;
   wrong.replace(wrong.find("f32[?, 3]"), 9, "f32[?, 5]");
-  expect_refused(wrong, ": net.cpp:9: matmul: results are given as (f32[?, 5])");
+  expect_rejection(wrong, ": net.cpp:9: matmul: results are given as (f32[?, 5])");
 }
 
-TEST(ProgramFile, RefusesSourcesThatAreNone) {
-  expect_refused("program @p { %x = data : f32[] }", ":1: data: has no name");
-  expect_refused("program @p { %x = data \"x\" : f32[]  %y = relu \"y\"(%x) : f32[] }",
-                 ":1: relu: cannot have the name 'y'");
-  expect_refused("program @p { %w = param \"w\" : f32[?] }",
-                 ":1: param: the shape of a variable, [?], cannot depend on the batch");
-  expect_refused("program @p { %x, %y = data \"x\" : f32[], f32[] }",
-                 ":1: data: has 2 results instead of one");
+TEST(ProgramFile, RejectsSourcesThatAreNone) {
+  expect_rejection("program @p { %x = data : f32[] }", ":1: data: has no name");
+  expect_rejection("program @p { %x = data \"x\" : f32[]  %y = relu \"y\"(%x) : f32[] }",
+                   ":1: relu: cannot have the name 'y'");
+  expect_rejection("program @p { %w = param \"w\" : f32[?] }",
+                   ":1: param: the shape of a variable, [?], cannot depend on the batch");
+  expect_rejection("program @p { %x, %y = data \"x\" : f32[], f32[] }",
+                   ":1: data: has 2 results instead of one");
 }
 
-TEST(ProgramFile, RefusesSettingsThatNobodyReads) {
+TEST(ProgramFile, RejectsSettingsThatNobodyReads) {
   const auto source = [](const std::string& op) {
     return "program @p {\n  // a comment\n  %x = " + op + " : f32[2, 2]\n}\n";
   };
-  expect_refused(source("data \"x\" {scal = 0.5}"),
-                 ":3: data: no attribute 'scal' (did you mean 'scale'?)");
-  expect_refused(source("data \"x\" {scale = inf}"), ":3: data: attribute 'scale' must be finite");
-  expect_refused(source("data \"x\" {mean = [0.5, nan]}"),
-                 ":3: data: attribute 'mean' must be finite");
-  expect_refused(source("data \"x\" {std = [0.0]}"),
-                 ":3: data: attribute 'std' must be positive and finite");
-  expect_refused(source("data \"x\" {std = 0.5}"),
-                 ":3: data: attribute 'std' must be of kind list of floats, not float");
+  expect_rejection(source("data \"x\" {scal = 0.5}"),
+                   ":3: data: no attribute 'scal' (did you mean 'scale'?)");
+  expect_rejection(source("data \"x\" {scale = inf}"),
+                   ":3: data: attribute 'scale' must be finite");
+  expect_rejection(source("data \"x\" {mean = [0.5, nan]}"),
+                   ":3: data: attribute 'mean' must be finite");
+  expect_rejection(source("data \"x\" {std = [0.0]}"),
+                   ":3: data: attribute 'std' must be positive and finite");
+  expect_rejection(source("data \"x\" {std = 0.5}"),
+                   ":3: data: attribute 'std' must be of kind list of floats, not float");
   EXPECT_NO_THROW(read_program(source("data \"x\" {mean = [1, 2], std = [0.5]}"), "p.fir"));
-  expect_refused(source("param \"x\" {init = \"normal\", stdd = 5.0}"),
-                 ":3: initialiser 'normal' of 'x' has no setting 'stdd' (did you mean 'std'?)");
-  expect_refused(source("param \"x\" {inti = \"normal\"}"),
-                 ":3: initialiser 'zeros' of 'x' has no setting 'inti' (did you mean 'init'?)");
-  expect_refused(source("param \"x\" {init = \"normal\", std = -1}"),
-                 ":3: normal: attribute 'std' must not be negative");
-  expect_refused(source("state \"x\" {init = \"kaiming_unifrom\"}"),
-                 ":3: 'x' asks for an unknown initialiser 'kaiming_unifrom'");
+  expect_rejection(source("param \"x\" {init = \"normal\", stdd = 5.0}"),
+                   ":3: initialiser 'normal' of 'x' has no setting 'stdd' (did you mean 'std'?)");
+  expect_rejection(source("param \"x\" {inti = \"normal\"}"),
+                   ":3: initialiser 'zeros' of 'x' has no setting 'inti' (did you mean 'init'?)");
+  expect_rejection(source("param \"x\" {init = \"normal\", std = -1}"),
+                   ":3: normal: attribute 'std' must not be negative");
+  expect_rejection(source("state \"x\" {init = \"kaiming_unifrom\"}"),
+                   ":3: 'x' asks for an unknown initialiser 'kaiming_unifrom'");
   EXPECT_NO_THROW(read_program(source("param \"x\" {trainable = false}"), "p.fir"));
 }
 
-TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
+TEST(ProgramFile, RejectsFusedOpsThatDoNotFitTheirBody) {
   const auto program_of = [](const std::string& call, const std::string& argument) {
     return "program @p {\n  %x = data \"x\" : f32[2]\n  graph @g {\n    " + argument +
            "\n    %b = relu(%a) : f32[2]\n    output \"b\" = %b\n  }\n  " + call + "\n}\n";
@@ -111,15 +113,16 @@ TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
   const std::string argument = "%a = arg {index = 0} : f32[2]";
   EXPECT_NO_THROW(
       read_program(program_of("%y = fused(%x) {body = @g} : f32[2]", argument), "p.fir"));
-  expect_refused(program_of("%y = fused(%x) {body = @g} : f32[3]", argument),
-                 ":8: fused: results are given as (f32[3]) but its body makes (f32[2])");
-  expect_refused(program_of("%y = fused() {body = @g} : f32[2]", argument),
-                 ":8: fused: its body reads operand 0 of 0");
-  expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = arg {index = 0} : f64[2]"),
-                 ":8: fused: its body takes operand 0 as f64[2], which is f32[2]");
-  expect_refused(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = data \"a\" : f32[2]"),
-                 ":8: fused: its body holds data");
-  expect_refused(R"(program @p {
+  expect_rejection(program_of("%y = fused(%x) {body = @g} : f32[3]", argument),
+                   ":8: fused: results are given as (f32[3]) but its body makes (f32[2])");
+  expect_rejection(program_of("%y = fused() {body = @g} : f32[2]", argument),
+                   ":8: fused: its body reads operand 0 of 0");
+  expect_rejection(
+      program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = arg {index = 0} : f64[2]"),
+      ":8: fused: its body takes operand 0 as f64[2], which is f32[2]");
+  expect_rejection(program_of("%y = fused(%x) {body = @g} : f32[2]", "%a = data \"a\" : f32[2]"),
+                   ":8: fused: its body holds data");
+  expect_rejection(R"(program @p {
   %x = data "x" : f32[2]
   %y = fused(%x) {body = @g} : f32[2]
   output "y" = %y
@@ -133,43 +136,43 @@ TEST(ProgramFile, RefusesFusedOpsThatDoNotFitTheirBody) {
     output "c" = %c
   }
 })",
-                 ":3: fused: its body holds a fused op");
+                   ":3: fused: its body holds a fused op");
 }
 
-TEST(ProgramFile, RefusesToSaveABrokenProgram) {
+TEST(ProgramFile, RejectsToSaveABrokenProgram) {
   TempDir dir;
   const auto program = ir::parse("program @p { %x = dat \"x\" : f32[] }", "p.fir");
   expect_user_error([&] { save_program(*program, dir.file("p.fluid")); }, "no op 'dat'");
   expect_user_error([&] { read_file(dir.file("p.fluid")); }, "p.fluid");
 }
 
-TEST(ProgramFile, RefusesOperandsThatDoNotAddUp) {
-  expect_refused(R"(program @p {
+TEST(ProgramFile, RejectsOperandsThatDoNotAddUp) {
+  expect_rejection(R"(program @p {
   %x = data "x" : f32[]
   train(%x, %x) {optimizer = "sgd", lr = 0.1}
 })",
-                 ":3: train: needs a seed, and one gradient for each of its parameters");
-  expect_refused(R"(program @p {
+                   ":3: train: needs a seed, and one gradient for each of its parameters");
+  expect_rejection(R"(program @p {
   %x = data "x" : f32[]
   train(%x) {optimizer = "sgd", lr = 0.1, cuts = [0, 1]}
 })",
-                 ":3: train: needs cuts and a bucket for each of its parameters, or for none");
-  expect_refused(R"(program @p {
+                   ":3: train: needs cuts and a bucket for each of its parameters, or for none");
+  expect_rejection(R"(program @p {
   %x = data "x" : f32[]
   train(%x) {optimizer = "sgd", lr = 0.1, waits = [0]}
 })",
-                 ":3: train: needs waits for each of its parameters, or none");
-  expect_refused(R"(program @p {
+                   ":3: train: needs waits for each of its parameters, or none");
+  expect_rejection(R"(program @p {
   %x = data "x" : f32[]
   train(%x) {optimizer = "sgd", lr = 0.1, schedule_steps = 3}
 })",
-                 ":3: train: has settings of a schedule, but no attribute 'schedule'");
-  expect_refused(R"(program @p {
+                   ":3: train: has settings of a schedule, but no attribute 'schedule'");
+  expect_rejection(R"(program @p {
   %x = data "x" : u8[5000000000000000000]
   %y = concat(%x, %x) {axis = 0} : u8[10]
   output "y" = %y
 })",
-                 ":3: concat: the joined extents overflow a 64-bit integer");
+                   ":3: concat: the joined extents overflow a 64-bit integer");
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST_F(Record, PoolsWholePlanes) {
   EXPECT_EQ(global_max_pool2d(x).type().str(), "f32[?, 5, 1, 1]");
 }
 
-TEST_F(Record, RefusesVariablesThatCannotStart) {
+TEST_F(Record, RejectsVariablesThatCannotStart) {
   const auto declare = [&](const std::string& op, Type type, Attrs attrs) {
     return error_of([&] {
       record_source(program_.main(), op, "w", std::move(type), std::move(attrs), {"net.cpp", 9});

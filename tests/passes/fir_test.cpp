@@ -61,11 +61,11 @@ Mode mode_named(const std::string& name) {
   return modes.at(name);
 }
 
-Slice slice_named(const std::string& name) {
-  static const std::map<std::string, Slice> slices = {{"first", Slice::first},
-                                                      {"middle", Slice::middle},
-                                                      {"last", Slice::last},
-                                                      {"empty", Slice::empty}};
+MicroBatchKind slice_named(const std::string& name) {
+  static const std::map<std::string, MicroBatchKind> slices = {{"first", MicroBatchKind::first},
+                                                               {"middle", MicroBatchKind::middle},
+                                                               {"last", MicroBatchKind::last},
+                                                               {"empty", MicroBatchKind::empty}};
   return slices.at(name);
 }
 

@@ -33,7 +33,7 @@ const Pass& pass_named(std::string_view name) {
   return *std::ranges::find(all_passes(), name, &Pass::name);
 }
 
-TEST(PassManager, RefusesAPassWhoseNeedsNobodyGave) {
+TEST(PassManager, RejectsAPassWhoseNeedsNobodyGave) {
   const auto program = ir::parse(kProgram, "p.fir");
   EXPECT_THROW(run_passes(*program, {pass_named("cse")}, {}, PlainTarget()), InternalError);
   EXPECT_NO_THROW(

@@ -26,13 +26,13 @@ void expect_nothing_inserted(const Options& options) {
   several.buckets = {.first_bytes = 8, .bytes = 100, .dtype = f16};
   Options one = several;
   one.world = 1;
-  const std::vector<Pass> exchanging = pipeline(several);
-  EXPECT_EQ(exchanging.size(), pipeline(options).size() + 3) << "statistics and gradients";
+  const std::vector<Pass> with_collectives = pipeline(several);
+  EXPECT_EQ(with_collectives.size(), pipeline(options).size() + 3) << "statistics and gradients";
   const std::string plain = step_after(pipeline(options), options);
   EXPECT_EQ(plain.find("bucket"), std::string::npos) << plain;
-  EXPECT_EQ(step_after(exchanging, one), plain);
+  EXPECT_EQ(step_after(with_collectives, one), plain);
   EXPECT_EQ(step_after(pipeline(one), one), plain);
-  EXPECT_NE(step_after(exchanging, several).find("bucket"), std::string::npos);
+  EXPECT_NE(step_after(with_collectives, several).find("bucket"), std::string::npos);
 }
 
 TEST(WorldOfOne, NothingIsInsertedFor) {

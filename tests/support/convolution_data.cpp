@@ -46,7 +46,7 @@ std::array<int64_t, 3> sizes(const FluidGpuConvolution& c) {
 /// Calls visit(image, filter, map), the places of three numbers of which each is a sum of products
 /// of the others, for all that meet.
 template <class Visit>
-void for_each_meeting(const FluidGpuConvolution& c, const Visit& visit) {
+void for_each_product_term(const FluidGpuConvolution& c, const Visit& visit) {
   const int64_t own = c.channels / c.groups;
   Place m;
   for (int64_t at = 0; at < product(maps(c)); ++at) {
@@ -99,7 +99,7 @@ std::vector<double> ConvolutionData::expected(const FluidGpuConvolution& c) cons
   Tensor results(DType::f64, {count});
   const auto result = results.as<double>();
   std::ranges::fill(result, 0);
-  for_each_meeting(c, [&](int64_t image, int64_t filter, int64_t map) {
+  for_each_product_term(c, [&](int64_t image, int64_t filter, int64_t map) {
     const bool forward = c.direction == fluid_gpu_forward;
     const bool of_data = c.direction == fluid_gpu_data_gradient;
     const int64_t to = forward ? map : of_data ? image : filter;

@@ -55,12 +55,12 @@ class FluidrunTest : public ::testing::Test {
   }
 
   /// Expects exit code 1, one line that holds `message`, and no file that was not there before.
-  void refuse(const std::string& arguments, const std::string& message) const {
-    const std::string output = refuse_late(arguments, message);
+  void expect_error(const std::string& arguments, const std::string& message) const {
+    const std::string output = expect_late_error(arguments, message);
     EXPECT_EQ(std::ranges::count(output, '\n'), 1) << arguments << ": " << output;
   }
   /// The same, for what comes out after other lines: mistakes that a step meets. Returns all lines.
-  std::string refuse_late(const std::string& arguments, const std::string& message) const {
+  std::string expect_late_error(const std::string& arguments, const std::string& message) const {
     const std::set<std::string> before = files();
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 1) << arguments << ": " << result.output;

@@ -36,7 +36,7 @@ FluidGpuResult device_count(int32_t* count) {
 
 void require_device(int32_t device) {
   if (device >= 0 && device < host_gpu_state().options.devices) return;
-  throw HostRefusal{fluid_gpu_unusable, "there is no such device"};
+  throw HostError{fluid_gpu_unusable, "there is no such device"};
 }
 
 FluidGpuResult architecture(int32_t device, int32_t* architecture) {
@@ -79,36 +79,35 @@ FluidGpuResult close(FluidGpu* gpu) {
 
 FluidGpuResult allocate(FluidGpu* gpu, int64_t bytes, void** address) {
   return host_gpu_call("allocate", gpu, [&] {
-    refuse_while_recorded(gpu, "memory is asked for");
+    check_not_capturing(gpu, "memory is asked for");
     *address = gpu->memory.allocate(bytes);
     if (*address != nullptr) return;
-    throw HostRefusal{fluid_gpu_out_of_memory, std::to_string(bytes) + " bytes are needed, " +
-                                                   std::to_string(gpu->memory.free()) +
-                                                   " are free"};
+    throw HostError{fluid_gpu_out_of_memory, std::to_string(bytes) + " bytes are needed, " +
+                                                 std::to_string(gpu->memory.free()) + " are free"};
   });
 }
 
 FluidGpuResult release(FluidGpu* gpu, void* address) {
   return host_gpu_call("release", gpu, [&] {
-    refuse_while_recorded(gpu, "memory is returned");
+    check_not_capturing(gpu, "memory is returned");
     gpu->scheduler.run_all();
-    refuse_while_recorded_work_has(gpu, address);
+    check_not_captured(gpu, address);
     if (!gpu->memory.release(address)) throw misused("memory is returned that was never given");
   });
 }
 
 FluidGpuResult allocate_host(FluidGpu* gpu, int64_t bytes, void** address) {
   return host_gpu_call("allocate_host", gpu, [&] {
-    refuse_while_recorded(gpu, "memory is asked for");
+    check_not_capturing(gpu, "memory is asked for");
     *address = gpu->memory.allocate_host(bytes);
   });
 }
 
 FluidGpuResult release_host(FluidGpu* gpu, void* address) {
   return host_gpu_call("release_host", gpu, [&] {
-    refuse_while_recorded(gpu, "memory is returned");
+    check_not_capturing(gpu, "memory is returned");
     gpu->scheduler.run_all();
-    refuse_while_recorded_work_has(gpu, address);
+    check_not_captured(gpu, address);
     if (!gpu->memory.release_host(address)) {
       throw misused("memory is returned that was never given");
     }
@@ -140,7 +139,7 @@ FluidGpuResult stream_destroy(FluidGpuStream* stream) {
 
 FluidGpuResult stream_synchronize(FluidGpuStream* stream) {
   return host_gpu_call("stream_synchronize", stream->gpu, [&] {
-    if (stream->capture) refuse_while_recorded(stream->gpu, "a stream is waited for");
+    if (stream->capture) check_not_capturing(stream->gpu, "a stream is waited for");
     stream->gpu->scheduler.run_until_done(stream->queued);
   });
 }
@@ -189,7 +188,7 @@ FluidGpuResult launch(FluidGpuStream* stream, const FluidGpuLaunch* launch) {
 
 template <class Task>
 void require_task(FluidGpu* gpu, const Task& task) {
-  refuse_while_recorded(gpu, "a product is prepared");
+  check_not_capturing(gpu, "a product is prepared");
   if (const std::string fault = host_fault(task); !fault.empty()) throw misused(fault);
 }
 
@@ -216,13 +215,13 @@ FluidGpuResult choices_of(const char* name, FluidGpu* gpu, const Task& task, int
 }
 
 template <class Task>
-FluidGpuResult create_multiplier(const char* name, FluidGpu* gpu, const Task& task,
-                                 const FluidGpuChoice& choice, FluidGpuPlan** multiplier) {
+FluidGpuResult create_gpu_plan(const char* name, FluidGpu* gpu, const Task& task,
+                               const FluidGpuChoice& choice, FluidGpuPlan** gpu_plan) {
   return host_gpu_call(name, gpu, [&] {
     require_task(gpu, task);
     if (!is_host_choice(task, choice)) throw misused("this is no choice for the product");
-    create(multiplier);
-    **multiplier = {gpu, task, choice};
+    create(gpu_plan);
+    **gpu_plan = {gpu, task, choice};
   });
 }
 
@@ -236,35 +235,35 @@ FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* con
   return choices_of("convolution_choices", gpu, *convolution, workspace, choices, count);
 }
 
-FluidGpuResult multiplier_create(FluidGpu* gpu, const FluidGpuMatmul* product,
-                                 const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
-  return create_multiplier("multiplier_create", gpu, *product, *choice, multiplier);
+FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
+                                  const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
+  return create_gpu_plan("matmul_plan_create", gpu, *product, *choice, gpu_plan);
 }
 
-FluidGpuResult convolver_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
-                                const FluidGpuChoice* choice, FluidGpuPlan** multiplier) {
-  return create_multiplier("convolver_create", gpu, *convolution, *choice, multiplier);
+FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution* convolution,
+                                       const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
+  return create_gpu_plan("convolution_plan_create", gpu, *convolution, *choice, gpu_plan);
 }
 
-FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier) {
-  return host_gpu_call("multiplier_destroy", nullptr, [&] { destroy(multiplier); });
+FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan) {
+  return host_gpu_call("plan_destroy", nullptr, [&] { destroy(gpu_plan); });
 }
 
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
                         const FluidGpuOperands* factors) {
   FluidGpu* gpu = stream->gpu;
   return host_gpu_call("multiply", gpu, [&] {
-    if (stream->capture && !multiplier->loaded) {
+    if (stream->capture && !gpu_plan->loaded) {
       throw misused_by(stream, "a product is recorded that was never computed");
     }
     const auto able = [](const auto& task) { return computes(task); };
-    if (!multiplier->loaded && !std::visit(able, multiplier->task)) {
-      throw HostRefusal{host_gpu_state().options.refuses_by, "no engine computes so many rows"};
+    if (!gpu_plan->loaded && !std::visit(able, gpu_plan->task)) {
+      throw HostError{host_gpu_state().options.rejection_result, "no engine computes so many rows"};
     }
     const auto of_task = [&](const auto& function) {
       return std::visit(
-          [&](const auto& task) { return function(task, multiplier->choice, *factors); },
-          multiplier->task);
+          [&](const auto& task) { return function(task, gpu_plan->choice, *factors); },
+          gpu_plan->task);
     };
     const std::vector<HostTouched> touched =
         of_task([](const auto&... all) { return touched_by(all...); });
@@ -274,7 +273,7 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
       throw misused_by(stream, "an address of a product is missing or not aligned");
     }
     const auto workspace = reinterpret_cast<uintptr_t>(factors->workspace);
-    if (multiplier->choice.workspace > 0 && workspace % FLUID_GPU_WORKSPACE_ALIGNMENT != 0) {
+    if (gpu_plan->choice.workspace > 0 && workspace % FLUID_GPU_WORKSPACE_ALIGNMENT != 0) {
       throw misused_by(stream, "a product's workspace is not aligned");
     }
     std::vector<const void*> given;
@@ -285,10 +284,10 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
         work();
       });
     }
-    if (host_gpu_state().options.parts_are_fast && multiplier->choice.workspace == 0) {
+    if (host_gpu_state().options.split_k_is_fast && gpu_plan->choice.workspace == 0) {
       for (int waits = 0; waits < 3; ++waits) queue(stream, {}, [] {});
     }
-    multiplier->loaded |= !stream->capture;
+    gpu_plan->loaded |= !stream->capture;
   });
 }
 
@@ -333,13 +332,13 @@ const FluidGpuTable& host_gpu_table() {
                                       .module_unload = host_module_unload,
                                       .module_kernel = host_module_kernel,
                                       .matmul_choices = matmul_choices,
-                                      .multiplier_create = multiplier_create,
+                                      .matmul_plan_create = matmul_plan_create,
                                       .convolution_choices = convolution_choices,
-                                      .convolver_create = convolver_create,
-                                      .multiplier_destroy = multiplier_destroy,
+                                      .convolution_plan_create = convolution_plan_create,
+                                      .plan_destroy = plan_destroy,
                                       .multiply = multiply,
                                       .identity = host_identity,
-                                      .meeting = host_meeting,
+                                      .meeting = host_unique_id,
                                       .communicator_create = host_communicator_create,
                                       .communicator_state = host_communicator_state,
                                       .communicator_abort = host_communicator_abort,

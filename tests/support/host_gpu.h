@@ -25,8 +25,8 @@ struct HostGpuOptions {
   int64_t most_filters = std::numeric_limits<int64_t>::max();
   /// Of products that it computes: of larger ones its library finds that only the first time.
   int64_t most_rows_computed = std::numeric_limits<int64_t>::max();
-  FluidGpuResult refuses_by = fluid_gpu_misused;  ///< what computing such a one returns
-  bool parts_are_fast = false;  ///< a product in parts takes less time than one as a whole
+  FluidGpuResult rejection_result = fluid_gpu_misused;  ///< what computing such a one returns
+  bool split_k_is_fast = false;  ///< a product in parts takes less time than one as a whole
 };
 
 /// The functions of a GPU, run by the host. It stands in for one in tests: PTX is read and its

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "ir/tensor.h"
-#include "tests/support/host_gpu_meeting.h"
 #include "tests/support/host_gpu_numbers.h"
+#include "tests/support/host_gpu_rendezvous.h"
 #include "tests/support/host_gpu_state.h"
 
 using namespace fluid::testing;
@@ -20,7 +20,7 @@ struct CallToQueue {
 
 struct FluidGpuCommunicator {
   FluidGpu* gpu;
-  std::shared_ptr<HostMeeting> meeting;
+  std::shared_ptr<HostRendezvous> meeting;
   std::optional<CallToQueue> call = {};
 };
 
@@ -46,7 +46,7 @@ void add_all(std::byte* to, const std::string& from) {
 }
 
 /// Rounded after each addition.
-void add_halves(std::byte* to, const std::string& from, DType dtype) {
+void add_half_values(std::byte* to, const std::string& from, DType dtype) {
   for (size_t i = 0; i < from.size() / sizeof(uint16_t); ++i) {
     uint16_t a, b;
     std::memcpy(&a, to + 2 * i, sizeof a);
@@ -66,13 +66,13 @@ void add_up(std::span<std::byte> to, const std::vector<std::string>& parts, DTyp
     } else if (dtype == fluid::f32) {
       add_all<float>(to.data(), parts[rank]);
     } else {
-      add_halves(to.data(), parts[rank], dtype);
+      add_half_values(to.data(), parts[rank], dtype);
     }
   }
 }
 
 /// What a rank gives, and what it makes of what all gave.
-struct Exchange {
+struct CollectiveOp {
   std::string what;  ///< the same on all ranks
   std::span<std::byte> data, given;
   std::function<void(std::span<std::byte> data, const std::vector<std::string>& parts)> finish;
@@ -80,13 +80,13 @@ struct Exchange {
 
 /// Queues it, once the state of the communicator has been asked for.
 FluidGpuResult begin(FluidGpuCommunicator* c, FluidGpuStream* stream, const char* name,
-                     const Exchange& exchange) {
+                     const CollectiveOp& exchange) {
   return host_gpu_call(name, c->gpu, [&] {
     if (c->call) throw misused("a communicator is used before the last call is in effect");
     if (c->meeting->aborted()) throw misused("a communicator is used that was aborted");
     if (!c->meeting->all_here()) throw misused("a communicator is used before all have met");
     c->call.emplace([meeting = c->meeting, stream, exchange] {
-      queue_together(
+      queue_collective_work(
           stream, exchange.data,
           [meeting, exchange] {
             if (meeting->aborted()) {
@@ -112,7 +112,7 @@ std::span<std::byte> bytes_of(void* data, int64_t bytes) {
 }
 
 /// Of `data`, elements of `size` bytes, what rank `rank` has.
-std::span<std::byte> share_of(std::span<std::byte> data, int64_t share, int64_t size, int rank) {
+std::span<std::byte> shard_of(std::span<std::byte> data, int64_t share, int64_t size, int rank) {
   const size_t begin = std::min(static_cast<size_t>(rank * share * size), data.size());
   return data.subspan(begin, std::min(static_cast<size_t>(share * size), data.size() - begin));
 }
@@ -128,9 +128,9 @@ FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity) {
   });
 }
 
-FluidGpuResult host_meeting(FluidGpuUniqueId* meeting) {
+FluidGpuResult host_unique_id(FluidGpuUniqueId* meeting) {
   return host_gpu_call("meeting", nullptr, [&] {
-    const std::string folder = HostMeeting::make_folder();
+    const std::string folder = HostRendezvous::make_folder();
     *meeting = {};
     folder.copy(meeting->bytes, sizeof meeting->bytes - 1);
   });
@@ -143,7 +143,7 @@ FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* m
     if (rank < 0 || rank >= ranks) throw misused("a rank is none of those that there are");
     const std::string identity = std::to_string(number_of(*gpu));
     *communicator = new FluidGpuCommunicator{
-        gpu, std::make_shared<HostMeeting>(meeting->bytes, rank, ranks, identity)};
+        gpu, std::make_shared<HostRendezvous>(meeting->bytes, rank, ranks, identity)};
     ++host_gpu_state().objects;
   });
 }
@@ -151,7 +151,7 @@ FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* m
 FluidGpuResult host_communicator_state(FluidGpuCommunicator* c) {
   bool ready = true;
   const FluidGpuResult result = host_gpu_call("communicator_state", c->gpu, [&] {
-    if (c->meeting->aborted()) throw HostRefusal{fluid_gpu_failed, "the communicator was aborted"};
+    if (c->meeting->aborted()) throw HostError{fluid_gpu_failed, "the communicator was aborted"};
     ready = c->meeting->all_here();
     if (!ready) return;
     if (const auto twins = c->meeting->twins()) throw misused(*twins + " have the same GPU");
@@ -196,7 +196,7 @@ FluidGpuResult host_reduce_scatter(FluidGpuCommunicator* c, FluidGpuStream* stre
                                    int64_t count, int64_t share, FluidGpuDtype element) {
   const DType dtype = host_dtype(element);
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
-  const std::span<std::byte> own = share_of(all, share, size_of(dtype), c->meeting->rank());
+  const std::span<std::byte> own = shard_of(all, share, size_of(dtype), c->meeting->rank());
   return begin(c, stream, "reduce_scatter",
                {text_of("reduce_scatter", count, share, dtype), all, all,
                 [dtype, own](std::span<std::byte> to, const std::vector<std::string>& parts) {
@@ -213,7 +213,7 @@ FluidGpuResult host_all_gather(FluidGpuCommunicator* c, FluidGpuStream* stream, 
   const std::span<std::byte> all = bytes_of(data, count * size_of(dtype));
   return begin(c, stream, "all_gather",
                {text_of("all_gather", count, share, dtype), all,
-                share_of(all, share, size_of(dtype), c->meeting->rank()),
+                shard_of(all, share, size_of(dtype), c->meeting->rank()),
                 [](std::span<std::byte> to, const std::vector<std::string>& parts) {
                   size_t at = 0;
                   for (const std::string& part : parts) {

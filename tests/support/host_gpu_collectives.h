@@ -8,7 +8,7 @@ namespace fluid::testing {
 // each other in a folder. As with a GPU's library, a call is queued only while its state is asked
 // for: who asks too seldom has what follows run before it.
 FluidGpuResult host_identity(FluidGpu* gpu, FluidGpuIdentity* identity);
-FluidGpuResult host_meeting(FluidGpuUniqueId* meeting);
+FluidGpuResult host_unique_id(FluidGpuUniqueId* meeting);
 FluidGpuResult host_communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting,
                                         int32_t rank, int32_t ranks,
                                         FluidGpuCommunicator** communicator);

@@ -51,7 +51,7 @@ Numbers numbers_at(const FluidGpuConvolution& c, const void* data, int64_t count
   Numbers numbers;
   const bool rounds = c.number == fluid_gpu_f32 && c.tf32 != 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double value = number_at(data, c.number, i);
+    const double value = load_as_double(data, c.number, i);
     numbers.push_back(static_cast<float>(rounds ? as_tf32(value) : value));
   }
   return numbers;
@@ -156,10 +156,10 @@ void for_each_place(const Tensor& tensor, const Visit& visit) {
 
 void finish(const FluidGpuConvolution& c, const FluidGpuOperands& f, const Place& p, double value) {
   const auto at = static_cast<int64_t>(result_of(c).at(p));
-  if (c.adds != 0) value += number_at(f.addend, c.number, at);
-  if (c.bias != 0) value += number_at(f.bias, c.number, p[1]);
+  if (c.adds != 0) value += load_as_double(f.addend, c.number, at);
+  if (c.bias != 0) value += load_as_double(f.bias, c.number, p[1]);
   if (c.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
-  set_number(f.result, c.number, at, value);
+  store_from_double(f.result, c.number, at, value);
 }
 
 int64_t parts_bytes(const FluidGpuConvolution& c) { return kParts * result_of(c).count() * 8; }

@@ -34,7 +34,7 @@ Kernels read_ptx(std::string_view text, FluidGpu* gpu) {
   try {
     machine = std::make_shared<const PtxMachine>(text);
   } catch (const fluid::InternalError& e) {
-    throw HostRefusal{fluid_gpu_failed, e.what()};
+    throw HostError{fluid_gpu_failed, e.what()};
   }
   const PtxMachine::FindBlock find = [gpu](const void* address) {
     const auto [begin, end] = gpu->memory.block_of(address);
@@ -59,7 +59,7 @@ Kernels kernels_of(std::string_view text, FluidGpu* gpu) {
   if (!text.starts_with(kTextBegins)) return read_ptx(text, gpu);
   const auto number = fluid::parse_number<size_t>(text.substr(kTextBegins.size()));
   if (number && *number < host_gpu_state().modules.size()) return host_gpu_state().modules[*number];
-  throw HostRefusal{fluid_gpu_failed, "this is no image of kernels"};
+  throw HostError{fluid_gpu_failed, "this is no image of kernels"};
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ FluidGpuResult host_module_kernel(FluidGpuModule* module, const char* name,
     const auto found = std::ranges::find_if(
         module->kernels, [&](const FluidGpuKernel& k) { return k.code.name == name; });
     if (found == module->kernels.end()) {
-      throw HostRefusal{fluid_gpu_failed, std::string("there is no kernel '") + name + "'"};
+      throw HostError{fluid_gpu_failed, std::string("there is no kernel '") + name + "'"};
     }
     *kernel = &*found;
   });

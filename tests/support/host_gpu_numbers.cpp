@@ -12,13 +12,13 @@ DType host_dtype(FluidGpuDtype number) {
   return kTypes[number];
 }
 
-double number_at(const void* data, FluidGpuDtype number, int64_t i) {
+double load_as_double(const void* data, FluidGpuDtype number, int64_t i) {
   if (number == fluid_gpu_f64) return static_cast<const double*>(data)[i];
   if (number == fluid_gpu_f32) return static_cast<const float*>(data)[i];
   return half_to_float(static_cast<const uint16_t*>(data)[i], host_dtype(number));
 }
 
-void set_number(void* data, FluidGpuDtype number, int64_t i, double value) {
+void store_from_double(void* data, FluidGpuDtype number, int64_t i, double value) {
   if (number == fluid_gpu_f64) {
     static_cast<double*>(data)[i] = value;
   } else if (number == fluid_gpu_f32) {

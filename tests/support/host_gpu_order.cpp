@@ -50,7 +50,7 @@ FluidGpuResult host_event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
 FluidGpuResult host_stream_wait(FluidGpuStream* stream, FluidGpuEvent* event) {
   return host_gpu_call("stream_wait", stream->gpu, [&] {
     if (event->times) {
-      refuse_while_recorded(stream->gpu, "an event that tells the time is waited for");
+      check_not_capturing(stream->gpu, "an event that tells the time is waited for");
       throw misused("a stream waits for an event that tells the time");
     }
     stream->gpu->scheduler.wait(*stream, *event);
@@ -102,7 +102,7 @@ FluidGpuResult host_capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
   if (ended != fluid_gpu_ok) {
     try {
       gpu->scheduler.end_capture(*stream, gpu->streams);  // it is over, whatever its end says
-    } catch (const HostRefusal&) {
+    } catch (const HostError&) {
     }
     return ended;
   }

@@ -15,7 +15,7 @@ double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, i
            int64_t column, int64_t begin, int64_t end) {
   const bool rounds = p.operands == fluid_gpu_f32 && p.tf32 != 0;
   const auto read = [&](const void* data, int64_t i) {
-    const double value = number_at(data, p.operands, i);
+    const double value = load_as_double(data, p.operands, i);
     return rounds ? as_tf32(value) : value;
   };
   double wide = 0;
@@ -34,10 +34,10 @@ double sum(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, i
 void finish(const FluidGpuMatmul& p, const FluidGpuOperands& f, int64_t matrix, int64_t row,
             int64_t column, double value) {
   const int64_t at = matrix * p.result_matrix + row * p.result_row + column;
-  if (p.adds != 0) value += number_at(f.addend, p.result, at);
-  if (p.bias != 0) value += number_at(f.bias, p.result, column);
+  if (p.adds != 0) value += load_as_double(f.addend, p.result, at);
+  if (p.bias != 0) value += load_as_double(f.bias, p.result, column);
   if (p.relu != 0) value = value > 0 ? value : 0;  // of a NaN, too
-  set_number(f.result, p.result, at, value);
+  store_from_double(f.result, p.result, at, value);
 }
 
 template <class Visit>

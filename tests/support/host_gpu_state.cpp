@@ -5,14 +5,14 @@
 namespace fluid::testing {
 namespace {
 
-void fail_if_told(const std::string& name, FluidGpu* gpu) {
+void fail_if_requested(const std::string& name, FluidGpu* gpu) {
   HostGpuState& state = host_gpu_state();
   const auto found = state.to_fail.find(name);
   if (found == state.to_fail.end() || found->second.calls-- > 0) return;
   const FluidGpuResult result = found->second.result;
   state.to_fail.erase(found);
   if (gpu != nullptr && result == fluid_gpu_failed) gpu->failure = name + " was told to fail";
-  throw HostRefusal{result, name + " was told to fail"};
+  throw HostError{result, name + " was told to fail"};
 }
 
 }  // namespace
@@ -40,12 +40,12 @@ int64_t host_gpu_copied() { return host_gpu_state().copied; }
 
 FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call) {
   try {
-    fail_if_told(name, gpu);
-    if (gpu != nullptr && !gpu->failure.empty()) throw HostRefusal{fluid_gpu_failed, gpu->failure};
+    fail_if_requested(name, gpu);
+    if (gpu != nullptr && !gpu->failure.empty()) throw HostError{fluid_gpu_failed, gpu->failure};
     if (gpu != nullptr) gpu->scheduler.pass();
     call();
     return fluid_gpu_ok;
-  } catch (const HostRefusal& refusal) {
+  } catch (const HostError& refusal) {
     host_gpu_state().error = refusal.why;
     return refusal.result;
   } catch (const std::exception& e) {
@@ -55,12 +55,12 @@ FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::functio
   }
 }
 
-HostRefusal misused_by(FluidGpuStream* stream, const std::string& why) {
+HostError misused_by(FluidGpuStream* stream, const std::string& why) {
   if (stream->capture) stream->capture->lost = true;
   return misused(why);
 }
 
-void refuse_while_recorded(FluidGpu* gpu, const char* what) {
+void check_not_capturing(FluidGpu* gpu, const char* what) {
   for (HostStream* stream : gpu->streams) {
     if (!stream->capture) continue;
     stream->capture->lost = true;
@@ -68,14 +68,14 @@ void refuse_while_recorded(FluidGpu* gpu, const char* what) {
   }
 }
 
-void refuse_while_recorded_work_has(FluidGpu* gpu, const void* block) {
+void check_not_captured(FluidGpu* gpu, const void* block) {
   for (const HostFrontier* graph : gpu->graphs) {
     for (const auto& work : *graph) {
       for (const void* address : work->given) {
         if (!gpu->memory.is_within(address, block)) continue;
         ++host_gpu_state().objects;  // it is not given back
         gpu->failure = "memory is returned that a graph refers to";
-        throw HostRefusal{fluid_gpu_failed, gpu->failure};
+        throw HostError{fluid_gpu_failed, gpu->failure};
       }
     }
   }
@@ -90,8 +90,8 @@ void queue(FluidGpuStream* stream, std::vector<const void*> given, std::function
   gpu->scheduler.add(*stream, {.run = opened, .given = std::move(given)});
 }
 
-void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
-                    std::function<bool(const HostWork*)> others) {
+void queue_collective_work(FluidGpuStream* stream, std::span<std::byte> data,
+                           std::function<void()> run, std::function<bool(const HostWork*)> others) {
   FluidGpu* gpu = stream->gpu;
   const auto reach = [gpu, data] {
     require(gpu, data.data(), static_cast<int64_t>(data.size()));

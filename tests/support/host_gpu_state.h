@@ -53,9 +53,9 @@ HostGpuState& host_gpu_state();
 FluidGpuResult host_gpu_call(const char* name, FluidGpu* gpu, const std::function<void()>& call);
 
 /// A refusal of a call that misuses the GPU, and a capture does not survive it.
-HostRefusal misused_by(FluidGpuStream* stream, const std::string& why);
+HostError misused_by(FluidGpuStream* stream, const std::string& why);
 /// What a capture does not survive.
-void refuse_while_recorded(FluidGpu* gpu, const char* what);
+void check_not_capturing(FluidGpu* gpu, const char* what);
 
 template <class T, class... Arguments>
 void create(T** object, Arguments&&... arguments) {
@@ -70,13 +70,13 @@ void destroy(T* object) {
 }
 
 /// What a graph would be left with that is launched again, and no GPU notices: the GPU fails.
-void refuse_while_recorded_work_has(FluidGpu* gpu, const void* block);
+void check_not_captured(FluidGpu* gpu, const void* block);
 
 /// `given`: see HostWork.
 void queue(FluidGpuStream* stream, std::vector<const void*> given, std::function<void()> run);
 /// Queues work on `data` that waits for other processes; see HostWork::others.
-void queue_together(FluidGpuStream* stream, std::span<std::byte> data, std::function<void()> run,
-                    std::function<bool(const HostWork*)> others);
+void queue_collective_work(FluidGpuStream* stream, std::span<std::byte> data,
+                           std::function<void()> run, std::function<bool(const HostWork*)> others);
 /// Throws where queued work touches memory that it may not.
 void require(FluidGpu* gpu, const void* address, int64_t bytes);
 void finish_host_work(FluidGpu* gpu);

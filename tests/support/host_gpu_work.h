@@ -51,12 +51,12 @@ struct HostEvent {
 };
 
 /// Why a call did not go well.
-struct HostRefusal {
+struct HostError {
   FluidGpuResult result;
   std::string why;
 };
 /// The refusal of a call that misuses the GPU.
-inline HostRefusal misused(const std::string& why) { return {fluid_gpu_misused, why}; }
+inline HostError misused(const std::string& why) { return {fluid_gpu_misused, why}; }
 
 /// When queued work runs. A GPU may do it at any time between being given it and being waited for.
 enum class HostPace : uint8_t {

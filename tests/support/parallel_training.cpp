@@ -129,7 +129,7 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
   }
 }
 
-Batch share_of_batch(const World& world) {
+Batch shard_of_batch(const World& world) {
   const int64_t count = kWhole / world.size, first = world.rank * count;
   Batch batch{.size = count, .columns = {}, .first = first, .whole = kWhole};
   for (const auto& [name, column] : parallel_samples().columns) {

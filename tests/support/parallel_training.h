@@ -23,7 +23,7 @@ Program normalising_program(double offset, const StepRules& rules = {}, double p
 Dataset parallel_samples(int64_t count = kSamples);
 
 /// A rank's part of the first kWhole samples.
-Batch share_of_batch(const World& world);
+Batch shard_of_batch(const World& world);
 
 /// What a rank saw.
 struct Seen {

@@ -39,7 +39,7 @@ void read_messages(const std::string& text, const std::string& architecture,
 }
 
 /// Those that architecture `a` of `all` takes.
-std::vector<kir::Kernel> share_of(const std::vector<kir::Kernel>& passes, size_t a, size_t all) {
+std::vector<kir::Kernel> shard_of(const std::vector<kir::Kernel>& passes, size_t a, size_t all) {
   if (is_full_run() || passes.size() <= kFew) return passes;
   std::vector<kir::Kernel> share;
   for (size_t i = a; i < passes.size(); i += all) share.push_back(passes[i]);
@@ -73,7 +73,7 @@ void expect_assembles(const std::string& assembler, std::vector<kir::Kernel> pas
   for (size_t a = 0; a < architectures.size(); ++a) {
     const std::string& architecture = architectures[a];
     const std::string text =
-        compile_ptx(share_of(passes, a, architectures.size()), architecture).ptx;
+        compile_ptx(shard_of(passes, a, architectures.size()), architecture).ptx;
     EXPECT_EQ(text.find(".local"), std::string::npos) << "memory of a thread's own";
     std::ofstream(source) << text;
     const std::string command = assembler + " -v -arch=" + architecture + " -o /dev/null " + source;

@@ -128,7 +128,7 @@ void wait_for_group(PtxThread& t, const PtxInstruction& i) {
 
 void wait_for_warp(PtxThread& t, const PtxInstruction& i) {
   t.mask = get<uint32_t>(t, i.from[0]);
-  t.taken_to = kPtxNowhere;
+  t.shuffle_target = kPtxNowhere;
   t.state = PtxThread::State::with_warp;
 }
 
@@ -138,8 +138,8 @@ void exchange(PtxThread& t, const PtxInstruction& i) {
   t.mask = get<uint32_t>(t, i.from[3]);
   check((t.mask >> lane & 1) != 0, "a thread exchanges without being one of those who do");
   t.given = get<uint32_t>(t, i.from[0]);
-  t.taken_from = lane ^ get<uint32_t>(t, i.from[1]);
-  t.taken_to = i.to[0].number;
+  t.shuffle_source = lane ^ get<uint32_t>(t, i.from[1]);
+  t.shuffle_target = i.to[0].number;
   t.state = PtxThread::State::with_warp;
 }
 

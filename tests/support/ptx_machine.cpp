@@ -37,13 +37,14 @@ bool release_warp(std::span<PtxThread> warp) {
     for (size_t i = 0; i < warp.size(); ++i) {
       if ((mask >> i & 1) == 0) continue;
       warp[i].state = State::running;
-      if (warp[i].taken_to == kPtxNowhere) {
+      if (warp[i].shuffle_target == kPtxNowhere) {
         ++warp[i].warp_waits;
         warp[i].warp_mates = mask;
         continue;
       }
-      check((mask >> warp[i].taken_from & 1) != 0, "a thread takes from one that gives nothing");
-      warp[i].registers[warp[i].taken_to] = warp[warp[i].taken_from].given;
+      check((mask >> warp[i].shuffle_source & 1) != 0,
+            "a thread takes from one that gives nothing");
+      warp[i].registers[warp[i].shuffle_target] = warp[warp[i].shuffle_source].given;
     }
   }
   return moved;

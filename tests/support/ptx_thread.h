@@ -27,11 +27,12 @@ struct PtxLaunch {
 struct PtxThread {
   enum class State : uint8_t { running, with_warp, with_group, done };
   State state = State::running;
-  uint32_t at = 0;          ///< the next instruction
-  uint32_t mask = 0;        ///< of those in its warp that it waits for
-  uint32_t given = 0;       ///< what it lets them have,
-  uint32_t taken_from = 0;  ///< whose it takes (in its warp), and where to: kPtxNowhere for nothing
-  uint32_t taken_to = kPtxNowhere;
+  uint32_t at = 0;     ///< the next instruction
+  uint32_t mask = 0;   ///< of those in its warp that it waits for
+  uint32_t given = 0;  ///< what it lets them have,
+  uint32_t shuffle_source =
+      0;  ///< whose it takes (in its warp), and where to: kPtxNowhere for nothing
+  uint32_t shuffle_target = kPtxNowhere;
   uint32_t group_waits = 0, warp_waits = 0;  ///< barriers that it came through
   uint32_t warp_mates = 0;                   ///< those in its warp who came through the last one
   uint64_t* registers = nullptr;

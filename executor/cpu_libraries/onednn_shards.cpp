@@ -1,4 +1,4 @@
-#include "executor/cpu_libraries/onednn_slices.h"
+#include "executor/cpu_libraries/onednn_shards.h"
 
 #include <algorithm>
 #include <array>
@@ -17,16 +17,16 @@ namespace {
 constexpr int64_t kMaxGradientBytes = int64_t{128} << 20;  // bytes of all slices' gradients
 constexpr int64_t kSumChunk = 1024;                        // elements; a chunk fits the L1 cache
 
-bool is_reference(const OnednnSlices::PrimitiveDesc& desc) {
+bool is_reference(const OnednnShards::PrimitiveDesc& desc) {
   return std::string_view(desc.impl_info_str()).find("ref") != std::string_view::npos;
 }
 
 /// Slices bound to memory addresses.
-class SlicedCall {
+class ShardedCall {
  public:
-  using Desc = OnednnSlices::Desc;
+  using Desc = OnednnShards::Desc;
 
-  SlicedCall(int64_t elements, void* result)
+  ShardedCall(int64_t elements, void* result)
       : elements_(elements), result_(static_cast<uint16_t*>(result)) {}
 
   void add(const_dnnl_primitive_t primitive, const std::vector<std::pair<int, Desc>>& descs,
@@ -36,7 +36,7 @@ class SlicedCall {
       memory_.emplace_back(descs[i].second, onednn_engine(), data[i]);
       slice.args.push_back({descs[i].first, memory_.back().get()});
     }
-    slices_.push_back(std::move(slice));
+    shards_.push_back(std::move(slice));
     sums_.push_back(sum);
   }
 
@@ -44,11 +44,11 @@ class SlicedCall {
     // The whole pool, even with fewer slices, as parallel_for() needs.
     const int threads = thread_count(0);
     run_micro_batches(threads);
-    for (const Slice& s : slices_) check_onednn(s.status);
+    for (const Slice& s : shards_) check_onednn(s.status);
     parallel_for((elements_ + kSumChunk - 1) / kSumChunk, threads,
                  [](void* call, int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     static_cast<SlicedCall*>(call)->add_up(i * kSumChunk);
+                     static_cast<ShardedCall*>(call)->add_up(i * kSumChunk);
                  },
                  this);
   }
@@ -68,10 +68,10 @@ class SlicedCall {
   void run_micro_batches(int threads) {
     const LibraryThreads alone(1);  // a single slice runs in the caller, on one thread too
     parallel_for(
-        std::ssize(slices_), threads,
+        std::ssize(shards_), threads,
         [](void* call, int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            static_cast<SlicedCall*>(call)->slices_[static_cast<size_t>(i)].run();
+            static_cast<ShardedCall*>(call)->shards_[static_cast<size_t>(i)].run();
           }
         },
         this);
@@ -92,7 +92,7 @@ class SlicedCall {
   }
 
   std::vector<dnnl::memory> memory_;
-  std::vector<Slice> slices_;
+  std::vector<Slice> shards_;
   std::vector<const float*> sums_;
   int64_t elements_;
   uint16_t* result_;
@@ -100,7 +100,7 @@ class SlicedCall {
 
 }  // namespace
 
-std::shared_ptr<const OnednnSlices> OnednnSlices::of(const PrimitiveDesc& whole, const Make& make) {
+std::shared_ptr<const OnednnShards> OnednnShards::of(const PrimitiveDesc& whole, const Make& make) {
   const Desc x = whole.src_desc(), dy = whole.diff_dst_desc();
   const Desc sum = onednn_as(whole.diff_weights_desc(), dnnl::memory::data_type::f32);
   const int64_t images = x.dims()[0], threads = thread_count(0);
@@ -110,31 +110,31 @@ std::shared_ptr<const OnednnSlices> OnednnSlices::of(const PrimitiveDesc& whole,
       kMaxGradientBytes / std::max<int64_t>(1, static_cast<int64_t>(sum.get_size()));
   const int64_t count = std::max<int64_t>(1, std::min({threads, images, that_fit}));
   const LibraryThreads alone(1);
-  auto all = std::make_shared<OnednnSlices>();
+  auto all = std::make_shared<OnednnShards>();
   all->x_bytes_ = onednn_image_bytes(x);
   all->dy_bytes_ = onednn_image_bytes(dy);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t first = images * i / count, n = images * (i + 1) / count - first;
     const PrimitiveDesc desc = make(onednn_images(x, n), sum, onednn_images(dy, n));
     if (!desc || is_reference(desc)) return nullptr;
-    all->slices_.push_back({dnnl::convolution_backward_weights(desc), desc.src_desc(),
+    all->shards_.push_back({dnnl::convolution_backward_weights(desc), desc.src_desc(),
                             desc.diff_weights_desc(), desc.diff_dst_desc(), desc.scratchpad_desc(),
                             first});
   }
   return all;
 }
 
-int64_t OnednnSlices::workspace() const {
+int64_t OnednnShards::workspace() const {
   int64_t bytes = 0;
-  for (const Slice& s : slices_) bytes += aligned(s.dw.get_size()) + aligned(s.scratch.get_size());
+  for (const Slice& s : shards_) bytes += aligned(s.dw.get_size()) + aligned(s.scratch.get_size());
   return bytes;
 }
 
-std::function<void()> OnednnSlices::bind(void* x, void* dy, void* dw, void* workspace) const {
-  const auto elements = static_cast<int64_t>(slices_.front().dw.get_size() / sizeof(float));
-  auto call = std::make_shared<SlicedCall>(elements, dw);
+std::function<void()> OnednnShards::bind(void* x, void* dy, void* dw, void* workspace) const {
+  const auto elements = static_cast<int64_t>(shards_.front().dw.get_size() / sizeof(float));
+  auto call = std::make_shared<ShardedCall>(elements, dw);
   auto* free = static_cast<std::byte*>(workspace);
-  for (const Slice& s : slices_) {
+  for (const Slice& s : shards_) {
     std::byte* sum = free;
     std::byte* scratch = sum + aligned(s.dw.get_size());
     free = scratch + aligned(s.scratch.get_size());

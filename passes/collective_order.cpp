@@ -1,4 +1,4 @@
-#include "passes/exchange.h"
+#include "passes/collective_order.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,10 +12,10 @@
 namespace fluid {
 namespace {
 
-constexpr const char* kNumber = "bucket";
+constexpr const char* kOrderAttribute = "bucket";
 constexpr const char* kErrorSync = "error_sync";
 
-int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(kNumber); }
+int64_t number_of(const ir::Op& exchange) { return exchange.attrs.get<int64_t>(kOrderAttribute); }
 
 }  // namespace
 
@@ -30,10 +30,10 @@ Values insert_collective(ir::Graph& graph, int64_t number, std::string_view op,
                          const Values& bucket, const Loc& loc) {
   for (ir::Op* later : exchanges(graph)) {
     const int64_t own = number_of(*later);
-    if (own >= number) later->attrs.set(kNumber, own + 1);
+    if (own >= number) later->attrs.set(kOrderAttribute, own + 1);
   }
   ir::RecordAs as(graph, {ir::Role::comm, loc, "", ""});
-  return record(graph, op, bucket, {{kNumber, number}}, loc);
+  return record(graph, op, bucket, {{kOrderAttribute, number}}, loc);
 }
 
 void set_error_sync(ir::Op& exchange) { exchange.attrs.set(kErrorSync, true); }

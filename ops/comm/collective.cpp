@@ -1,4 +1,4 @@
-#include "ops/comm/exchange.h"
+#include "ops/comm/collective.h"
 
 namespace fluid {
 
@@ -36,7 +36,7 @@ OpDef collective_op(const std::string& name, const std::string& doc, const PortD
       .amp = {Amp::kFollow},
       .cost = [](const CostCtx&) { return Cost{}; },
       .in_place = {{.out = 0, .in = 0}},
-      .lower = Exchange{},
+      .lower = CollectiveOp{},
       .kernels = {},
       .version = 1,
   };

@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-/// The collective that an Exchange op runs on its bucket.
+/// The collective that an CollectiveOp op runs on its bucket.
 enum class CollectiveKind : uint8_t {
   sum,      ///< all_reduce
   scatter,  ///< reduce_scatter

@@ -1,4 +1,4 @@
-#include "executor/session/refusal.h"
+#include "executor/session/rejection.h"
 
 #include <fmt/format.h>
 
@@ -77,7 +77,7 @@ UserError refusal(const Status& status, const RejectedFeeds& given) {
                                         given.went_on ? ", nor was the one begun after it" : ""));
 }
 
-UserError heard(const UserError& refusal, const RejectedStep& step) {
+UserError with_step_position(const UserError& refusal, const RejectedStep& step) {
   return UserError(step_text(step) + refusal.what());
 }
 

@@ -31,6 +31,6 @@ struct RejectedStep {
 };
 
 /// Prefixes `refusal` with the position of the rejected step, unless the reporting call runs it.
-UserError heard(const UserError& refusal, const RejectedStep& step);
+UserError with_step_position(const UserError& refusal, const RejectedStep& step);
 
 }  // namespace fluid

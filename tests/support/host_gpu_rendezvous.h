@@ -9,18 +9,18 @@
 namespace fluid::testing {
 
 /// Processes that give each other bytes through files of one folder.
-class HostMeeting {
+class HostRendezvous {
  public:
   /// A folder to meet in.
   static std::string make_folder();
 
   /// `identity`: tells this process's GPU from others.
-  HostMeeting(std::string folder, int rank, int ranks, const std::string& identity);
+  HostRendezvous(std::string folder, int rank, int ranks, const std::string& identity);
   /// The last to leave removes the folder; or one that ended an exchange in its midst, which nobody
   /// can go on with.
-  ~HostMeeting();
-  HostMeeting(const HostMeeting&) = delete;
-  HostMeeting& operator=(const HostMeeting&) = delete;
+  ~HostRendezvous();
+  HostRendezvous(const HostRendezvous&) = delete;
+  HostRendezvous& operator=(const HostRendezvous&) = delete;
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -41,7 +41,7 @@ class HostMeeting {
 
  private:
   std::string file(const std::string& what, int rank) const;
-  std::string part_file(int64_t number, int rank) const;
+  std::string contribution_file(int64_t number, int rank) const;
 
   std::string folder_;
   int rank_, ranks_;

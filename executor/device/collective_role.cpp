@@ -1,4 +1,4 @@
-#include "executor/device/exchange_calls.h"
+#include "executor/device/collective_role.h"
 
 #include <algorithm>
 #include <map>

@@ -1,11 +1,12 @@
+#include "executor/cuda/gpu_plan.h"
+
 #include "executor/cuda/functions.h"
-#include "executor/cuda/multiplier.h"
 
 namespace fluid::cuda {
 namespace {
 
-cudaError_t destroy_multiplier(void* multiplier) {
-  delete static_cast<FluidGpuPlan*>(multiplier);
+cudaError_t delete_gpu_plan(void* gpu_plan) {
+  delete static_cast<FluidGpuPlan*>(gpu_plan);
   return cudaSuccess;
 }
 
@@ -13,7 +14,7 @@ cudaError_t destroy_multiplier(void* multiplier) {
 
 FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why) {
   if (gpu->captured != nullptr) gpu->capture_lost = true;
-  return refuse(fluid_gpu_misused, std::string(doing) + ": " + why);
+  return set_error(fluid_gpu_misused, std::string(doing) + ": " + why);
 }
 
 FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault) {
@@ -22,12 +23,12 @@ FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::stri
   return fault.empty() ? fluid_gpu_ok : misused(gpu, doing, fault);
 }
 
-void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** multiplier) {
-  *multiplier = made.release();
-  (*multiplier)->gpu->belongings.add(*multiplier, destroy_multiplier);
+void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** gpu_plan) {
+  *gpu_plan = made.release();
+  (*gpu_plan)->gpu->gpu_resources.add(*gpu_plan, delete_gpu_plan);
 }
 
-std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& f) {
+std::string fault_of(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& f) {
   struct Address {
     const void* at;
     bool needed;
@@ -36,10 +37,10 @@ std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& f) 
   const Address addresses[] = {
       {f.a, true},
       {f.b, true},
-      {f.addend, multiplier.adds},
-      {f.bias, multiplier.bias},
+      {f.addend, gpu_plan.adds},
+      {f.bias, gpu_plan.bias},
       {f.result, true},
-      {f.workspace, multiplier.workspace > 0, FLUID_GPU_WORKSPACE_ALIGNMENT}};
+      {f.workspace, gpu_plan.workspace > 0, FLUID_GPU_WORKSPACE_ALIGNMENT}};
   for (const Address& address : addresses) {
     if (!address.needed) continue;
     if (address.at == nullptr) return "an address is missing";
@@ -50,23 +51,23 @@ std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& f) 
   return "";
 }
 
-FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier) {
-  return give_back(multiplier, "destroying a product or a convolution");
+FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan) {
+  return release_resource(gpu_plan, "destroying a product or a convolution");
 }
 
-FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
+FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
                         const FluidGpuOperands* factors) {
   FluidGpu* gpu = stream->gpu;
   const FluidGpuResult current = on(gpu, "multiplying", [] { return cudaSuccess; });
   if (current != fluid_gpu_ok) return current;
   const bool captured = gpu->captured != nullptr;
-  if (captured && !multiplier->loaded) {
-    return misused(gpu, multiplier->doing(), "for the first time during a capture");
+  if (captured && !gpu_plan->loaded) {
+    return misused(gpu, gpu_plan->doing(), "for the first time during a capture");
   }
-  const std::string fault = fault_of(*multiplier, *factors);
-  if (!fault.empty()) return misused(gpu, multiplier->doing(), fault);
-  const FluidGpuResult queued = multiplier->queue(stream, *factors);
-  multiplier->loaded |= queued == fluid_gpu_ok && !captured;
+  const std::string fault = fault_of(*gpu_plan, *factors);
+  if (!fault.empty()) return misused(gpu, gpu_plan->doing(), fault);
+  const FluidGpuResult queued = gpu_plan->queue(stream, *factors);
+  gpu_plan->loaded |= queued == fluid_gpu_ok && !captured;
   return queued;
 }
 

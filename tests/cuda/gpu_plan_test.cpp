@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "executor/cuda/gpu_plan.h"
 
-#include "executor/cuda/multiplier.h"
+#include <gtest/gtest.h>
 
 namespace fluid::cuda {
 namespace {
@@ -13,7 +13,7 @@ struct Nothing : FluidGpuPlan {
 
 void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-TEST(Multipliers, AreGivenAddressesThatAreThereAndAligned) {
+TEST(GpuPlans, AreGivenAddressesThatAreThereAndAligned) {
   Nothing plain(nullptr, false, false);
   FluidGpuOperands f = {.a = at(64), .b = at(128), .result = at(192)};
   EXPECT_EQ(fault_of(plain, f), "");

@@ -13,7 +13,7 @@
 
 namespace fluid {
 
-class OnednnSlices {
+class OnednnShards {
  public:
   using PrimitiveDesc = dnnl::convolution_backward_weights::primitive_desc;
   using Desc = dnnl::memory::desc;
@@ -23,7 +23,7 @@ class OnednnSlices {
   /// Returns one slice per thread of the pool, in the layouts of `whole`. There are fewer if there
   /// are fewer images, or if the gradients would take too much memory. Returns null for a pool of
   /// one thread, for a dtype other than bf16, and if oneDNN has no kernel for a slice.
-  static std::shared_ptr<const OnednnSlices> of(const PrimitiveDesc& whole, const Make& make);
+  static std::shared_ptr<const OnednnShards> of(const PrimitiveDesc& whole, const Make& make);
 
   int64_t workspace() const;  ///< bytes
 
@@ -38,7 +38,7 @@ class OnednnSlices {
     int64_t first;  ///< first image of the slice
   };
 
-  std::vector<Slice> slices_;
+  std::vector<Slice> shards_;
   int64_t x_bytes_ = 0, dy_bytes_ = 0;  ///< bytes per image
 };
 

@@ -23,7 +23,7 @@ Program classifier() {
 }
 
 /// Of this rank; the label of its first sample is `first`.
-Batch share_of(const World& world, int64_t first) {
+Batch shard_of(const World& world, int64_t first) {
   Tensor x(f32, {kSamples, 2}), label(i64, {kSamples});
   for (float& v : x.as<float>()) v = 1;
   label.as<int64_t>()[0] = first;
@@ -33,20 +33,20 @@ Batch share_of(const World& world, int64_t first) {
   return batch;
 }
 
-TEST(DataParallelRefusal, OfAnEvaluationLeavesTheOthersAlone) {
+TEST(DataParallelRejection, OfAnEvaluationLeavesTheOthersAlone) {
   const auto body = [](const World& world) {
     Executor exe(classifier(), cpu(),
                  {.batch = kSamples, .threads = 1, .distributed = {.world = world}});
     exe.prepare({.eval = {kSamples}});
-    exe.run(share_of(world, 0));
+    exe.run(shard_of(world, 0));
     std::string said;
     try {
-      exe.eval(share_of(world, world.rank == 1 ? 3 : 0)).wait();
+      exe.eval(shard_of(world, world.rank == 1 ? 3 : 0)).wait();
     } catch (const UserError& e) {
       said = "refused, ";
     }
     const std::vector<std::byte> before = parameter_bytes(exe);
-    exe.run(share_of(world, 0));
+    exe.run(shard_of(world, 0));
     return said + (parameter_bytes(exe) == before ? "stands still" : "goes on");
   };
   EXPECT_EQ(testing::Ranks(2, body).results(),
@@ -54,17 +54,17 @@ TEST(DataParallelRefusal, OfAnEvaluationLeavesTheOthersAlone) {
 }
 
 /// The others are in its last slice: what this process sent next would be taken for a part of that.
-TEST(DataParallelRefusal, OfAnySliceOfATrainingStepIsTheEnd) {
+TEST(DataParallelRejection, OfAnySliceOfATrainingStepIsTheEnd) {
   const auto body = [](const World& world) {
     Executor exe(
         classifier(), cpu(),
         {.batch = kSamples, .threads = 1, .micro_batches = 2, .distributed = {.world = world}});
-    exe.run(share_of(world, 0));
+    exe.run(shard_of(world, 0));
     if (world.rank == 0) {
-      return error_of<DeviceError>([&] { exe.run(share_of(world, 0)); });
+      return error_of<DeviceError>([&] { exe.run(shard_of(world, 0)); });
     }
-    expect_user_error([&] { exe.run(share_of(world, 3)); }, "value 3 of feed 'label'");
-    return error_of<DeviceError>([&] { exe.run(share_of(world, 0)); });
+    expect_user_error([&] { exe.run(shard_of(world, 3)); }, "value 3 of feed 'label'");
+    return error_of<DeviceError>([&] { exe.run(shard_of(world, 0)); });
   };
   testing::Ranks ranks(2, body);
   const std::string own = ranks.result(1), others = ranks.result(0);

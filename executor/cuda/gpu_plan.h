@@ -28,9 +28,9 @@ FluidGpuResult misused(FluidGpu* gpu, const char* doing, const std::string& why)
 FluidGpuResult begin_preparing(FluidGpu* gpu, const char* doing, const std::string& fault);
 
 /// Hands a plan to the caller and registers it with its GPU.
-void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** multiplier);
+void register_plan(std::unique_ptr<FluidGpuPlan> made, FluidGpuPlan** gpu_plan);
 
 /// Why the operands' addresses are invalid, or "".
-std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& factors);
+std::string fault_of(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& factors);
 
 }  // namespace fluid::cuda

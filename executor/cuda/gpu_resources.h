@@ -10,11 +10,11 @@ namespace fluid::cuda {
 /// The resources allocated on a GPU, each with the function that releases it. Thread-safe.
 class GpuResources {
  public:
-  using GiveBack = cudaError_t (*)(void* what);
+  using ReleaseResource = cudaError_t (*)(void* what);
 
-  void add(void* what, GiveBack give_back);
+  void add(void* what, ReleaseResource release_resource);
   /// Releases `what`. cudaErrorInvalidValue when it is not registered.
-  cudaError_t give_back(void* what);
+  cudaError_t release_resource(void* what);
   /// Releases all resources, latest first, because graphs hold the resources that they were built
   /// from. Returns the first error.
   cudaError_t release_all();
@@ -22,7 +22,7 @@ class GpuResources {
  private:
   struct Taken {
     void* what;
-    GiveBack give_back;
+    ReleaseResource release_resource;
   };
   std::mutex mutex_;
   std::vector<Taken> taken_;  ///< in order of registration

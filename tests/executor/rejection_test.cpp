@@ -56,7 +56,7 @@ std::vector<std::byte> state_bytes(Executor& exe, const std::string& optimizer,
   return bytes;
 }
 
-TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
+TEST(RejectionReason, ABadLabelLeavesEveryVariableAsItWas) {
   for (const std::string& optimizer : optimizers()) {
     for (const bool fuse : {true, false}) {
       const Program net(
@@ -78,7 +78,7 @@ TEST(Refusal, ABadLabelLeavesEveryVariableAsItWas) {
 }
 
 /// Statistics are taken long before the loss looks at the labels.
-TEST(Refusal, ABadLabelLeavesRunningStatisticsAsTheyWere) {
+TEST(RejectionReason, ABadLabelLeavesRunningStatisticsAsTheyWere) {
   Program net("normalised");
   const Value image = net.data("image", {kBatch, 1, 20, 20}, f32);
   const Value label = net.data("label", {kBatch}, i64);
@@ -97,7 +97,7 @@ TEST(Refusal, ABadLabelLeavesRunningStatisticsAsTheyWere) {
   }
 }
 
-TEST(Refusal, NamesNoFeedForAComputedIndex) {
+TEST(RejectionReason, NamesNoFeedForAComputedIndex) {
   Program net("computed");
   const Value x = net.data("x", {kBatch, 3}, f32);
   net.output("y", take_along_axis(x, cast(max(x, {.axes = {1}}), {.to = Type{i64, {kBatch}, {}}})));
@@ -107,7 +107,7 @@ TEST(Refusal, NamesNoFeedForAComputedIndex) {
                     "take_along_axis: index 7 is out of range [0, 3); the step");
 }
 
-TEST(Refusal, NeverMixesTheIndicesOfTwoFeeds) {
+TEST(RejectionReason, NeverMixesTheIndicesOfTwoFeeds) {
   constexpr int64_t kRows = 20000;
   Program net("two");
   const Value x = net.data("x", {kBatch, 3}, f32), z = net.data("z", {kBatch, 3}, f32);
@@ -147,7 +147,7 @@ Program labelled_rows(const std::string& optimizer) {
                            "rows.fir"));
 }
 
-TEST(Refusal, ACheckInTheKernelOfAnUpdateComesInTime) {
+TEST(RejectionReason, ACheckInTheKernelOfAnUpdateComesInTime) {
   const auto rows = [](int64_t last) {
     Tensor k(i64, {4});
     k.as<int64_t>()[3] = last;
@@ -191,7 +191,7 @@ Program check_behind_a_mean(bool added) {
   return net;
 }
 
-TEST(Refusal, ACheckBehindAReductionOverTheBatchComesInTime) {
+TEST(RejectionReason, ACheckBehindAReductionOverTheBatchComesInTime) {
   testing::reset_host_gpu({});
   for (const bool added : {false, true}) {
     for (const bool on_gpu : {false, true}) {
@@ -214,7 +214,7 @@ TEST(Refusal, ACheckBehindAReductionOverTheBatchComesInTime) {
   }
 }
 
-TEST(Refusal, NamesTheUsersOpAndLine) {
+TEST(RejectionReason, NamesTheUsersOpAndLine) {
   const Program net(testing::conv_net({.size = 20, .first = 3, .second = 5}));
   Executor exe(net, cpu(), {.batch = kImages});
   expect_user_error([&] { exe.run(images(10)); }, "small_programs.cpp:");

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/comm/exchange.h"
+#include "ops/comm/collective.h"
 #include "passes/memory_plan.h"
 
 namespace fluid {
