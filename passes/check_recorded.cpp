@@ -78,7 +78,7 @@ void check_not_compiled(const ir::Program& program) {
 
 Pass check_recorded_pass() {
   return {.name = "check_recorded",
-          .doc = "Refuses programs that are compiled in part, or that no memory can hold.",
+          .doc = "Rejects programs that are partly compiled, or that have too large values.",
           .needs = {},
           .gives = {},
           .run = run_check_recorded};

@@ -43,14 +43,11 @@ bool run_mark_error_sync(ir::Program& program, const Options& options, const Tar
 }  // namespace
 
 Pass mark_error_sync_pass() {
-  return {
-      .name = "mark_error_sync",
-      .doc =
-          "Marks the exchange before which processes tell each other whether they refused data: "
-          "the first that nothing needs which may refuse it, on all ranks the same.",
-      .needs = {"reduced"},
-      .gives = {},
-      .run = run_mark_error_sync};
+  return {.name = "mark_error_sync",
+          .doc = "Marks the collective before which ranks exchange their error words.",
+          .needs = {"reduced"},
+          .gives = {},
+          .run = run_mark_error_sync};
 }
 
 }  // namespace fluid

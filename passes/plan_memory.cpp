@@ -339,7 +339,7 @@ bool run_plan_memory(ir::Program& program, const Options& options, const Target&
 
 Pass plan_memory_pass() {
   return {.name = "plan_memory",
-          .doc = "Gives every value its place in the arena.",
+          .doc = "Assigns every value its offset in the arena.",
           .needs = {"scheduled"},
           .gives = {"planned"},
           .run = run_plan_memory};

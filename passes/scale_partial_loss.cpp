@@ -94,9 +94,7 @@ bool run_scale_partial_loss(ir::Program& program, const Options& options, const 
 
 Pass scale_partial_loss_pass() {
   return {.name = "scale_partial_loss",
-          .doc =
-              "Weighs what a loss or an output takes from a part of a batch, so that they add up "
-              "over the parts: a sum over samples by 1, a mean by the part's share of the samples.",
+          .doc = "Scales the loss and outputs of a partial batch to add up to those of the batch.",
           .needs = {"typed"},
           .gives = {},
           .run = run_scale_partial_loss};

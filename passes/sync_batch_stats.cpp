@@ -128,14 +128,11 @@ bool run_sync_batch_stats(ir::Program& program, const Options& options, const Ta
 }  // namespace
 
 Pass sync_batch_stats_pass() {
-  return {
-      .name = "sync_batch_stats",
-      .doc =
-          "Makes the statistics of a batch, which batch_norm takes, those of the samples of all "
-          "processes.",
-      .needs = {"typed"},
-      .gives = {},
-      .run = run_sync_batch_stats};
+  return {.name = "sync_batch_stats",
+          .doc = "All-reduces the batch statistics of batch_norm (SyncBatchNorm).",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run_sync_batch_stats};
 }
 
 }  // namespace fluid
