@@ -48,7 +48,7 @@ bool run_fuse(ir::Program& program, const Options& options, const Target&) {
 
 Pass fuse_pass() {
   return {.name = "fuse",
-          .doc = "Groups elementwise ops and reductions. Each group becomes one kernel.",
+          .doc = "Groups maps and reductions. Each group becomes one kernel.",
           .needs = {"typed"},
           .gives = {"grouped"},
           .run = run_fuse};

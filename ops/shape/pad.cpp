@@ -76,12 +76,14 @@ std::vector<Expr> pad_body(const LowerCtx& c) {
 OpDef pad_op() {
   return OpDef{
       .name = "pad",
-      .doc = "x with `low` values before, `high` after and `interior` between its elements.",
-      .inputs = {{"x", "number tensor"}},
-      .attrs = {{"low", std::vector<int64_t>{}, "one a dimension; none: 0"},
-                {"high", std::vector<int64_t>{}, "one a dimension; none: 0"},
-                {"interior", std::vector<int64_t>{}, "one a dimension; none: 0"},
-                {"value", 0.0, "what is put there"}},
+      .doc =
+          "Pads x with `value`: `low` values before, `high` values after and `interior` values "
+          "between the elements.",
+      .inputs = {{"x", "numeric tensor"}},
+      .attrs = {{"low", std::vector<int64_t>{}, "one number per dimension; empty: 0"},
+                {"high", std::vector<int64_t>{}, "one number per dimension; empty: 0"},
+                {"interior", std::vector<int64_t>{}, "one number per dimension; empty: 0"},
+                {"value", 0.0, "padding value"}},
       .outputs = {{"y", "x's dtype and rank"}},
       .infer = infer_pad,
       .grad = GradFn(pad_grad),
