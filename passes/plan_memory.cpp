@@ -188,7 +188,7 @@ class Planner {
       for (const Value v : {root, sum}) {
         buffer_[v] = buffers_.size();
         const bool once = in_bucket_.emplace(v, bucket.bytes).second;
-        check(once, "a value is exchanged twice");
+        check(once, "a value is the operand of two collectives");
       }
       bucket.bytes += bucket_bytes(root.type());
     }

@@ -64,12 +64,13 @@ class PartialLossScaler {
   }
 
   [[noreturn]] static void refuse(const ir::Op& op, const std::string& what) {
-    throw UserError(op.loc, what +
-                                " is not made of sums and means over samples, as micro-batches and "
-                                "several processes need: " +
-                                op.name +
-                                " takes more than that from the batch; change it, or run the "
-                                "batch in one piece");
+    throw UserError(
+        op.loc,
+        what +
+            " does not decompose into sums and means over samples, which micro-batches and several "
+            "ranks need: " +
+            op.name +
+            " combines samples in another way; change it, or run the batch as a whole on one rank");
   }
 
   ir::Graph& graph_;

@@ -160,7 +160,7 @@ Adder adder(DType dtype) {
     case DType::bf16:
       return add_bf16;
     default:
-      throw InternalError("floats are added up over the ranks, nothing else");
+      throw InternalError("only floats are summed over ranks");
   }
 }
 
@@ -262,7 +262,7 @@ class GlooCommunicator final : public Communicator {
   }
 
   void barrier(Duration patience) override {
-    run("meeting", [&] {
+    run("barrier", [&] {
       store_.beat(heartbeat_.entered);
       store_.barrier(patience);
     });
@@ -338,7 +338,7 @@ class GlooCommunicator final : public Communicator {
   }
 
   void set_failure(const std::string& what, int64_t number, const std::string& why) {
-    failure_ = fmt::format("rank {} cannot go on with {} {}: {}", world_.rank, what, number, why);
+    failure_ = fmt::format("rank {} cannot complete {} {}: {}", world_.rank, what, number, why);
   }
 
   World world_;

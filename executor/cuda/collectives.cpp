@@ -159,7 +159,7 @@ FluidGpuResult meeting(FluidGpuUniqueId* meeting) {
   static_assert(sizeof id == sizeof *meeting);
   const ncclResult_t result = ncclGetUniqueId(&id);
   std::memcpy(meeting, &id, sizeof id);
-  return nccl_answer(result, "arranging a meeting", nullptr);
+  return nccl_answer(result, "creating a communicator id", nullptr);
 }
 
 FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting, int32_t rank,
@@ -171,7 +171,7 @@ FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meetin
   std::memcpy(&id, meeting, sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // waiting for other ranks needs a time-out
-  const FluidGpuResult result = with(made.get(), "meeting the other ranks", [&] {
+  const FluidGpuResult result = with(made.get(), "creating the communicator", [&] {
     return ncclCommInitRankConfig(&made->handle, ranks, id, rank, &config);
   });
   if (result != fluid_gpu_ok) return result;

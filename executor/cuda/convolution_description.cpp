@@ -58,7 +58,7 @@ std::string fault_of(const FluidGpuConvolution& c) {
   if (c.direction < fluid_gpu_forward || c.direction > fluid_gpu_filter_gradient) {
     return "it has no direction";
   }
-  if (c.number < fluid_gpu_f32 || c.number > fluid_gpu_bf16) return "its numbers are of no kind";
+  if (c.number < fluid_gpu_f32 || c.number > fluid_gpu_bf16) return "its dtype is invalid";
   if (c.channels % c.groups != 0 || c.filters % c.groups != 0) return "its groups are not even";
   if (c.padding[0] < 0 || c.padding[1] < 0) return "its padding is negative";
   if (c.relu != 0 && c.bias == 0) return "it has a relu without a bias";

@@ -207,7 +207,7 @@ Status GpuExecutable::finish(int outputs) {
   if (exchanges() && (!own.good() || elsewhere)) collectives_->part();
   if (!elsewhere) return own;
   throw DeviceError(
-      "another rank was given data that it refused, and says which: no rank applied the step");
+      "another rank rejected its data and reports the error: no rank applied the step");
 }
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {

@@ -5,7 +5,7 @@ namespace fluid {
 CollectiveKind collective_kind(const ir::Op& op) {
   if (op.name == "reduce_scatter") return CollectiveKind::scatter;
   if (op.name == "all_gather") return CollectiveKind::gather;
-  check(op.name == "all_reduce", "'" + op.name + "' exchanges nothing");
+  check(op.name == "all_reduce", "'" + op.name + "' is not a collective");
   return CollectiveKind::sum;
 }
 

@@ -36,7 +36,7 @@ std::vector<Type> infer_batch_norm(const InferCtx& c) {
     const bool fits = c.in(i).shape == statistics.shape &&
                       (c.in(i).dtype == x.dtype || c.in(i).dtype == statistics.dtype);
     c.require(fits, "operand " + std::to_string(i) + " must be " + statistics.str() +
-                        ", one number a channel, got " + c.in(i).str());
+                        ", one number per channel, got " + c.in(i).str());
   }
   const double eps = c.attr<double>("eps");
   c.require(eps >= 0, "attribute 'eps' must not be negative");

@@ -24,7 +24,7 @@ Type conv2d_type(const InferCtx& c, const Type& input, const Type& filter) {
                                          std::to_string(groups) + " groups");
   c.require(w[2].size >= 1 && w[2].size <= kMaxWindow && w[3].size >= 1 && w[3].size <= kMaxWindow,
             "the filter " + filter.str() + " must have between 1 and " +
-                std::to_string(kMaxWindow) + " taps a side");
+                std::to_string(kMaxWindow) + " taps per side");
   require_window(c);
   return {input.dtype, window_shape(c, x, window_of(c.attrs(), w[2].size, w[3].size), w[0]), {}};
 }

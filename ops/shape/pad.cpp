@@ -14,7 +14,7 @@ std::vector<Type> infer_pad(const InferCtx& c) {
   for (const std::string_view name : {"low", "high", "interior"}) {
     const auto& list = c.attr<std::vector<int64_t>>(name);
     c.require(list.empty() || list.size() == type.shape.size(),
-              std::string(name) + " needs one entry a dimension of " + c.in(0).str());
+              std::string(name) + " needs one entry per dimension of " + c.in(0).str());
     for (const int64_t n : list) {
       c.require(n >= 0, std::string(name) + " must not be negative");
       c.require(n <= INT32_MAX, std::string(name) + " must not be above 2147483647");

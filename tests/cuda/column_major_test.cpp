@@ -120,9 +120,10 @@ TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
   EXPECT_EQ(fault([](P& p) { p.adds = 1; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = fluid_gpu_bf16; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = static_cast<FluidGpuDtype>(4); }),
-            "its numbers are of no kind");
+            "its dtype is invalid");
   EXPECT_EQ(fault([](P& p) { p.result = fluid_gpu_f16; }),
-            "its result is neither of its operands' kind nor f32 of halves");
+            "the dtype of its result is neither that of its operands nor f32 for half-precision "
+            "operands");
   EXPECT_EQ(fault([](P& p) { p.k = 0; }), "a matrix has no elements");
   EXPECT_EQ(fault([](P& p) { p.count = 0; }), "there are no matrices, or too many");
   EXPECT_EQ(fault([](P& p) { p.count = 65536; }), "there are no matrices, or too many");

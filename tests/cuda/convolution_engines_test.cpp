@@ -372,7 +372,7 @@ TEST(ConvolutionFaults, SayWhatThereCannotBe) {
             "a number of it is not positive, or too large");
   EXPECT_EQ(fault([](C& c) { c.direction = static_cast<FluidGpuDirection>(3); }),
             "it has no direction");
-  EXPECT_EQ(fault([](C& c) { c.number = fluid_gpu_f64; }), "its numbers are of no kind");
+  EXPECT_EQ(fault([](C& c) { c.number = fluid_gpu_f64; }), "its dtype is invalid");
   EXPECT_EQ(fault([](C& c) { c.groups = 5; }), "its groups are not even");
   EXPECT_EQ(fault([](C& c) { c.padding[0] = -1; }), "its padding is negative");
   EXPECT_EQ(fault([](C& c) { c.relu = 1; }), "it has a relu without a bias");

@@ -325,7 +325,7 @@ TEST_F(GpuPlace, RefusesWhatItCannotDoYet) {
   const Program net = small_network();
   expect_user_error(
       [&] { Executor(net, stand_in(), {.batch = 4, .debug = {.verify_plan = true}}); },
-      "a plan is verified on the CPU only: leave --place out");
+      "plans are verified on the CPU only: omit --place");
   expect_user_error([&] { Executor(net, stand_in(), {.distributed = {.world = {.size = 2}}}); },
                     "several processes and choose_amp need a place that Fluid knows by name");
 }

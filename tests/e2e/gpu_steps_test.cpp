@@ -457,8 +457,8 @@ TEST_F(GpuOverlap, OutputsAreGoneWithTheSecondStepAfterTheirs) {
     EXPECT_TRUE(std::isfinite(second["loss"].item()));
     EXPECT_EQ(first.size(), 2U);
     expect_user_error([&] { first["loss"]; },
-                      "outputs are read after the second step that followed theirs, which has "
-                      "their memory now: read them before, or keep a copy()");
+                      "outputs are read after two later steps, which reuse their memory: read them "
+                      "earlier, or keep a copy()");
   }
 }
 

@@ -155,7 +155,7 @@ TEST(ExecutorThreads, AreRefusedAtOnce) {
   for (const int threads : {-1, 4097}) {
     expect_user_error([&] { Executor(net, cpu(), {.threads = threads}); },
                       "threads = " + std::to_string(threads) +
-                          ": there are 1 to 4096, and 0 is as many as OpenMP uses");
+                          ": must be 1 to 4096, or 0 for the default of OpenMP");
   }
   EXPECT_EQ(Executor(net, cpu(), {.threads = 1}).place().kind, Place::Kind::cpu);
 }

@@ -307,10 +307,10 @@ TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
   minimize(mean(v), Adam{});
   refuse(renamed, "of another program: its parameter 'fc1.w' is not in 'renamed'");
   refuse(stateful_program(4, SGD{}),
-         "holds 'bn0.beta.m', which training here has no use for: its optimizer is \"adam\", the "
+         "holds 'bn0.beta.m', which this training does not use: its optimizer is \"adam\", the "
          "program's is \"sgd\"");
   refuse(stateful_program(4, Momentum{}),
-         "holds no 'fc0.w.velocity', which training goes on from: its optimizer is \"adam\", the "
+         "lacks 'fc0.w.velocity', which resuming training needs: its optimizer is \"adam\", the "
          "program's is \"momentum\"");
   Executor unprepared(net_, cpu());
   const Checkpoint from = *newest_checkpoint(path());

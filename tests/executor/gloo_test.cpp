@@ -257,7 +257,7 @@ void expect_named(const Failure& failure, Duration timeout, const std::string& c
     if (rank == failure.culprit) continue;
     std::string result = ranks.result(rank);
     expect_has(result,
-               "DeviceError: rank " + std::to_string(rank) + " cannot go on with all-reduce ");
+               "DeviceError: rank " + std::to_string(rank) + " cannot complete all-reduce ");
     expect_has(result, ": rank " + std::to_string(failure.culprit) + cause);
   }
   EXPECT_LT(Clock::now() - start, timeout + Duration(3000));
@@ -366,7 +366,7 @@ TEST(Gloo, AMeetingGivesUpARankThatIsStoppedOrGone) {
     for (int rank = 0; rank < failure.size; ++rank) {
       if (rank == failure.culprit) continue;
       const std::string result = ranks.result(rank);
-      expect_has(result, "rank " + std::to_string(rank) + " cannot go on with meeting 2: rank " +
+      expect_has(result, "rank " + std::to_string(rank) + " cannot complete barrier 2: rank " +
                              std::to_string(failure.culprit));
     }
     EXPECT_LT(Clock::now() - start, 2 * kShort + Duration(3000));
@@ -429,7 +429,7 @@ std::string told_of_others(const std::function<void()>& second, const std::strin
 }
 
 TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
-  const std::string begins = "rank 0 cannot go on with the GPUs' step 3: ";
+  const std::string begins = "rank 0 cannot complete the GPUs' step 3: ";
   const auto killed = [] { raise(SIGKILL); };
   const auto late = [] { std::this_thread::sleep_for(2 * kShort); };
   EXPECT_EQ(told_of_others(killed, "the network is down"),
@@ -449,7 +449,7 @@ TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
     return error_of<DeviceError>([&] { all->fail("the GPUs' step", number, ""); });
   });
   EXPECT_EQ(ranks.result(0),
-            "rank 0 cannot go on with the GPUs' step 2: every rank is there: a connection between "
+            "rank 0 cannot complete the GPUs' step 2: every rank is there: a connection between "
             "two of them is broken");
 }
 
@@ -469,7 +469,7 @@ TEST(Gloo, StaysBrokenAfterAFailure) {
     return errors;
   });
   std::string first = ranks.line(0), rest = ranks.result(0);
-  expect_has(first, "rank 0 cannot go on with meeting 2: rank 1 has left the others");
+  expect_has(first, "rank 0 cannot complete barrier 2: rank 1 has left the others");
   EXPECT_EQ(rest, first + "\n");
 }
 

@@ -254,7 +254,7 @@ OpTest pad_test() {
        "pad: dimension 0 of u8[1099511627776] grows too large"},
       {{{f32, {5}, {}}},
        attrs({1, 1}, {}, {}, 0),
-       "pad: low needs one entry a dimension of f32[5]"},
+       "pad: low needs one entry per dimension of f32[5]"},
       {{{f32, {kBatch}, {}}},
        attrs({1}, {}, {}, 0),
        "pad: the batch dimension of f32[?] cannot be padded"}};
