@@ -96,8 +96,7 @@ class StatisticsSync {
     if (const Count* count = count_like(op)) return {count->second};
     const BatchPartition p = analysis_.of(op.result());
     if (p == BatchPartition{} || p.kind == BatchPartition::rows) return {};
-    check(p == BatchPartition{BatchPartition::total, 0},
-          op.name + " cannot be shared by processes");
+    check(p == BatchPartition{BatchPartition::total, 0}, op.name + " cannot be all-reduced");
     const Value own = record(graph_, op.name, op.operands, op.attrs, op.loc)[0];
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }

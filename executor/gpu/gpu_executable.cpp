@@ -37,7 +37,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       list_(gpu_step_list(program, plan, options.batch, options.tf32, memo)),
       feeder_(std::move(feeds)),
       feeds_(feeds_of(plan)) {
-  check(collectives_ != nullptr || !exchanges(), "a program for several processes runs in one");
+  check(collectives_ != nullptr || !exchanges(), "a program with collectives has no communicator");
   if (collectives_ != nullptr) collectives_->reserve(list_.exchanges + (list_.refusals ? 1 : 0));
   load(kernels);
   results_.emplace(gpu_, plan, list_.error_operands, list_.refusals.has_value());

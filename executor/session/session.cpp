@@ -46,7 +46,7 @@ void Session::prepare(std::span<const Options> wanted) {
           fmt::format("{}; generated code lacks the memory: {}", refused, failure.what()));
     } catch (const DeviceError& failure) {
       if (refused.empty()) throw;
-      throw DeviceError(fmt::format("{}; nor can generated code: {}; take the place cpu", refused,
+      throw DeviceError(fmt::format("{}; generated code fails too: {}; use the place cpu", refused,
                                     failure.what()));
     }
   }

@@ -32,10 +32,10 @@ Checkpointing::Checkpointing(const CheckpointingOptions& options, const World& w
   checkpoints_ = std::make_unique<Checkpoints>(directory, CheckpointOptions{.keep = options.keep});
   const bool resumes = options.resume || world.restart > 0;
   if (!resumes && !checkpoints_->empty()) {
-    throw UserError(fmt::format(
-        "'{}' holds checkpoints: set resume to go on from them, or give a new run a directory of "
-        "its own",
-        directory));
+    throw UserError(
+        fmt::format("'{}' holds checkpoints: set resume to continue from them, or use another "
+                    "directory for a new run",
+                    directory));
   }
   if (!resumes) return;
   from_ = newest_checkpoint(directory);

@@ -62,13 +62,14 @@ Dataset read_mnist(const std::string& directory, const std::string& split) {
 }
 
 DataKind mnist_kind() {
-  return {.name = "mnist",
-          .usage = "mnist:DIR",
-          .doc = "the official MNIST files, gzipped or not: image u8[1, 28, 28], label i64",
-          .options = {"split"},
-          .load = [](const DataArgs& args) {
-            return read_mnist(args.path(), args.choice("split", "train", {"train", "test"}));
-          }};
+  return {
+      .name = "mnist",
+      .usage = "mnist:DIR",
+      .doc = "the original MNIST files, gzipped or not: columns image u8[1, 28, 28] and label i64",
+      .options = {"split"},
+      .load = [](const DataArgs& args) {
+        return read_mnist(args.path(), args.choice("split", "train", {"train", "test"}));
+      }};
 }
 
 }  // namespace fluid

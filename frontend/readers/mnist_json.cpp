@@ -101,8 +101,8 @@ DataKind mnist_json_kind() {
   return {.name = "mnist-json",
           .usage = "mnist-json:FILE",
           .doc =
-              "MNIST as JSON, [[images, labels] of train, val, test] with pixels in [0, 1], "
-              "gzipped or not: image u8[1, 28, 28], label i64",
+              "MNIST as JSON, gzipped or not: [images, labels] for each of train, val and test, "
+              "with pixels in [0, 1]; columns image u8[1, 28, 28] and label i64",
           .options = {"split"},
           .load = [](const DataArgs& args) {
             const std::vector<std::string> splits = {"train", "val", "test"};

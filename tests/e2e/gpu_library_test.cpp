@@ -378,7 +378,7 @@ const std::string kFirstRefusal =
 TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
   const std::string why = "module_load was told to fail";
   for (const auto& [result, then] :
-       {std::pair(fluid_gpu_failed, "; nor can generated code: " + why + "; take the place cpu"),
+       {std::pair(fluid_gpu_failed, "; generated code fails too: " + why + "; use the place cpu"),
         std::pair(fluid_gpu_out_of_memory, "; generated code lacks the memory: " + why)}) {
     std::vector<std::string> said;
     do {

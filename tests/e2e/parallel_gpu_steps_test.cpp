@@ -127,7 +127,7 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRefuses) {
     const std::string own = ranks.result(1);
     EXPECT_NE(own.find("in sample 2 of the batch; the step was not applied"), std::string::npos)
         << own;
-    EXPECT_EQ(own.find("nor was the one begun after it") != std::string::npos, begin_next > 1);
+    EXPECT_EQ(own.find("nor was the step after it") != std::string::npos, begin_next > 1);
     EXPECT_TRUE(own.ends_with(left)) << own;
   }
 }

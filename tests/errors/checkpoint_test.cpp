@@ -177,8 +177,8 @@ TEST_F(CheckpointCommand, RefusesFlagsThatMeanNothing) {
          "cannot read 'absent.csv'");
   EXPECT_EQ(run(train + "--checkpoint-dir run").code, 0);
   refuse(train + "--checkpoint-dir run",
-         "'run' holds checkpoints: set resume to go on from them, or give a new run a directory of "
-         "its own");
+         "'run' holds checkpoints: set resume to continue from them, or use another directory for "
+         "a new run");
 }
 
 TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {

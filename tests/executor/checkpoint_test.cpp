@@ -211,7 +211,7 @@ TEST_F(CheckpointTest, PassesOverDamagedOnes) {
   write_plain(newest + "/training.safetensors", "");
   write_plain(path() + "/step-0000000001/manifest.json", "{}");
   expect_user_error([&] { newest_checkpoint(path()); },
-                    "no checkpoint in '" + path() + "' is whole: " + newest +
+                    "no checkpoint in '" + path() + "' is intact: " + newest +
                         ": training.safetensors is damaged: its bytes are not those of the "
                         "manifest; " +
                         path() + "/step-0000000001: its manifest is damaged");
@@ -390,7 +390,7 @@ TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   changed["state"]["figures"][0]["sum"] = "much";
   write(changed);
   expect_user_error([&] { read_checkpoint(checkpoint); },
-                    checkpoint + ": its manifest holds no number where one should be");
+                    checkpoint + ": its manifest lacks a number");
 }
 
 }  // namespace

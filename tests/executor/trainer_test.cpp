@@ -132,8 +132,8 @@ TEST(Trainer, GoesOnInASecondCallAndAfterACheckpoint) {
   }
   expect_user_error([&] { trainer_of({.directory = run}); },
                     "'" + run +
-                        "' holds checkpoints: set resume to go on from them, or give a new run a "
-                        "directory of its own");
+                        "' holds checkpoints: set resume to continue from them, or use another "
+                        "directory for a new run");
   Trainer trainer = trainer_of({.directory = run, .resume = true});
   EXPECT_TRUE(trainer.resumes());
   EXPECT_NE(trainer.resumed_path().find("step-0000000005"), std::string::npos);

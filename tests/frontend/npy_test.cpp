@@ -76,7 +76,7 @@ TEST(Npy, MistakesAreNamed) {
   refuse(npy_bytes("{'descr': '<f4", ""), "the header is malformed: a string does not end");
   refuse(npy_bytes("('descr')", ""), "the header is malformed: no '{' where expected");
   refuse(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
-         "the header goes on after its end");
+         "the header has trailing characters");
   std::string ones;
   for (int i = 0; i < 33; ++i) ones += "1,";
   refuse(header("'<f4'", "False", "(" + ones + ")"), "more than 32 dimensions");
