@@ -61,7 +61,7 @@ std::thread start_thread(std::function<void()> work) {
   try {
     return std::thread(std::move(work));
   } catch (const std::system_error& e) {
-    throw DeviceError("the system gives no further thread: " + e.code().message());
+    throw DeviceError("the system cannot create another thread: " + e.code().message());
   }
 }
 

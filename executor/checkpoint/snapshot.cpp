@@ -34,7 +34,7 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
     if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
     how = fmt::format("its parameter '{}' is not in '{}'", kept.name, ours);
   }
-  throw UserError(fmt::format("{}: of another program: {}", where, how));
+  throw UserError(fmt::format("{}: belongs to another program: {}", where, how));
 }
 
 void check_variables(Session& session, const Snapshot& from, const std::string& where) {

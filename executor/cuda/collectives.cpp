@@ -101,8 +101,7 @@ FluidGpuResult with(FluidGpuCommunicator* c, const char* doing, Call&& call) {
   if (c->aborted.valid()) {
     return refuse(fluid_gpu_misused, std::string(doing) + ": the communicator was aborted");
   }
-  const FluidGpuResult set =
-      answer(cudaSetDevice(c->gpu->device), "taking a GPU as the current one");
+  const FluidGpuResult set = answer(cudaSetDevice(c->gpu->device), "setting the current device");
   return set != fluid_gpu_ok ? set : begun(call(), doing, c->handle);
 }
 
@@ -184,7 +183,7 @@ FluidGpuResult communicator_state(FluidGpuCommunicator* communicator) {
   if (communicator->aborted.valid()) {
     return refuse(fluid_gpu_failed, "the communicator was aborted");
   }
-  return nccl_answer(state_of(communicator->handle), "working together", communicator->handle);
+  return nccl_answer(state_of(communicator->handle), "running collectives", communicator->handle);
 }
 
 FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator) {

@@ -51,7 +51,7 @@ std::string fault_of(const FluidGpuPlan& multiplier, const FluidGpuOperands& f) 
 }
 
 FluidGpuResult multiplier_destroy(FluidGpuPlan* multiplier) {
-  return give_back(multiplier, "destroying a product or a convolution");
+  return give_back(multiplier, "destroying a matmul or convolution plan");
 }
 
 FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
@@ -61,7 +61,7 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* multiplier,
   if (current != fluid_gpu_ok) return current;
   const bool captured = gpu->captured != nullptr;
   if (captured && !multiplier->loaded) {
-    return misused(gpu, multiplier->doing(), "for the first time during a capture");
+    return misused(gpu, multiplier->doing(), "its first run must not be captured");
   }
   const std::string fault = fault_of(*multiplier, *factors);
   if (!fault.empty()) return misused(gpu, multiplier->doing(), fault);

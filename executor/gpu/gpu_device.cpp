@@ -61,7 +61,7 @@ class GpuDevice : public Device {
   }
 
   void broadcast(std::byte* at, int64_t bytes) override {
-    check(collectives_ != nullptr, "a GPU that works alone has nobody to send to");
+    check(collectives_ != nullptr, "a single process has no communicator");
     collectives_->broadcast(at, bytes);
   }
 

@@ -259,7 +259,7 @@ Status GpuExecutable::run_watched(Slots slots) {
 /// Runs the graph with timing events. Copies the feeds first, so that the step's time excludes
 /// them.
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
-  check(timeline_.has_value(), "a step is timed that was not expected to be");
+  check(timeline_.has_value(), "the step was prepared without timing");
   gpu_->gpu.synchronize(gpu_->stream);
   const int64_t begin = clock_ns();
   gpu_->gpu.launch(timed_graphs_[index_of(slots)], gpu_->stream);

@@ -23,7 +23,7 @@ GpuCall group_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelMemo
   call.updates = updates_variables(op, call.refs);
   for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
   const std::vector<kir::Buffer>& buffers = passes.front().buffers;
-  check(batch <= max_batch(buffers), "a kernel's indices do not count so many samples");
+  check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
   const ScratchLayout scratch = scratch_layout(passes.front(), batch);
   const int64_t begin = workspace_of(plan, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});

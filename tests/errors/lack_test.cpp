@@ -76,7 +76,7 @@ TEST_F(LackOfThreads, NeverReachesLibgomp) {
 
 TEST_F(LackOfThreads, OfTheReaderIsNamed) {
   limit(1);
-  expect_refused(kTrain + "--threads 1", "the system gives no further thread: ");
+  expect_refused(kTrain + "--threads 1", "the system cannot create another thread: ");
 }
 
 TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
@@ -94,7 +94,7 @@ TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
   EXPECT_EQ(generated.code, 0) << generated.output;
   // The data for validation is opened all the same.
   expect_refused(kTrain + "--threads 1 --val synthetic-linear?n=10",
-                 "the system gives no further thread: ");
+                 "the system cannot create another thread: ");
 }
 
 TEST_F(Lack, OfMemoryForTheArenaIsNamed) {
@@ -117,8 +117,7 @@ TEST_F(Lack, OfMemoryForDataIsNamed) {
   refuse("predict line.fir --data digits?n=1000000", "no memory for tensor u8[1000000, 1, 28, 28]");
   std::ofstream(dir_.file("large.csv")) << "a,b,y\n";
   std::filesystem::resize_file(dir_.file("large.csv"), uintmax_t{3} << 30);  // takes no disk
-  expect_refused("predict line.fir --data csv:large.csv?label=y",
-                 "the system gives no more memory");
+  expect_refused("predict line.fir --data csv:large.csv?label=y", "out of memory");
 }
 
 /// Wherever it comes, libraries included.

@@ -46,23 +46,21 @@ class Parameters : public FluidrunTest {
 TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   write_foreign("fluid.safetensors", "[2,1]");
   write_foreign("torch.safetensors", "[1,2]");
-  refuse_late(
-      run_two_ + "fluid.safetensors",
-      "nothing marks it as written by Fluid, and the linear weight 'u.w' is square, f32[2, 2], "
-      "which PyTorch holds transposed: say "
-      "--params-layout pytorch or fluid");
+  refuse_late(run_two_ + "fluid.safetensors",
+              "the file does not state its layout, and the linear weight 'u.w' is square, f32[2, "
+              "2], which PyTorch stores transposed: pass --params-layout pytorch or fluid");
   EXPECT_EQ(run(run_two_ + "fluid.safetensors --params-layout fluid").output, "y f32[1, 1] 236\n");
   // (1, 5) times the transpose of [[1, 2], [3, 4]] is (11, 23).
   EXPECT_EQ(run(run_two_ + "torch.safetensors --params-layout pytorch").output,
             "y f32[1, 1] 241\n");
-  refuse_late(run_two_ + "torch.safetensors --params-layout fluid",
-              "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, "
-              "1], as PyTorch holds it: say --params-layout pytorch (in C++ load(path, "
-              "ParamsLayout::pytorch))");
-  refuse_late(run_two_ + "fluid.safetensors --params-layout pytorch",
-              "the linear weight 'v.w' is given as f32[2, 1], as the program has it, and not "
-              "transposed, as PyTorch would: say --params-layout fluid (in C++ load(path, "
-              "ParamsLayout::fluid))");
+  refuse_late(
+      run_two_ + "torch.safetensors --params-layout fluid",
+      "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, 1], as "
+      "PyTorch stores it: pass --params-layout pytorch (in C++ load(path, ParamsLayout::pytorch))");
+  refuse_late(
+      run_two_ + "fluid.safetensors --params-layout pytorch",
+      "the linear weight 'v.w' is given as f32[2, 1], as in the program, and not transposed, as "
+      "PyTorch stores it: pass --params-layout fluid (in C++ load(path, ParamsLayout::fluid))");
 }
 
 TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {
@@ -89,7 +87,7 @@ TEST_F(Parameters, WhatFluidWroteIsNotAskedAbout) {
   write_safetensors(dir_.file("own.safetensors"), {{"u.w", u}, {"v.w", v}});
   EXPECT_EQ(run(run_two_ + "own.safetensors").output, "y f32[1, 1] 236\n");
   refuse_late(run_two_ + "own.safetensors --params-layout pytorch",
-              "own.safetensors was written by Fluid, in its own layout, not that of pytorch");
+              "own.safetensors was written by Fluid in its own layout, not that of PyTorch");
 }
 
 TEST_F(Parameters, TheFlagIsThatOfEveryCommand) {

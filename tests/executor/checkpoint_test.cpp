@@ -297,15 +297,15 @@ TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
     expect_user_error([&] { run.go_on(path()); }, path() + "/step-0000000001: " + message);
     EXPECT_EQ(run.exe.parameter("update").item(), 0);
   };
-  refuse(stateful_program(5), "of another program: 'stateful' has changed since");
+  refuse(stateful_program(5), "belongs to another program: 'stateful' has changed since");
   Program other = stateful_program(5);
   other.ir().name = "other";
-  refuse(other, "of another program: 'stateful', not 'other'");
+  refuse(other, "belongs to another program: 'stateful', not 'other'");
   Program renamed("renamed");
   const Value v = linear(renamed.data("x", {kBatch, 6}, f32), {.units = 1});
   renamed.output("loss", mean(v));
   minimize(mean(v), Adam{});
-  refuse(renamed, "of another program: its parameter 'fc1.w' is not in 'renamed'");
+  refuse(renamed, "belongs to another program: its parameter 'fc1.w' is not in 'renamed'");
   refuse(stateful_program(4, SGD{}),
          "holds 'bn0.beta.m', which this training does not use: its optimizer is \"adam\", the "
          "program's is \"sgd\"");

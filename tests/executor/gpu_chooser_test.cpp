@@ -338,7 +338,7 @@ TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRefusal) {
   const std::string said =
       "the GPU lacks memory to compute f32 4 x 5 of 6, transposed a (no engine computes so many "
       "rows): 1024.00 MiB of 1.00 GiB are free; take a smaller batch, micro-batches or mixed "
-      "precision, or end what else uses the GPU";
+      "precision, or free GPU memory";
   fluid::testing::change_host_gpu(
       {.most_rows_computed = kProduct.m - 1, .refuses_by = fluid_gpu_out_of_memory});
   GpuChooser chooser = products();
