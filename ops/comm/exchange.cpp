@@ -14,7 +14,7 @@ namespace {
 std::vector<Type> infer_collective(const InferCtx& c) {
   for (const Type& type : c.ins()) {
     c.require(is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
-              "expects floats of one dtype and known size, got " + type.str());
+              "expects float tensors of one dtype without a batch dimension, got " + type.str());
   }
   return c.ins();
 }

@@ -53,7 +53,7 @@ TEST_F(LackOfThreads, OfThePoolIsNamed) {
   for (const int given : {1, 2, 6}) {
     limit(given);
     const std::string lack =
-        "a pool of 4 threads needs 6 more while it starts, and the system gives ";
+        "a pool of 4 threads needs 6 more while it starts, but the system creates only ";
     expect_refused(kTrain + "--threads 4", lack + std::to_string(given - 1));
     expect_refused("eval line.fir --data synthetic-linear?n=50 --threads 4", lack);
   }

@@ -49,7 +49,7 @@ TEST_F(MnistFiles, MistakesAreNamed) {
   refuse(idx_labels("\1"), idx_labels("\1"),
          "is not an idx file of bytes with 3 extents: its magic number is 2049, not 2051");
   refuse(idx_images(1), idx_images(1), "its magic number is 2051, not 2049");
-  refuse(idx_images(2, 27), idx_labels("\1\2"), "has images of another size than 28x28");
+  refuse(idx_images(2, 27), idx_labels("\1\2"), "has images that are not 28x28");
   refuse(idx_images(2), idx_labels("\1"), "has 2 images but 1 labels");
   refuse(idx_images(2), idx_labels("\1\12"), "label 10 of sample 1 is not a digit");
   refuse(idx_images(2) + "x", idx_labels("\1\2"), "holds 1569 bytes, but its header says 1568");
@@ -121,8 +121,8 @@ TEST_F(MnistFiles, JsonMistakesAreNamed) {
   refuse_json("[null]", "it holds null");
   refuse_json("[true]", "it holds a bool");
   refuse_json("[\"x\"]", "it holds a string");
-  refuse_json("5", "lists are nested in another way");
-  refuse_json("[[[[[0]]]]]", "lists are nested in another way");
+  refuse_json("5", "the nesting of the lists is wrong");
+  refuse_json("[[[[[0]]]]]", "the nesting of the lists is wrong");
   refuse_json("[[[]]]", "a split is not [images, labels]");
   refuse_json(json_file("[[[0, 1]],[3]]"), "an image does not have 784 numbers");
   refuse_json(json_file("[[" + json_image("1.5") + "],[3]]"), "a pixel is not in [0, 1]");
