@@ -144,10 +144,10 @@ class Executor::Impl {
     const bool together = mode == Mode::train && !group_.alone();
     if (together && options_.distributed.world.size > 1 &&
         (batch.whole < batch.size || batch.whole == 0)) {
-      throw UserError(fmt::format(
-          "run() got a batch of {} samples that does not say of how many on all ranks: set "
-          "Batch::first and Batch::whole, as a Reader with rank and world does",
-          batch.size));
+      throw UserError(
+          fmt::format("run() got a batch of {} samples without the size of the global batch: set "
+                      "Batch::first and Batch::whole, as a Reader with rank and world does",
+                      batch.size));
     }
     PreparedStep* step = find(mode, batch);
     if (step == nullptr) {
@@ -178,14 +178,13 @@ class Executor::Impl {
 
   std::string first_nonfinite(const Batch& batch) {
     if (!options_.debug.check_finite) {
-      throw UserError("first_nonfinite() needs what check_finite keeps of a step: set it");
+      throw UserError("first_nonfinite() needs the option check_finite");
     }
     PreparedStep* step = find(Mode::train, batch);
     if (step == nullptr) {
       throw UserError(
-          fmt::format("first_nonfinite() got a batch of {} samples, and no step of as many was "
-                      "prepared: give it "
-                      "the batch of the step that was run last",
+          fmt::format("first_nonfinite() got a batch of {} samples, but no step of this size was "
+                      "prepared: pass the batch of the last step",
                       batch.size));
     }
     check_feeds(batch, step->feeds(), known_feeds_);

@@ -150,7 +150,7 @@ class Reader {
   Value value(const fbs::Operand& from, const Graph& graph) {
     if (from.op() >= graph.ops.size()) damaged(graph, "reads a later op's result");
     Op& op = *graph.ops[from.op()];
-    if (from.result() >= op.results.size()) damaged(graph, "reads a result that is not there");
+    if (from.result() >= op.results.size()) damaged(graph, "reads a result that does not exist");
     return op.result(static_cast<int>(from.result()));
   }
 

@@ -126,7 +126,7 @@ Token Lexer::next() {
   } else {
     const auto byte = static_cast<unsigned char>(c);
     const std::string shown = byte >= 0x20 && byte < 0x7f ? std::string(1, c) : quote({&c, 1});
-    fail(at_, "a character that means nothing here: " + shown);
+    fail(at_, "unexpected character: " + shown);
   }
   return token;
 }

@@ -141,7 +141,7 @@ Type Parser::type() {
     const std::string text = take(Kind::word, "a layout such as nChw16c");
     t.layout = layout_from(text, t.shape.rank());
     if (!t.layout) {
-      lexer_.fail(offset, "'" + text + "' is no layout of a tensor of rank " +
+      lexer_.fail(offset, "'" + text + "' is not a layout of a tensor of rank " +
                               std::to_string(t.shape.rank()));
     }
     expect("}");
@@ -286,8 +286,7 @@ void Parser::operation(Graph& graph) {
   }
   const Token start = token_;
   const std::string name = name_of("an op's name");
-  if (!is_op_name(name))
-    lexer_.fail(start.offset, "'" + name + "' is a word of the grammar, no op");
+  if (!is_op_name(name)) lexer_.fail(start.offset, "'" + name + "' is a keyword, not an op");
   const std::string symbol = token_.kind == Kind::string ? take(Kind::string, "a symbol") : "";
   Values operands;
   if (accept("(")) {

@@ -61,7 +61,7 @@ std::thread start_thread(std::function<void()> work) {
   try {
     return std::thread(std::move(work));
   } catch (const std::system_error& e) {
-    throw DeviceError("the system gives no further thread: " + e.code().message());
+    throw DeviceError("the system cannot create another thread: " + e.code().message());
   }
 }
 
@@ -97,8 +97,8 @@ void check_threads(size_t count, const std::string& who) {
   for (int i = 0; i < kTries && threads_now() > before; ++i) std::this_thread::yield();
   if (!why) return;
   throw DeviceError(who + " needs " + std::to_string(count) +
-                    " more while it starts, and the system gives " + std::to_string(given) + ": " +
-                    *why + "; take fewer threads");
+                    " more while it starts, but the system creates only " + std::to_string(given) +
+                    ": " + *why + "; take fewer threads");
 }
 
 }  // namespace fluid

@@ -29,7 +29,7 @@ void require_float(const InferCtx& c, size_t i) {
 }
 
 void require_number(const InferCtx& c, size_t i) {
-  require_dtype(c, i, c.in(i).dtype != DType::boolean, "number");
+  require_dtype(c, i, c.in(i).dtype != DType::boolean, "numeric");
 }
 
 void require_boolean(const InferCtx& c, size_t i) {
@@ -50,8 +50,8 @@ void require_value(const InferCtx& c, std::string_view name, DType dtype) {
   const double low = dtype == DType::i64 || dtype == DType::i32 ? -range : 0;
   const double end = dtype == DType::boolean ? 2 : low < 0 ? range : 2 * range;
   c.require(value >= low && value < end && value == std::floor(value),
-            "attribute '" + std::string(name) + "' is no number of " + std::string(name_of(dtype)) +
-                ": " + ir::float_text(value));
+            "attribute '" + std::string(name) + "' is not representable in " +
+                std::string(name_of(dtype)) + ": " + ir::float_text(value));
 }
 
 Shape broadcast_shape(const InferCtx& c) {
@@ -119,7 +119,7 @@ OpDef comparison(std::string name, std::string doc, Scalar compare) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
-      .inputs = {{"a", "any tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .inputs = {{"a", "any tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "bool, the broadcast shape"}},
       .infer =
@@ -144,7 +144,7 @@ OpDef logical_binary(std::string name, std::string doc,
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
-      .inputs = {{"a", "bool tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .inputs = {{"a", "bool tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "the broadcast shape"}},
       .infer = infer_logical,
@@ -164,7 +164,7 @@ OpDef elementwise_extremum(std::string name, std::string doc, Scalar which) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
-      .inputs = {{"a", "number tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .inputs = {{"a", "numeric tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "the broadcast shape"}},
       .infer = infer_number_broadcast,

@@ -278,7 +278,7 @@ Expr binary(Scalar op, const Expr& a, const Expr& b) {
 }  // namespace
 
 Expr Expr::constant(DType dtype, double value) {
-  check(!is_half(dtype), "scalar constants are not halves");
+  check(!is_half(dtype), "scalar constants cannot have half precision");
   if (!is_float(dtype)) {
     if (dtype == DType::boolean) return integer(dtype, value != 0);
     return integer(dtype, static_cast<int64_t>(value));

@@ -47,9 +47,9 @@ Ints normalized_axes(const InferCtx& c, const Ints& axes, size_t rank) {
 }
 
 std::vector<AttrDef> reduction_attrs() {
-  return {
-      {"axes", std::vector<int64_t>{}, "to reduce; negative ones count from the end; none: all"},
-      {"keep_dims", false, "reduced axes stay, with extent 1"}};
+  return {{"axes", std::vector<int64_t>{},
+           "axes to reduce; negative: counted from the end; empty: all"},
+          {"keep_dims", false, "keeps the reduced axes with extent 1"}};
 }
 
 Shape reduced_shape(const Shape& shape, const Ints& axes, bool keep_dims) {
@@ -105,7 +105,7 @@ OpDef reduced_extremum(std::string name, std::string doc, Combine which) {
   return OpDef{
       .name = std::move(name),
       .doc = std::move(doc),
-      .inputs = {{"x", "number tensor, with elements along the axes"}},
+      .inputs = {{"x", "numeric tensor, not empty along `axes`"}},
       .attrs = reduction_attrs(),
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_extremum,

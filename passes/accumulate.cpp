@@ -175,9 +175,7 @@ bool run_accumulate(ir::Program& program, const Options& options, const Target&)
 
 Pass accumulate_pass() {
   return {.name = "accumulate",
-          .doc =
-              "Makes the executable of one slice of a batch: the sums of its gradients and outputs "
-              "with those of the slices before are carried to the last slice, which updates.",
+          .doc = "Compiles one micro-batch: carries gradient and output sums on to the last one.",
           .needs = {"gradients"},
           .gives = {},
           .run = run_accumulate};

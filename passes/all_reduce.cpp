@@ -132,13 +132,12 @@ bool run_all_reduce(ir::Program& program, const Options& options, const Target&)
 }  // namespace
 
 Pass all_reduce_pass() {
-  return {.name = "all_reduce",
-          .doc =
-              "Adds up gradients, losses and metrics over all processes, the gradients in buckets "
-              "that leave as soon as they are complete.",
-          .needs = {"gradients"},
-          .gives = {"reduced"},
-          .run = run_all_reduce};
+  return {
+      .name = "all_reduce",
+      .doc = "All-reduces losses and metrics, and all-reduces or reduce-scatters the gradients.",
+      .needs = {"gradients"},
+      .gives = {"reduced"},
+      .run = run_all_reduce};
 }
 
 }  // namespace fluid

@@ -214,9 +214,7 @@ AmpReport cast_for_amp(ir::Graph& graph, const AmpOptions& options) {
 
 Pass amp_cast_pass() {
   return {.name = "amp_cast",
-          .doc =
-              "Automatic mixed precision: casts so that compute-bound ops run in half precision "
-              "and range-sensitive ones in f32; the rest follow what they read.",
+          .doc = "Automatic mixed precision: inserts casts so that each op runs in half or f32.",
           .needs = {},
           .gives = {},
           .run = run_amp_cast};

@@ -133,9 +133,7 @@ bool run_append_backward(ir::Program& program, const Options&, const Target&) {
 
 Pass append_backward_pass() {
   return {.name = "append_backward",
-          .doc =
-              "Adds the ops that compute the gradient of the loss for every parameter, and makes "
-              "their seed and them operands of the train directive.",
+          .doc = "Appends the gradients of the loss with respect to the trainable parameters.",
           .needs = {"typed"},
           .gives = {"gradients"},
           .run = run_append_backward};

@@ -213,9 +213,7 @@ bool run_assign_layouts(ir::Program& program, const Options& options, const Targ
 
 Pass assign_layouts_pass() {
   return {.name = "assign_layouts",
-          .doc =
-              "Puts the channels of images last where library kernels that want them so save more "
-              "than the copies at the edges cost.",
+          .doc = "Sets channels-last layouts where the library kernels gain more than copies cost.",
           .needs = {"typed"},
           .gives = {},
           .run = run_assign_layouts};

@@ -22,10 +22,11 @@ void check_made_by_user(const ir::Program& program, const ir::Op& op) {
                     std::holds_alternative<CollectiveOp>(lower) ||
                     source_kind(op) == SourceKind::argument ||
                     source_kind(op) == SourceKind::carried || is_carry(op);
-  require(!made, op, "only the compiler makes these; '" + program.name + "' is compiled in part");
+  require(!made, op,
+          "only the compiler records this op; '" + program.name + "' is partly compiled");
   for (const std::string_view stage : {"arena", "workspace", "part_of", "error_sync", "group"}) {
     require(!op.attrs.has(stage), op,
-            "has the attribute '" + std::string(stage) + "' of a program compiled in part");
+            "has the attribute '" + std::string(stage) + "' of a partly compiled program");
   }
 }
 
@@ -70,7 +71,7 @@ bool run_check_recorded(ir::Program& program, const Options& options, const Targ
 
 void check_not_compiled(const ir::Program& program) {
   if (program.graphs.size() > 1) {
-    throw UserError("program '" + program.name + "' is compiled in part: it has a graph '" +
+    throw UserError("program '" + program.name + "' is partly compiled: it has a graph '" +
                     program.graphs[1]->name + "' besides main");
   }
   for (const auto& op : program.main().ops) check_made_by_user(program, *op);
@@ -78,7 +79,7 @@ void check_not_compiled(const ir::Program& program) {
 
 Pass check_recorded_pass() {
   return {.name = "check_recorded",
-          .doc = "Refuses programs that are compiled in part, or that no memory can hold.",
+          .doc = "Rejects programs that are partly compiled, or that have too large values.",
           .needs = {},
           .gives = {},
           .run = run_check_recorded};

@@ -224,9 +224,7 @@ bool run_choose_kernels(ir::Program& program, const Options& options, const Targ
 
 Pass choose_kernels_pass() {
   return {.name = "choose_kernels",
-          .doc =
-              "Gives ops, with the bias and activation after them, to the library kernels that "
-              "the target says are faster than generated code.",
+          .doc = "Selects library kernels, with fused epilogues, where they beat generated code.",
           .needs = {"typed"},
           .gives = {},
           .run = run_choose_kernels};

@@ -64,9 +64,7 @@ bool run_clip_gradients(ir::Program& program, const Options&, const Target&) {
 
 Pass clip_gradients_pass() {
   return {.name = "clip_gradients",
-          .doc =
-              "Clips the gradients, as the recipe says: each element, each parameter's norm, or "
-              "the norm of all together.",
+          .doc = "Clips gradients by value, by the norm of each gradient or by the global norm.",
           .needs = {"gradients"},
           .gives = {},
           .run = run_clip_gradients};

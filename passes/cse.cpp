@@ -47,7 +47,7 @@ bool run_cse(ir::Program& program, const Options&, const Target&) {
 
 Pass cse_pass() {
   return {.name = "cse",
-          .doc = "Computes equal things once. Random ops are never equal.",
+          .doc = "Merges equal ops (common subexpression elimination). Random ops are never equal.",
           .needs = {"typed"},
           .gives = {},
           .run = run_cse};

@@ -62,10 +62,7 @@ bool run_dce(ir::Program& program, const Options&, const Target&) {
 
 Pass dce_pass() {
   return {.name = "dce",
-          .doc =
-              "Drops ops that no output, store, exchange or directive depends on, and graphs that "
-              "nothing "
-              "refers to.",
+          .doc = "Removes ops that no output, store, collective or directive needs (dead code).",
           .needs = {},
           .gives = {},
           .run = run_dce};

@@ -54,9 +54,7 @@ std::vector<std::string> omitted_outputs(const ir::Program& program, const Optio
 
 Pass derive_inference_pass() {
   return {.name = "derive_inference",
-          .doc =
-              "Makes eval and predict of the recorded program: inference mode of dropout, no "
-              "training, and for predict only the outputs that the given feeds determine.",
+          .doc = "Derives the eval or predict program: inference forms of ops, no training.",
           .needs = {"typed"},
           .gives = {},
           .run = run_derive_inference};

@@ -36,7 +36,7 @@ bool run_expand(ir::Program& program, const Options&, const Target&) {
 
 Pass expand_pass() {
   return {.name = "expand",
-          .doc = "Builds composite ops from maps and reductions.",
+          .doc = "Expands composite ops into maps and reductions.",
           .needs = {"typed"},
           .gives = {"primitive"},
           .run = run_expand};

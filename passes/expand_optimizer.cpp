@@ -219,9 +219,7 @@ bool run_expand_optimizer(ir::Program& program, const Options&, const Target&) {
 
 Pass expand_optimizer_pass() {
   return {.name = "expand_optimizer",
-          .doc =
-              "Replaces the train directive by optimizer ops, their states and the stores that "
-              "write parameters, states and counters.",
+          .doc = "Expands the train directive into optimizer ops, their states and stores.",
           .needs = {"gradients"},
           .gives = {"updates"},
           .run = run_expand_optimizer};

@@ -48,7 +48,7 @@ bool run_fuse(ir::Program& program, const Options& options, const Target&) {
 
 Pass fuse_pass() {
   return {.name = "fuse",
-          .doc = "Gathers maps and reductions into groups, which become kernels.",
+          .doc = "Groups maps and reductions. Each group becomes one kernel.",
           .needs = {"typed"},
           .gives = {"grouped"},
           .run = run_fuse};

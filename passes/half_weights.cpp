@@ -64,14 +64,11 @@ std::optional<std::string_view> copied_parameter(std::string_view name) {
 }
 
 Pass half_weights_pass() {
-  return {
-      .name = "half_weights",
-      .doc =
-          "Mixed precision O2: parameters that are cast to half are kept in half between steps, "
-          "besides their f32 masters, and written with them.",
-      .needs = {"typed"},
-      .gives = {},
-      .run = run_half_weights};
+  return {.name = "half_weights",
+          .doc = "Mixed precision O2: keeps half-precision weights beside the f32 master weights.",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run_half_weights};
 }
 
 }  // namespace fluid

@@ -24,7 +24,7 @@ bool run_infer_types(ir::Program& program, const Options&, const Target&) {
 
 Pass infer_types_pass() {
   return {.name = "infer_types",
-          .doc = "Computes the type of every result from the types of the sources.",
+          .doc = "Infers the type of every result from the types of the sources.",
           .needs = {},
           .gives = {"typed"},
           .run = run_infer_types};

@@ -74,10 +74,7 @@ bool run_insert_copies(ir::Program& program, const Options&, const Target&) {
 
 Pass insert_copies_pass() {
   return {.name = "insert_copies",
-          .doc =
-              "Copies feeds and variables that leave the step as they are, as an output or into "
-              "a variable, and what processes exchange but others read too: their memory is "
-              "theirs.",
+          .doc = "Copies what an output, a store or a collective must not alias or overwrite.",
           .needs = {"primitive"},
           .gives = {},
           .run = run_insert_copies};

@@ -54,9 +54,7 @@ std::unique_ptr<ir::Program> startup_program(const std::string& name,
 
 Pass make_startup_pass() {
   return {.name = "make_startup",
-          .doc =
-              "Turns the program into the one that fills its variables: the initialisers of "
-              "parameters and states become ops keyed by the seed in state rng.",
+          .doc = "Replaces the program by the startup program, which initialises the variables.",
           .needs = {"typed"},
           .gives = {},
           .run = run_make_startup};

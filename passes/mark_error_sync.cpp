@@ -35,7 +35,7 @@ bool run_mark_error_sync(ir::Program& program, const Options& options, const Tar
   const std::optional<size_t> needed = needed_collectives(program, options, target);
   if (!needed) return false;
   const std::vector<ir::Op*> in_order = exchanges(program.main());
-  check(*needed < in_order.size(), "gradients are not exchanged after all that may refuse data");
+  check(*needed < in_order.size(), "no collective follows all ops that may reject data");
   set_error_sync(*in_order[*needed]);
   return true;
 }
@@ -43,14 +43,11 @@ bool run_mark_error_sync(ir::Program& program, const Options& options, const Tar
 }  // namespace
 
 Pass mark_error_sync_pass() {
-  return {
-      .name = "mark_error_sync",
-      .doc =
-          "Marks the exchange before which processes tell each other whether they refused data: "
-          "the first that nothing needs which may refuse it, on all ranks the same.",
-      .needs = {"reduced"},
-      .gives = {},
-      .run = run_mark_error_sync};
+  return {.name = "mark_error_sync",
+          .doc = "Marks the collective before which ranks exchange their error words.",
+          .needs = {"reduced"},
+          .gives = {},
+          .run = run_mark_error_sync};
 }
 
 }  // namespace fluid

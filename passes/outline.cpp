@@ -43,7 +43,7 @@ bool run_outline(ir::Program& program, const Options&, const Target&) {
 
 Pass outline_pass() {
   return {.name = "outline",
-          .doc = "Makes each group a `fused` op, whose body graph holds the group's ops.",
+          .doc = "Moves each group into the body graph of a `fused` op.",
           .needs = {"grouped"},
           .gives = {"fused"},
           .run = run_outline};

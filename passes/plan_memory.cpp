@@ -188,7 +188,7 @@ class Planner {
       for (const Value v : {root, sum}) {
         buffer_[v] = buffers_.size();
         const bool once = in_bucket_.emplace(v, bucket.bytes).second;
-        check(once, "a value is exchanged twice");
+        check(once, "a value is the operand of two collectives");
       }
       bucket.bytes += bucket_bytes(root.type());
     }
@@ -339,7 +339,7 @@ bool run_plan_memory(ir::Program& program, const Options& options, const Target&
 
 Pass plan_memory_pass() {
   return {.name = "plan_memory",
-          .doc = "Gives every value its place in the arena.",
+          .doc = "Assigns every value its offset in the arena.",
           .needs = {"scheduled"},
           .gives = {"planned"},
           .run = run_plan_memory};

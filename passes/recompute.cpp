@@ -353,7 +353,7 @@ bool run_recompute(ir::Program& program, const Options& options, const Target&) 
 
 Pass recompute_pass() {
   return {.name = "recompute",
-          .doc = "Computes values again in the kernels that read them, where storing costs more.",
+          .doc = "Recomputes cheap values in the kernels that read them instead of storing them.",
           .needs = {"grouped"},
           .gives = {},
           .run = run_recompute};

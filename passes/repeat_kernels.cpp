@@ -182,7 +182,7 @@ bool run_repeat_kernels(ir::Program& program, const Options& options, const Targ
 
 Pass repeat_kernels_pass() {
   return {.name = "repeat_kernels",
-          .doc = "Runs kernels of maps a second time where that lowers peak memory.",
+          .doc = "Runs kernels of maps a second time where this lowers the memory peak.",
           .needs = {"grouped"},
           .gives = {},
           .run = run_repeat_kernels};

@@ -188,7 +188,7 @@ ir::Op* find_directive(const ir::Graph& graph) {
   for (const auto& op : graph.ops) {
     if (!std::holds_alternative<Directive>(*def_of(*op).lower)) continue;
     if (found != nullptr) {
-      throw UserError(op->loc, op->name + ": the program has two training recipes");
+      throw UserError(op->loc, op->name + ": the program has two train ops");
     }
     found = op.get();
   }

@@ -30,7 +30,7 @@ bool run_scale_loss(ir::Program& program, const Options& options, const Target&)
 
 Pass scale_loss_pass() {
   return {.name = "scale_loss",
-          .doc = "Scales the loss so that its gradients fit half precision.",
+          .doc = "Scales the seed of the gradients by the loss scale, for half precision.",
           .needs = {"gradients"},
           .gives = {},
           .run = run_scale_loss};

@@ -64,12 +64,13 @@ class PartialLossScaler {
   }
 
   [[noreturn]] static void reject_loss(const ir::Op& op, const std::string& what) {
-    throw UserError(op.loc, what +
-                                " is not made of sums and means over samples, as micro-batches and "
-                                "several processes need: " +
-                                op.name +
-                                " takes more than that from the batch; change it, or run the "
-                                "batch in one piece");
+    throw UserError(
+        op.loc,
+        what +
+            " does not decompose into sums and means over samples, which micro-batches and several "
+            "ranks need: " +
+            op.name +
+            " combines samples in another way; change it, or run the batch as a whole on one rank");
   }
 
   ir::Graph& graph_;
@@ -94,9 +95,7 @@ bool run_scale_partial_loss(ir::Program& program, const Options& options, const 
 
 Pass scale_partial_loss_pass() {
   return {.name = "scale_partial_loss",
-          .doc =
-              "Weighs what a loss or an output takes from a part of a batch, so that they add up "
-              "over the parts: a sum over samples by 1, a mean by the part's share of the samples.",
+          .doc = "Scales the loss and outputs of a partial batch to add up to those of the batch.",
           .needs = {"typed"},
           .gives = {},
           .run = run_scale_partial_loss};

@@ -351,7 +351,7 @@ bool run_schedule(ir::Program& program, const Options& options, const Target&) {
 
 Pass schedule_pass() {
   return {.name = "schedule",
-          .doc = "Orders the ops for the lowest peak of memory: of several orders, the best.",
+          .doc = "Orders the ops for the lowest memory peak.",
           .needs = {"fused"},
           .gives = {"scheduled"},
           .run = run_schedule};

@@ -55,7 +55,7 @@ bool run_set_dtype(ir::Program& program, const Options& options, const Target&) 
 
 Pass set_dtype_pass() {
   return {.name = "set_dtype",
-          .doc = "Makes every float of the program the dtype asked for (--dtype f64).",
+          .doc = "Sets the dtype of every float value (--dtype f64).",
           .needs = {},
           .gives = {},
           .run = run_set_dtype};

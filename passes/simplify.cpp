@@ -168,7 +168,7 @@ bool run_simplify(ir::Program& program, const Options&, const Target&) {
 
 Pass simplify_pass() {
   return {.name = "simplify",
-          .doc = "Removes ops that only pass a value on, and computes what is constant.",
+          .doc = "Folds constants and removes ops whose result is one of their operands.",
           .needs = {"typed"},
           .gives = {},
           .run = run_simplify};

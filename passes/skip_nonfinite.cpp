@@ -21,9 +21,7 @@ bool run_skip_nonfinite(ir::Program& program, const Options& options, const Targ
 
 Pass skip_nonfinite_pass() {
   return {.name = "skip_nonfinite",
-          .doc =
-              "With --check-finite, skips a step whose loss is not finite, so that it can be run "
-              "again; where the gradients are looked at, they decide.",
+          .doc = "With --check-finite, skips the update of a step whose loss is not finite.",
           .needs = {"gradients"},
           .gives = {},
           .run = run_skip_nonfinite};

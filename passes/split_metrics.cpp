@@ -34,9 +34,7 @@ bool run_split_metrics(ir::Program& program, const Options&, const Target&) {
 
 Pass split_metrics_pass() {
   return {.name = "split_metrics",
-          .doc =
-              "Makes an output that is a metric read sum / weight, and adds outputs for the sum "
-              "and the weight, which an epoch's figure adds up.",
+          .doc = "Splits metrics into outputs for the sum, the weight and their quotient.",
           .needs = {"typed"},
           .gives = {},
           .run = run_split_metrics};

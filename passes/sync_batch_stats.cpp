@@ -96,8 +96,7 @@ class StatisticsSync {
     if (const Count* count = count_like(op)) return {count->second};
     const BatchPartition p = analysis_.of(op.result());
     if (p == BatchPartition{} || p.kind == BatchPartition::rows) return {};
-    check(p == BatchPartition{BatchPartition::total, 0},
-          op.name + " cannot be shared by processes");
+    check(p == BatchPartition{BatchPartition::total, 0}, op.name + " cannot be all-reduced");
     const Value own = record(graph_, op.name, op.operands, op.attrs, op.loc)[0];
     return record(graph_, "all_reduce", {own}, {}, op.loc);
   }
@@ -128,14 +127,11 @@ bool run_sync_batch_stats(ir::Program& program, const Options& options, const Ta
 }  // namespace
 
 Pass sync_batch_stats_pass() {
-  return {
-      .name = "sync_batch_stats",
-      .doc =
-          "Makes the statistics of a batch, which batch_norm takes, those of the samples of all "
-          "processes.",
-      .needs = {"typed"},
-      .gives = {},
-      .run = run_sync_batch_stats};
+  return {.name = "sync_batch_stats",
+          .doc = "All-reduces the batch statistics of batch_norm (SyncBatchNorm).",
+          .needs = {"typed"},
+          .gives = {},
+          .run = run_sync_batch_stats};
 }
 
 }  // namespace fluid

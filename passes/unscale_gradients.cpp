@@ -60,9 +60,7 @@ bool run_unscale_gradients(ir::Program& program, const Options& options, const T
 
 Pass unscale_gradients_pass() {
   return {.name = "unscale_gradients",
-          .doc =
-              "Takes the loss scale off the gradients, skips the step where one is not finite, and "
-              "moves the scale on.",
+          .doc = "Unscales gradients, skips non-finite steps, updates the dynamic loss scale.",
           .needs = {"gradients"},
           .gives = {},
           .run = run_unscale_gradients};

@@ -68,7 +68,7 @@ class Checker {
   void check_rejections() const {
     for (const Value v : unchecked_results(graph_)) {
       check(plan_.values.at(v).region != Region::state,
-            "plan: '" + v.op()->name + "' changes a variable before the data may be refused");
+            "plan: '" + v.op()->name + "' changes a variable before its data may be rejected");
     }
   }
 

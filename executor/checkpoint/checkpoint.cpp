@@ -91,7 +91,7 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& directory) {
   }
   if (damaged.empty()) return std::nullopt;
   throw UserError(
-      fmt::format("no checkpoint in '{}' is whole: {}", directory, fmt::join(damaged, "; ")));
+      fmt::format("no checkpoint in '{}' is intact: {}", directory, fmt::join(damaged, "; ")));
 }
 
 Checkpoints::Checkpoints(std::string directory, CheckpointOptions options)

@@ -50,7 +50,7 @@ Json json_of(const TrainingState& state) {
 
 double float_in(const Json& json) {
   const std::optional<double> value = parse_number<double>(json.get<std::string>());
-  if (!value) throw UserError("its manifest holds no number where one should be");
+  if (!value) throw UserError("its manifest lacks a number");
   return *value;
 }
 

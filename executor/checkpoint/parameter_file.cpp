@@ -13,7 +13,7 @@
 namespace fluid {
 namespace {
 
-constexpr const char* kSay = "say --params-layout pytorch or fluid (in C++ load(path, layout))";
+constexpr const char* kSay = "pass --params-layout pytorch or fluid (in C++ load(path, layout))";
 
 /// Shapes of the linear weights by name: rank-2 parameters that are only used as the untransposed
 /// right operand of matmuls.
@@ -56,24 +56,25 @@ void check_layout(const std::string& path, const TensorFile& file, const std::st
                   const Tensor& given, const std::vector<int64_t>& shape, ParamsLayout layout) {
   const bool square = shape[0] == shape[1] && shape[0] > 1;
   if (given.shape() == shape && square && layout == ParamsLayout::unsaid && !file.by_fluid) {
-    throw UserError(fmt::format(
-        "{}: nothing marks it as written by Fluid, and the linear weight '{}' is square, {}, which "
-        "PyTorch holds transposed: {}",
-        path, name, given.str(), kSay));
+    throw UserError(
+        fmt::format("{}: the file does not state its layout, and the linear weight '{}' is square, "
+                    "{}, which PyTorch stores transposed: {}",
+                    path, name, given.str(), kSay));
   }
   if (given.shape() == shape && shape[0] != shape[1] && layout == ParamsLayout::pytorch) {
     throw UserError(fmt::format(
-        "{}: the linear weight '{}' is given as {}, as the program has it, and not transposed, as "
-        "PyTorch would: say --params-layout fluid (in C++ load(path, ParamsLayout::fluid))",
+        "{}: the linear weight '{}' is given as {}, as in the program, and not transposed, as "
+        "PyTorch stores it: pass --params-layout fluid (in C++ load(path, ParamsLayout::fluid))",
         path, name, given.str()));
   }
   const bool turned =
       shape[0] != shape[1] && given.shape() == std::vector<int64_t>{shape[1], shape[0]};
   if (turned && layout != ParamsLayout::pytorch) {
-    throw UserError(fmt::format(
-        "{}: the linear weight '{}' is given as {}, the transpose of the program's [{}, {}], as "
-        "PyTorch holds it: say --params-layout pytorch (in C++ load(path, ParamsLayout::pytorch))",
-        path, name, given.str(), shape[0], shape[1]));
+    throw UserError(
+        fmt::format("{}: the linear weight '{}' is given as {}, the transpose of the program's "
+                    "[{}, {}], as PyTorch stores it: pass --params-layout pytorch (in C++ "
+                    "load(path, ParamsLayout::pytorch))",
+                    path, name, given.str(), shape[0], shape[1]));
   }
 }
 
@@ -83,7 +84,7 @@ TensorFile read_parameters(const std::string& path, ParamsLayout layout,
                            const ir::Program& program) {
   TensorFile file = read_safetensors(path);
   if (file.by_fluid && layout == ParamsLayout::pytorch) {
-    throw UserError(path + " was written by Fluid, in its own layout, not that of pytorch");
+    throw UserError(path + " was written by Fluid in its own layout, not that of PyTorch");
   }
   const auto weights = linear_weights(program);
   for (auto& [name, tensor] : file.tensors) {

@@ -34,7 +34,7 @@ void check_program(const Session& session, const Snapshot& from, const std::stri
     if (kept.kind != VariableKind::recorded || session.variables().find(kept.name)) continue;
     how = fmt::format("its parameter '{}' is not in '{}'", kept.name, ours);
   }
-  throw UserError(fmt::format("{}: of another program: {}", where, how));
+  throw UserError(fmt::format("{}: belongs to another program: {}", where, how));
 }
 
 void check_variables(Session& session, const Snapshot& from, const std::string& where) {
@@ -47,7 +47,7 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
     const bool needed = v.kind == VariableKind::recorded || v.kind == VariableKind::optimizer;
     if (kept == nullptr && needed) {
       throw UserError(
-          fmt::format("{}: holds no '{}', which training goes on from{}", where, v.name, note));
+          fmt::format("{}: lacks '{}', which resuming training needs{}", where, v.name, note));
     }
     if (kept == nullptr) continue;
     const Tensor ours = session.values().value(v);
@@ -60,7 +60,7 @@ void check_variables(Session& session, const Snapshot& from, const std::string& 
   }
   for (const Kept& kept : from.variables) {
     if (kept.kind == VariableKind::optimizer && session.variables().find(kept.name) == nullptr) {
-      throw UserError(fmt::format("{}: holds '{}', which training here has no use for{}", where,
+      throw UserError(fmt::format("{}: holds '{}', which this training does not use{}", where,
                                   kept.name, note));
     }
   }

@@ -64,8 +64,8 @@ Texts of_text(const std::string& text) {
 }  // namespace
 
 void Communicator::fail(const std::string& what, int64_t number, const std::string& said) {
-  throw DeviceError("cannot go on with " + what + " " + std::to_string(number) +
-                    (said.empty() ? ": it does not end" : ": " + said));
+  throw DeviceError("cannot complete " + what + " " + std::to_string(number) +
+                    (said.empty() ? ": it does not finish" : ": " + said));
 }
 
 std::unique_ptr<Communicator> make_communicator(

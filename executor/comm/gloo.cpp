@@ -161,7 +161,7 @@ Adder adder(DType dtype) {
     case DType::bf16:
       return add_bf16;
     default:
-      throw InternalError("floats are added up over the ranks, nothing else");
+      throw InternalError("only floats are summed over ranks");
   }
 }
 
@@ -263,7 +263,7 @@ class GlooCommunicator final : public Communicator {
   }
 
   void barrier(Duration patience) override {
-    run("meeting", [&] {
+    run("barrier", [&] {
       store_.beat(heartbeat_.entered);
       store_.barrier(patience);
     });
@@ -339,7 +339,7 @@ class GlooCommunicator final : public Communicator {
   }
 
   void set_failure(const std::string& what, int64_t number, const std::string& why) {
-    failure_ = fmt::format("rank {} cannot go on with {} {}: {}", world_.rank, what, number, why);
+    failure_ = fmt::format("rank {} cannot complete {} {}: {}", world_.rank, what, number, why);
   }
 
   World world_;

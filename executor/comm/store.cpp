@@ -33,9 +33,9 @@ Store::Store(const World& world, Duration timeout) : world_(world), timeout_(tim
                     left);
   if (met.kind == Kind::expired) {
     throw DeviceError(fmt::format(
-        "of the {} processes of this world rank {} has not come within {} s: were all started, "
-        "with the same address, port and size?",
-        world.size, met.value, static_cast<double>(timeout.count()) / 1000));
+        "rank {} of {} did not join within {} s: start all ranks with the same address, port and "
+        "size",
+        met.value, world.size, static_cast<double>(timeout.count()) / 1000));
   }
 }
 

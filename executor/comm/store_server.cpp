@@ -148,13 +148,13 @@ std::optional<Message> StoreServer::hello(Connection& connection, const Message&
   std::istringstream(request.value) >> rank >> size;
   if (size != world_.size) {
     user_error_ = fmt::format(
-        "rank {} was started for a world of {} processes, but rank 0 for one of {}: give all the "
-        "same size",
+        "rank {} was started for a world of {} processes, but rank 0 for one of {}: start all "
+        "ranks with the same size",
         rank, size, world_.size);
   } else if (rank < 0 || rank >= world_.size) {
     user_error_ = fmt::format("there is no rank {} in a world of {}", rank, world_.size);
   } else if (ranks_[static_cast<size_t>(rank)].state != Rank::State::absent) {
-    user_error_ = fmt::format("two processes say that they are rank {}", rank);
+    user_error_ = fmt::format("two processes have rank {}", rank);
   } else {
     connection.rank = rank;
     ranks_[static_cast<size_t>(rank)] = {Rank::State::present, Clock::now(), 0};
@@ -260,7 +260,7 @@ std::string StoreServer::missing(Duration silence) {
   if (!lost_.empty()) {
     bool left = ranks_[static_cast<size_t>(lost_.front())].state == Rank::State::left;
     return fmt::format("rank {} has {}", lost_.front(),
-                       left ? "left the others" : "ended: it was killed, or failed by itself");
+                       left ? "left the group" : "ended: it was killed, or failed by itself");
   }
   const auto silent = std::ranges::min_element(ranks_, {}, &Rank::heard);
   const auto unheard = std::chrono::duration_cast<Duration>(Clock::now() - silent->heard);
@@ -275,7 +275,7 @@ std::string StoreServer::likeliest(const std::string& failed) {
   int64_t number = ahead->entered - 1;
   if (!failed.empty()) std::istringstream(failed) >> number;
   if (behind->entered == ahead->entered || behind->entered > number) {
-    return "every rank is there: a connection between two of them is broken";
+    return "every rank is alive: a connection between two ranks is broken";
   }
   return fmt::format("rank {} is late: it has entered {} collective operations, rank {} {}",
                      behind - ranks_.begin(), behind->entered, ahead - ranks_.begin(),

@@ -97,14 +97,14 @@ std::optional<Message> unpack(std::string& bytes) {
   if (bytes.size() < size) return std::nullopt;
   auto body = read_at<uint32_t>(bytes, 0);
   if (body < kHeader || body > kMostBytes) {
-    throw DeviceError("the other end of a connection to the store is no process of this program");
+    throw DeviceError("the peer of a connection to the store is not a process of this program");
   }
   if (bytes.size() < size + body) return std::nullopt;
   auto kind = read_at<Message::Kind>(bytes, size);
   auto number = read_at<int64_t>(bytes, size + sizeof kind);
   auto text = read_at<uint32_t>(bytes, size + sizeof kind + sizeof number);
   if (kind > Message::Kind::refused || text > body - kHeader) {
-    throw DeviceError("the other end of a connection to the store is no process of this program");
+    throw DeviceError("the peer of a connection to the store is not a process of this program");
   }
   size_t begin = size + kHeader;
   Message message{kind, number, bytes.substr(begin, text),

@@ -79,7 +79,7 @@ class CpuDevice : public Device {
   }
 
   void broadcast(std::byte* at, int64_t bytes) override {
-    check(communicator_ != nullptr, "a process that is alone has nobody to send to");
+    check(communicator_ != nullptr, "a single process has no communicator");
     communicator_->broadcast(at, bytes, 0);
   }
 

@@ -101,7 +101,7 @@ void CpuExecutable::add_generated(Step step, const kir::Kernel& kernel) {
 }
 
 void CpuExecutable::add_collective(Step step) {
-  check(collective_queue_ != nullptr, "a program for several processes runs in one");
+  check(collective_queue_ != nullptr, "a program with collectives has no communicator");
   step.exchange = collective_role(plan_, *step.op);
   steps_.push_back(std::move(step));
 }
@@ -231,9 +231,7 @@ std::optional<Status> CpuExecutable::start(Slots slots, RunTimes* times) {
   return status;
 }
 
-Status CpuExecutable::finish(int) {
-  throw InternalError("a step on the CPU is over when it was begun");
-}
+Status CpuExecutable::finish(int) { throw InternalError("a step on the CPU runs synchronously"); }
 
 Status CpuExecutable::run_all(size_t slots, RunTimes* times) {
   const LibraryThreads guard(threads_);

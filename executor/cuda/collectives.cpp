@@ -101,8 +101,7 @@ FluidGpuResult with(FluidGpuCommunicator* c, const char* doing, Call&& call) {
   if (c->aborted.valid()) {
     return set_error(fluid_gpu_misused, std::string(doing) + ": the communicator was aborted");
   }
-  const FluidGpuResult set =
-      answer(cudaSetDevice(c->gpu->device), "taking a GPU as the current one");
+  const FluidGpuResult set = answer(cudaSetDevice(c->gpu->device), "setting the current device");
   return set != fluid_gpu_ok ? set : begun(call(), doing, c->handle);
 }
 
@@ -159,7 +158,7 @@ FluidGpuResult meeting(FluidGpuUniqueId* meeting) {
   static_assert(sizeof id == sizeof *meeting);
   const ncclResult_t result = ncclGetUniqueId(&id);
   std::memcpy(meeting, &id, sizeof id);
-  return nccl_answer(result, "arranging a meeting", nullptr);
+  return nccl_answer(result, "creating a communicator id", nullptr);
 }
 
 FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meeting, int32_t rank,
@@ -171,7 +170,7 @@ FluidGpuResult communicator_create(FluidGpu* gpu, const FluidGpuUniqueId* meetin
   std::memcpy(&id, meeting, sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // waiting for other ranks needs a time-out
-  const FluidGpuResult result = with(made.get(), "meeting the other ranks", [&] {
+  const FluidGpuResult result = with(made.get(), "creating the communicator", [&] {
     return ncclCommInitRankConfig(&made->handle, ranks, id, rank, &config);
   });
   if (result != fluid_gpu_ok) return result;
@@ -184,7 +183,7 @@ FluidGpuResult communicator_state(FluidGpuCommunicator* communicator) {
   if (communicator->aborted.valid()) {
     return set_error(fluid_gpu_failed, "the communicator was aborted");
   }
-  return nccl_answer(state_of(communicator->handle), "working together", communicator->handle);
+  return nccl_answer(state_of(communicator->handle), "running collectives", communicator->handle);
 }
 
 FluidGpuResult communicator_abort(FluidGpuCommunicator* communicator) {

@@ -35,19 +35,21 @@ bool overlaps(const ColumnMajor& m, int64_t count) {
 
 std::string fault_of(const FluidGpuMatmul& p) {
   for (const FluidGpuDtype number : {p.operands, p.result}) {
-    if (number < fluid_gpu_f64 || number > fluid_gpu_bf16) return "its numbers are of no kind";
+    if (number < fluid_gpu_f64 || number > fluid_gpu_bf16) return "its dtype is invalid";
   }
   if (p.result != p.operands && !(is_half(p.operands) && p.result == fluid_gpu_f32)) {
-    return "its result is neither of its operands' kind nor f32 of halves";
+    return "the dtype of its result is neither that of its operands nor f32 for half-precision "
+           "operands";
   }
   if (p.m < 1 || p.n < 1 || p.k < 1) return "a matrix has no elements";
-  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS) return "there are no matrices, or too many";
-  if (p.adds != 0 && (p.bias != 0 || p.relu != 0)) return "it adds, and has a bias or a relu";
+  if (p.count < 1 || p.count > FLUID_GPU_MOST_PRODUCTS)
+    return "its number of matrices is out of range";
+  if (p.adds != 0 && (p.bias != 0 || p.relu != 0)) return "it has an addend and a bias or a relu";
   if (p.operands == fluid_gpu_f64 && (p.bias != 0 || p.relu != 0)) {
     return "it has a bias or a relu in f64";
   }
   for (const ColumnMajor& matrix : {stored_a(p), stored_b(p), stored_result(p)}) {
-    if (overlaps(matrix, p.count)) return "a row or a matrix lies over the one before";
+    if (overlaps(matrix, p.count)) return "rows or matrices overlap";
   }
   return "";
 }

@@ -54,20 +54,21 @@ std::string fault_of(const FluidGpuConvolution& c) {
                               c.stride[0],     c.stride[1],   c.dilation[0], c.dilation[1],
                               c.filter_height, c.filter_width};
   const auto [least, most] = std::ranges::minmax(positive);
-  if (least < 1 || most > kMostExtent) return "a number of it is not positive, or too large";
+  if (least < 1 || most > kMostExtent) return "an extent is not positive, or too large";
   if (c.direction < fluid_gpu_forward || c.direction > fluid_gpu_filter_gradient) {
-    return "it has no direction";
+    return "its direction is invalid";
   }
-  if (c.number < fluid_gpu_f32 || c.number > fluid_gpu_bf16) return "its numbers are of no kind";
-  if (c.channels % c.groups != 0 || c.filters % c.groups != 0) return "its groups are not even";
+  if (c.number < fluid_gpu_f32 || c.number > fluid_gpu_bf16) return "its dtype is invalid";
+  if (c.channels % c.groups != 0 || c.filters % c.groups != 0)
+    return "its groups do not divide its channels or filters";
   if (c.padding[0] < 0 || c.padding[1] < 0) return "its padding is negative";
   if (c.relu != 0 && c.bias == 0) return "it has a relu without a bias";
-  if (c.bias != 0 && c.adds != 0) return "it adds, and has a bias";
+  if (c.bias != 0 && c.adds != 0) return "it has an addend and a bias";
   if (c.bias != 0 && c.direction != fluid_gpu_forward) return "a gradient has a bias";
   if (c.map_height !=
           windows(c.height, c.filter_height, c.stride[0], c.dilation[0], c.padding[0]) ||
       c.map_width != windows(c.width, c.filter_width, c.stride[1], c.dilation[1], c.padding[1])) {
-    return "its maps have another size";
+    return "its feature maps have the wrong size";
   }
   return "";
 }

@@ -83,7 +83,7 @@ cudnnStatus_t Convolution::execute(FluidGpuStream* stream, const FluidGpuOperand
 
 FluidGpuResult convolution_choices(FluidGpu* gpu, const FluidGpuConvolution* convolution,
                                    int64_t workspace, FluidGpuChoice* choices, int32_t* count) {
-  const char* doing = "choosing how to compute a convolution";
+  const char* doing = "choosing a convolution algorithm";
   const int room = *count;
   *count = 0;
   if (const FluidGpuResult ready = prepare(gpu, doing, *convolution); ready != fluid_gpu_ok) {
@@ -109,7 +109,7 @@ FluidGpuResult convolution_plan_create(FluidGpu* gpu, const FluidGpuConvolution*
     return answer_of(gpu, doing, made->planned->plan.status());
   }
   if (made->planned->workspace > made->workspace) {
-    return misused(gpu, doing, "the choice needs more workspace than it says");
+    return misused(gpu, doing, "the algorithm needs more workspace than it declares");
   }
   register_plan(std::move(made), gpu_plan);
   return fluid_gpu_ok;

@@ -51,12 +51,12 @@ FluidGpuResult versions(FluidGpuVersions* versions) {
   unsigned major = 0, minor = 0;
   cudaError_t error = cudaDriverGetVersion(&driver);
   if (error == cudaSuccess) error = cudaRuntimeGetVersion(&runtime);
-  if (error != cudaSuccess) return answer(error, "asking for versions");
+  if (error != cudaSuccess) return answer(error, "querying versions");
   if (ncclGetVersion(&collectives) != ncclSuccess) {
-    return set_error(fluid_gpu_failed, "NCCL does not say its version");
+    return set_error(fluid_gpu_failed, "NCCL does not report its version");
   }
   if (nvJitLinkVersion(&major, &minor) != NVJITLINK_SUCCESS) {
-    return set_error(fluid_gpu_failed, "nvJitLink does not say its version");
+    return set_error(fluid_gpu_failed, "nvJitLink does not report its version");
   }
   *versions = {.driver = driver,
                .runtime = runtime,
@@ -84,7 +84,7 @@ FluidGpuResult architecture(int32_t device, int32_t* architecture) {
   cudaError_t error = attribute(device, cudaDevAttrComputeCapabilityMajor, major);
   if (error == cudaSuccess) error = attribute(device, cudaDevAttrComputeCapabilityMinor, minor);
   *architecture = static_cast<int32_t>(10 * major + minor);
-  return answer(error, "asking for a GPU's architecture");
+  return answer(error, "querying a GPU's architecture");
 }
 
 FluidGpuResult describe(int32_t device, FluidGpuDescription* description) {

@@ -9,7 +9,7 @@ FluidGpuResult event_create(FluidGpu* gpu, FluidGpuEventUse use, FluidGpuEvent**
   const bool times = use == fluid_gpu_times;
   const unsigned flags = times ? cudaEventDefault : cudaEventDisableTiming;
   const FluidGpuResult made = make_object<cudaEventDestroy>(
-      gpu, event, "making an event",
+      gpu, event, "creating an event",
       [&](cudaEvent_t* handle) { return cudaEventCreateWithFlags(handle, flags); });
   if (made == fluid_gpu_ok) (*event)->times = times;
   return made;
@@ -34,14 +34,14 @@ FluidGpuResult event_record(FluidGpuEvent* event, FluidGpuStream* stream) {
 }
 
 FluidGpuResult stream_wait(FluidGpuStream* stream, FluidGpuEvent* event) {
-  return on(stream->gpu, "letting a stream wait for an event", [&] {
+  return on(stream->gpu, "making a stream wait for an event", [&] {
     if (event->times) return cudaErrorInvalidResourceHandle;
     return cudaStreamWaitEvent(stream->handle, event->handle, 0);
   });
 }
 
 FluidGpuResult event_query(FluidGpuEvent* event) {
-  return on(event->gpu, "asking for an event", [&] { return cudaEventQuery(event->handle); });
+  return on(event->gpu, "querying an event", [&] { return cudaEventQuery(event->handle); });
 }
 
 FluidGpuResult event_synchronize(FluidGpuEvent* event) {

@@ -52,7 +52,7 @@ std::string fault_of(const FluidGpuPlan& gpu_plan, const FluidGpuOperands& f) {
 }
 
 FluidGpuResult plan_destroy(FluidGpuPlan* gpu_plan) {
-  return release_resource(gpu_plan, "destroying a product or a convolution");
+  return release_resource(gpu_plan, "destroying a matmul or convolution plan");
 }
 
 FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
@@ -62,7 +62,7 @@ FluidGpuResult multiply(FluidGpuStream* stream, FluidGpuPlan* gpu_plan,
   if (current != fluid_gpu_ok) return current;
   const bool captured = gpu->captured != nullptr;
   if (captured && !gpu_plan->loaded) {
-    return misused(gpu, gpu_plan->doing(), "for the first time during a capture");
+    return misused(gpu, gpu_plan->doing(), "its first run must not be captured");
   }
   const std::string fault = fault_of(*gpu_plan, *factors);
   if (!fault.empty()) return misused(gpu, gpu_plan->doing(), fault);

@@ -37,7 +37,7 @@ FluidGpuResult capture_end(FluidGpuStream* stream, FluidGpuGraph** graph) {
   const Recorded owned(recorded);
   if (ended != fluid_gpu_ok) return ended;
   return make_object<cudaGraphExecDestroy>(
-      gpu, graph, "making a graph", [&](cudaGraphExec_t* handle) {
+      gpu, graph, "creating a graph", [&](cudaGraphExec_t* handle) {
         const cudaError_t error = cudaGraphInstantiate(handle, recorded, 0);
         if (error != cudaSuccess) return error;
         // Allocate the graph's memory now: otherwise its first launch would, within a step.

@@ -7,7 +7,7 @@ namespace {
 FluidGpuResult none_left(int64_t bytes) {
   size_t free = 0, total = 0;
   if (const auto error = cudaMemGetInfo(&free, &total); error != cudaSuccess) {
-    return answer(error, "asking how much memory is free");
+    return answer(error, "querying the free memory");
   }
   return set_error(fluid_gpu_out_of_memory, std::to_string(bytes) + " bytes are needed, " +
                                                 std::to_string(free) + " are free");
@@ -49,13 +49,13 @@ FluidGpuResult allocate_host(FluidGpu* gpu, int64_t bytes, void** address) {
   };
   const FluidGpuResult result = allocate_tracked(gpu, bytes, address, take, cudaFreeHost);
   if (result != fluid_gpu_out_of_memory) return result;
-  return set_error(result, std::to_string(bytes) + " bytes of host memory could not be locked");
+  return set_error(result, std::to_string(bytes) + " bytes of host memory could not be pinned");
 }
 
 FluidGpuResult release_host(FluidGpu* gpu, void* address) { return free_tracked(gpu, address); }
 
 FluidGpuResult memory_info(FluidGpu* gpu, int64_t* free_bytes, int64_t* total_bytes) {
-  return on(gpu, "asking how much memory is free", [&] {
+  return on(gpu, "querying the free memory", [&] {
     size_t free = 0, total = 0;
     const cudaError_t error = cudaMemGetInfo(&free, &total);
     *free_bytes = static_cast<int64_t>(free);

@@ -25,7 +25,7 @@ bool is_whole(const void* image, size_t bytes) {
 FluidGpuResult module_load(FluidGpu* gpu, const void* image, size_t bytes,
                            FluidGpuModule** module) {
   if (!is_whole(image, bytes)) {
-    return set_error(fluid_gpu_misused, "loading a module: the image is cut off, or is none");
+    return set_error(fluid_gpu_misused, "loading a module: the image is truncated or invalid");
   }
   return make_object<cudaLibraryUnload>(
       gpu, module, "loading a module", [&](cudaLibrary_t* handle) {

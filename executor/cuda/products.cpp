@@ -84,7 +84,7 @@ FluidGpuResult Product::queue(FluidGpuStream* stream, const FluidGpuOperands& f)
 
 FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int64_t workspace,
                               FluidGpuChoice* choices, int32_t* count) {
-  const char* doing = "choosing how to multiply matrices";
+  const char* doing = "choosing a matmul algorithm";
   const int room = *count;
   *count = 0;
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
@@ -115,7 +115,7 @@ FluidGpuResult matmul_choices(FluidGpu* gpu, const FluidGpuMatmul* product, int6
 
 FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
                                   const FluidGpuChoice* choice, FluidGpuPlan** gpu_plan) {
-  const char* doing = "preparing a product of matrices";
+  const char* doing = "preparing a matmul";
   if (const FluidGpuResult ready = prepare(gpu, doing, *product); ready != fluid_gpu_ok) {
     return ready;
   }
@@ -130,7 +130,7 @@ FluidGpuResult matmul_plan_create(FluidGpu* gpu, const FluidGpuMatmul* product,
       });
   if (status != CUBLAS_STATUS_SUCCESS) return answer_of(gpu, doing, status);
   if (checked.workspaceSize > static_cast<size_t>(made->workspace)) {
-    return misused(gpu, doing, "the choice needs more workspace than it says");
+    return misused(gpu, doing, "the algorithm needs more workspace than it declares");
   }
   register_plan(std::move(made), gpu_plan);
   return fluid_gpu_ok;

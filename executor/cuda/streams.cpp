@@ -4,12 +4,13 @@
 namespace fluid::cuda {
 
 FluidGpuResult stream_create(FluidGpu* gpu, FluidGpuStream** stream) {
-  return make_object<cudaStreamDestroy>(gpu, stream, "making a stream", [&](cudaStream_t* handle) {
-    const cudaError_t error = cudaStreamCreateWithFlags(handle, cudaStreamNonBlocking);
-    const std::lock_guard lock(gpu->streams_mutex);
-    if (error == cudaSuccess) gpu->streams.insert(*handle);
-    return error;
-  });
+  return make_object<cudaStreamDestroy>(
+      gpu, stream, "creating a stream", [&](cudaStream_t* handle) {
+        const cudaError_t error = cudaStreamCreateWithFlags(handle, cudaStreamNonBlocking);
+        const std::lock_guard lock(gpu->streams_mutex);
+        if (error == cudaSuccess) gpu->streams.insert(*handle);
+        return error;
+      });
 }
 
 cudaError_t wait_for_streams(FluidGpu* gpu) {

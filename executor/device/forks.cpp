@@ -21,8 +21,8 @@ void mark_fork_unsafe() {
 void check_not_forked() {
   if (forbidden_by == 0 || forbidden_by == getpid()) return;
   throw UserError(
-      "this process was forked from one that has run steps or opened a GPU, which does not come "
-      "along: fork before the first executor is made, or start a program in the new process");
+      "this process was forked after its parent had run steps or opened a GPU, which a fork does "
+      "not inherit: fork before making the first Executor, or exec a program in the child");
 }
 
 }  // namespace fluid

@@ -33,7 +33,7 @@ int run(const BenchFlags& flags) {
   set_profile(options, flags.profile);
   Executor executor(program, place_of(flags.place), options);
   if (const auto& choice = executor.amp_choice()) {
-    print_to(stderr, "--amp auto takes {}\n", choice->text());
+    print_to(stderr, "--amp auto selects {}\n", choice->text());
   }
   executor.prepare({.train = reader.batch_sizes()});
   const auto steps = [&](int64_t n) {

@@ -189,7 +189,7 @@ int main_of(int argc, char** argv) {
 /// Ends the program at once, without allocating: an exception would leave LLVM's locks held, and
 /// other threads wait on them.
 [[noreturn]] void out_of_memory() {
-  constexpr std::string_view kText = "fluidrun: the system gives no more memory\n";
+  constexpr std::string_view kText = "fluidrun: out of memory\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
   _exit(kDeviceFailure);
 }

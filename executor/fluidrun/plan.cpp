@@ -229,7 +229,7 @@ int run(const PlanFlags& flags) {
   if (options.amp && trains) {
     fmt::print("{}\n", compared_to_f32(planner, flags.batch, step.total()));
   }
-  if (choice && trains) fmt::print("--amp auto takes {}\n", choice->text());
+  if (choice && trains) fmt::print("--amp auto selects {}\n", choice->text());
   const bool here = place.kind == Place::Kind::cuda && flags.target.empty();
   print_kernels(step.largest(), here ? std::optional(place) : std::nullopt, how, refused,
                 flags.kernels);

@@ -113,7 +113,7 @@ void StepLog::append(int64_t step, const std::string& line) {
   } catch (const UserError& e) {
     const std::string why = fmt::format("--log-json: {}", e.what());
     failure_ = fmt::format("{} (at step {})", why, step);
-    print_to(stderr, "{}; training goes on without it\n", why);
+    print_to(stderr, "{}; training continues without it\n", why);
   }
 }
 

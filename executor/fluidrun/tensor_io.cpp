@@ -142,7 +142,7 @@ void check_row_output(const std::string& name, const Program& program,
     throw UserError("output '" + name + "' needs a feed that the data does not have");
   }
   throw UserError("output '" + name + "' is " + output->value.type().str() +
-                  ", not one row a sample");
+                  ", not one row per sample");
 }
 
 }  // namespace

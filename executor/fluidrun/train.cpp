@@ -93,7 +93,7 @@ void describe(const PreparedTraining& t) {
     print_to(stderr, "products and convolutions of f32 round their operands to TF32\n");
   }
   if (const auto& choice = t.executor.amp_choice(); choice && choice->measured()) {
-    print_to(stderr, "--amp auto takes {}\n", choice->text());
+    print_to(stderr, "--amp auto selects {}\n", choice->text());
   }
   const auto& amp = t.executor.amp();
   if (amp && amp->has_half_weights()) describe_o2(t);

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kRejectedStepTimeout{2'000};
 
 FluidGpuDtype element_of(DType dtype) {
   const std::optional<FluidGpuDtype> number = gpu_dtype(dtype);
-  check(number.has_value(), "floats are exchanged between GPUs, nothing else");
+  check(number.has_value(), "collectives of GPUs take floats only");
   return *number;
 }
 
@@ -73,7 +73,7 @@ void GpuCollectives::connect_ranks() {
   FluidGpuUniqueId meeting = {};
   if (peers_.world.rank == 0) check_gpu(table, table.meeting(&meeting), gpu_->gpu.get());
   peers_.control->broadcast(&meeting, sizeof meeting, 0);
-  begin("the meeting of GPUs");
+  begin("the rendezvous of GPUs");
   FluidGpuCommunicator* made = nullptr;
   const FluidGpuResult begun = table.communicator_create(
       gpu_->gpu.get(), &meeting, peers_.world.rank, peers_.world.size, &made);
@@ -96,7 +96,7 @@ void GpuCollectives::warm_up_communicator() {
   wait();
   std::memcpy(&value, host.data(), sizeof value);
   if (value != static_cast<float>(peers_.world.size)) {
-    throw DeviceError(fmt::format("{} GPUs add up {} ones to {}: they do not work together",
+    throw DeviceError(fmt::format("{} GPUs sum {} ones to {}: they do not communicate correctly",
                                   peers_.world.size, peers_.world.size, value));
   }
 }

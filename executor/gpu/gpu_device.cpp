@@ -54,15 +54,14 @@ class GpuDevice : public Device {
 
   std::unique_ptr<Executable> build(const ir::Program& final_program, const MemoryPlan& plan,
                                     const Options& options) override {
-    if (options.guard_plan)
-      throw UserError("a plan is verified on the CPU only: leave --place out");
+    if (options.guard_plan) throw UserError("plans are verified on the CPU only: omit --place");
     if (!libraries_compute(final_program, options)) return nullptr;
     return std::make_unique<GpuExecutable>(final_program, plan, options, gpu_, target_.kernels(),
                                            kernels_, chooser_, collectives_, feeds_);
   }
 
   void broadcast(std::byte* at, int64_t bytes) override {
-    check(collectives_ != nullptr, "a GPU that works alone has nobody to send to");
+    check(collectives_ != nullptr, "a single process has no communicator");
     collectives_->broadcast(at, bytes);
   }
 

@@ -37,7 +37,7 @@ GpuExecutable::GpuExecutable(const ir::Program& program, const MemoryPlan& plan,
       list_(gpu_step_list(program, plan, options.batch, options.tf32, memo)),
       feeder_(std::move(feeds)),
       feeds_(feeds_of(plan)) {
-  check(collectives_ != nullptr || !exchanges(), "a program for several processes runs in one");
+  check(collectives_ != nullptr || !exchanges(), "a program with collectives has no communicator");
   if (collectives_ != nullptr) collectives_->reserve(list_.exchanges + (list_.refusals ? 1 : 0));
   load(kernels);
   results_.emplace(gpu_, plan, list_.error_operands, list_.refusals.has_value());
@@ -207,7 +207,7 @@ Status GpuExecutable::finish(int outputs) {
   if (exchanges() && (!own.good() || elsewhere)) collectives_->part();
   if (!elsewhere) return own;
   throw DeviceError(
-      "another rank was given data that it refused, and says which: no rank applied the step");
+      "another rank rejected its data and reports the error: no rank applied the step");
 }
 
 std::vector<const ir::Op*> GpuExecutable::calls() const {
@@ -259,7 +259,7 @@ Status GpuExecutable::run_watched(Slots slots) {
 /// Runs the graph with timing events. Copies the feeds first, so that the step's time excludes
 /// them.
 Status GpuExecutable::run_timed(Slots slots, RunTimes& times) {
-  check(timeline_.has_value(), "a step is timed that was not expected to be");
+  check(timeline_.has_value(), "the step was prepared without timing");
   gpu_->gpu.synchronize(gpu_->stream);
   const int64_t begin = clock_ns();
   gpu_->gpu.launch(timed_graphs_[index_of(slots)], gpu_->stream);

@@ -22,11 +22,10 @@ constexpr int64_t kCell = 64;
 std::unique_ptr<std::byte[]> host_bytes(int64_t bytes) {
   std::unique_ptr<std::byte[]> found(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
   if (found != nullptr) return found;
-  throw DeviceError(fmt::format(
-      "the host has no {} of memory, where a GPU's variables are kept while its arena grows: "
-      "prepare the largest step first, so that it need not grow, or end what else uses the host's "
-      "memory",
-      bytes_text(static_cast<double>(bytes))));
+  throw DeviceError(
+      fmt::format("the host has no {} of memory, where a GPU's variables are saved while its arena "
+                  "grows: prepare the largest step first, or free host memory",
+                  bytes_text(static_cast<double>(bytes))));
 }
 
 }  // namespace

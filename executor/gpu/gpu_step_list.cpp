@@ -23,7 +23,7 @@ GpuCall group_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, KernelMemo
   call.updates = updates_variables(op, call.refs);
   for (const kir::Kernel& pass : passes) call.passes.push_back({pass});
   const std::vector<kir::Buffer>& buffers = passes.front().buffers;
-  check(batch <= max_batch(buffers), "a kernel's indices do not count so many samples");
+  check(batch <= max_batch(buffers), "the batch exceeds the range of the kernel's indices");
   const ScratchLayout scratch = scratch_layout(passes.front(), batch);
   const int64_t begin = workspace_of(plan, op, scratch.bytes);
   for (const int64_t offset : scratch.offsets) call.refs.push_back({.offset = begin + offset});
@@ -47,7 +47,7 @@ GpuCall library_call(ir::Op& op, const MemoryPlan& plan, int64_t batch, bool tf3
 
 GpuCall collective_call(ir::Op& op, const MemoryPlan& plan, size_t number) {
   std::vector<BufferRef> refs = buffers_of(plan, op);
-  check(!updates_variables(op, refs), "an exchange writes to variables whatever was refused");
+  check(!updates_variables(op, refs), "a collective writes to variables even if data was rejected");
   return {
       .op = &op, .exchange = collective_role(plan, op), .number = number, .refs = std::move(refs)};
 }
@@ -95,7 +95,8 @@ void insert_error_sync(GpuStepList& list, size_t collectives_before) {
   for (size_t i = 0; i < list.calls.size(); ++i) {
     for (GpuPass& pass : list.calls[i].passes) {
       if (pass.kind != GpuPass::Kind::guarded) continue;
-      check(i >= list.error_sync_before, "a variable is written before processes tell of refusals");
+      check(i >= list.error_sync_before,
+            "a variable is written before ranks exchange their error words");
       pass.waits_for_error_sync = !std::exchange(heeded, true);
     }
   }

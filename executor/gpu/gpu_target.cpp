@@ -158,8 +158,8 @@ int64_t GpuTarget::scratch(const ir::Op& fused, int64_t batch) const {
   const kir::Kernel& kernel = kernels_->passes_of(fused).front();
   if (const int64_t most = max_batch(kernel.buffers); batch > most) {
     throw BatchTooLarge(
-        fmt::format("a batch of {} samples: kernels for GPUs take {} at "
-                    "most here; take a smaller one, or micro-batches",
+        fmt::format("a batch of {} samples: GPU kernels take at most {} here; use a smaller batch "
+                    "or micro-batches",
                     batch, most));
   }
   return scratch_layout(kernel, batch).bytes;

@@ -64,16 +64,15 @@ Library load(const std::string& path) {
   const auto table_of = reinterpret_cast<FluidGpuTableFn>(dlsym(handle, FLUID_GPU_TABLE_SYMBOL));
   if (table_of == nullptr) {
     dlclose(handle);
-    return {.absence = fmt::format("'{}' is no GPU library of Fluid: it lacks {}", library,
+    return {.absence = fmt::format("'{}' is not a GPU library of Fluid: it lacks {}", library,
                                    FLUID_GPU_TABLE_SYMBOL)};
   }
   const FluidGpuTable* table = table_of(FLUID_GPU_TABLE_VERSION);
   if (table == nullptr || table->version != FLUID_GPU_TABLE_VERSION) {
     dlclose(handle);
-    return {.absence = fmt::format(
-                "'{}' is of another version of Fluid than this program: it lacks version {} of "
-                "what both share",
-                library, FLUID_GPU_TABLE_VERSION)};
+    return {.absence = fmt::format("'{}' is of another version of Fluid than this program: it "
+                                   "lacks version {} of the shared interface",
+                                   library, FLUID_GPU_TABLE_VERSION)};
   }
   return {.table = table};
 }

@@ -9,8 +9,7 @@ namespace fluid {
 
 /// The advice when a GPU has too little memory for a CUDA context.
 inline constexpr const char* kNoContextAdvice =
-    "its context needs memory: end what else uses the GPU, or take another by "
-    "CUDA_VISIBLE_DEVICES";
+    "its context needs memory: free GPU memory, or choose another GPU by CUDA_VISIBLE_DEVICES";
 
 /// The GPU library and its devices. A machine without GPUs is not an error.
 struct GpuBackend {

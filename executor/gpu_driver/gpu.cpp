@@ -20,17 +20,16 @@ Owned made(const FluidGpuTable& table, FluidGpu* gpu, Make&& make) {
 std::string text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 constexpr const char* kLittleOnGpu =
-    "take a smaller batch, micro-batches or mixed precision, or end what else uses the GPU";
-constexpr const char* kLittleOnHost =
-    "take a smaller batch, or end what else uses the host's memory";
+    "take a smaller batch, micro-batches or mixed precision, or free GPU memory";
+constexpr const char* kLittleOnHost = "take a smaller batch, or free host memory";
 
 OutOfMemory too_little(const FluidGpuTable& table, FluidGpu* gpu, GpuMemory::Where where,
                        int64_t bytes) {
   if (where == GpuMemory::Where::gpu) {
-    return {fmt::format("the GPU has no {} in one piece", text(bytes)), memory_advice(table, gpu)};
+    return {fmt::format("the GPU has no {} in one contiguous block", text(bytes)),
+            memory_advice(table, gpu)};
   }
-  return {fmt::format("the host has no {} that a GPU may copy from and to", text(bytes)),
-          kLittleOnHost};
+  return {fmt::format("the host has no {} of pinned memory for a GPU", text(bytes)), kLittleOnHost};
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ FluidGpuDescription gpu_from_json(const std::string& text, const std::string& fi
   int length = 0;
   std::sscanf(capability.c_str(), "%2d.%1d%n", &gpu.major, &gpu.minor, &length);
   if (length == 0 || length != std::ssize(capability)) {
-    throw UserError(fmt::format("{}: a compute capability '{}'", file, capability));
+    throw UserError(fmt::format("{}: invalid compute capability '{}'", file, capability));
   }
   return gpu;
 }

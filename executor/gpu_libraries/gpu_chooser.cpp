@@ -97,10 +97,10 @@ GpuPlan GpuChooser::fastest(GpuTrials& trials, const FluidGpuOperands& factors, 
 void GpuChooser::keep(const GpuTrials& trials, const KeptChoice& chosen) {
   if (!trials.lacked_memory()) return record_.keep(trials.task(), chosen);
   record_.keep(trials.task(), chosen, DecisionScope::here);
-  notes_.insert(fmt::format(
-      "the GPU lacked memory for one of the ways to compute {} ({}): another is taken, by all "
-      "that goes on from this run's checkpoints too",
-      text_of(trials.task()), trials.why()));
+  notes_.insert(
+      fmt::format("the GPU lacked memory for one of the algorithms of {} ({}): another algorithm "
+                  "is used, also by runs that resume from this run's checkpoints",
+                  text_of(trials.task()), trials.why()));
 }
 
 void GpuChooser::record_rejection(const GpuTrials& trials) {

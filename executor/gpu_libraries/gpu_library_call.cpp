@@ -87,7 +87,7 @@ bool fits(const Type& type) {
 GpuTask task_of(const LibraryBody& body, const ir::Op& fused, int64_t batch) {
   if (const auto product = gpu_product(*body.head, body.epilogue, batch)) return *product;
   const auto convolution = gpu_convolution(*body.head, body.epilogue, batch);
-  check(convolution.has_value(), "no library of a GPU's knows the kernel of '" + fused.name + "'");
+  check(convolution.has_value(), "no GPU library provides the kernel of '" + fused.name + "'");
   return *convolution;
 }
 

@@ -52,10 +52,10 @@ void check_sync_bn(const ExecutorOptions& options) {
       (options.distributed.world.size == 1 && !options.distributed.force_collectives))
     return;
   if (options.micro_batches > 1) {
-    throw UserError("sync_bn takes the statistics of whole steps, not of their micro-batches");
+    throw UserError("sync_bn does not support micro-batches");
   }
   if (options.debug.check_finite) {
-    throw UserError("check_finite looks at each rank alone, which sync_bn does not let compute");
+    throw UserError("check_finite checks each rank alone, which sync_bn does not support");
   }
 }
 
@@ -64,7 +64,7 @@ void check_options(const ExecutorOptions& options) {
   check_sync_bn(options);
   if (options.profile) check_profile(*options.profile);
   if (options.threads < 0 || options.threads > kMostThreads) {
-    throw UserError(fmt::format("threads = {}: there are 1 to {}, and 0 is as many as OpenMP uses",
+    throw UserError(fmt::format("threads = {}: must be 1 to {}, or 0 for the default of OpenMP",
                                 options.threads, kMostThreads));
   }
   if (options.micro_batches < 1) {

@@ -185,7 +185,7 @@ class Table {
       }
     }
     if (count == 0) return;
-    text_ += fmt::format("beside: {} exchanges of {:.2f} MB, {:.3f} ms, {:.2f} GB/s\n", count,
+    text_ += fmt::format("concurrent: {} collectives of {:.2f} MB, {:.3f} ms, {:.2f} GB/s\n", count,
                          bytes / 1e6, ms, bytes / ms / 1e6);
   }
 

@@ -74,7 +74,7 @@ void PreparedStep::plan_gathering() {
     Gathered g{.name = o.name, .offset = offset, .from = {}, .to = {}, .bytes = {}};
     for (const Run& run : runs_) {
       const ir::Output* part = find_output(*run.part->program, o.name);
-      check(part != nullptr, [&] { return "output '" + o.name + "' is missing in a slice"; });
+      check(part != nullptr, [&] { return "output '" + o.name + "' is missing in a micro-batch"; });
       g.from.push_back(run.part->plan.values.at(part->value).offset);
       g.to.push_back(g.offset + type.bytes_at(run.slice.first));
       g.bytes.push_back(type.bytes_at(run.slice.samples));

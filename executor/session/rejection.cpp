@@ -31,13 +31,12 @@ std::string sample_text(const ir::Op& feed, const RejectedFeeds& given, int64_t 
   return "";
 }
 
-/// "in the step begun before this one: "; "" when the reporting call runs that step itself.
+/// "in the previous step: "; "" when the reporting call runs that step itself.
 std::string step_text(const RejectedStep& step) {
   if (step.reported_by == step.number) return "";
-  if (step.reported_by == step.number + 1) return "in the step begun before this one: ";
+  if (step.reported_by == step.number + 1) return "in the previous step: ";
   if (step.reported_by != 0) return "in the second step before this one: ";
-  return step.last == step.number ? "in the step begun last: "
-                                  : "in the step begun before the last one: ";
+  return step.last == step.number ? "in the last step: " : "in the step before the last one: ";
 }
 
 }  // namespace
@@ -74,7 +73,7 @@ UserError refusal(const Status& status, const RejectedFeeds& given) {
   }
   return UserError(op->loc, fmt::format("{}: {} is out of range{}{}; the step was not applied{}",
                                         op->attrs.get_or("part_of", op->name), what, range, sample,
-                                        given.went_on ? ", nor was the one begun after it" : ""));
+                                        given.went_on ? ", nor was the step after it" : ""));
 }
 
 UserError with_step_position(const UserError& refusal, const RejectedStep& step) {

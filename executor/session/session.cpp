@@ -43,10 +43,10 @@ void Session::prepare(std::span<const Options> wanted) {
     } catch (const OutOfMemory& failure) {
       if (refused.empty()) throw;
       throw OutOfMemory(
-          fmt::format("{}; generated code has not the memory: {}", refused, failure.what()));
+          fmt::format("{}; generated code lacks the memory: {}", refused, failure.what()));
     } catch (const DeviceError& failure) {
       if (refused.empty()) throw;
-      throw DeviceError(fmt::format("{}; nor can generated code: {}; take the place cpu", refused,
+      throw DeviceError(fmt::format("{}; generated code fails too: {}; use the place cpu", refused,
                                     failure.what()));
     }
   }

@@ -43,9 +43,9 @@ std::exception_ptr with_loss(const std::exception_ptr& why, bool memory_is_lost)
     return why;  // its message already says what to do
   } catch (const DeviceError& e) {
     const char* lost =
-        memory_is_lost ? "; what the GPU's memory held is lost: start anew, or from a checkpoint"
-                       : "; the steps that there were cannot be bound to their memory again, "
-                         "so that none runs any more";
+        memory_is_lost
+            ? "; the contents of GPU memory are lost: restart, or resume from a checkpoint"
+            : "; the prepared steps cannot be bound to their memory again, so no step can run";
     return std::make_exception_ptr(DeviceError(e.what() + std::string(lost)));
   } catch (...) {
     return why;

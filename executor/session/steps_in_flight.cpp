@@ -267,8 +267,8 @@ StepsInFlight::InFlightStep& StepsInFlight::done(size_t slot, uint64_t number) {
   InFlightStep& in_flight = in_flight_[slot];
   if (in_flight.number != number) {
     throw UserError(
-        "outputs are read after the second step that followed theirs, which has their memory now: "
-        "read them before, or keep a copy()");
+        "outputs are read after two later steps, which reuse their memory: read them earlier, or "
+        "keep a copy()");
   }
   finish(slot, number);
   if (in_flight.failure) std::rethrow_exception(in_flight.failure);

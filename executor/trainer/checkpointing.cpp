@@ -32,11 +32,10 @@ Checkpointing::Checkpointing(const CheckpointingOptions& options, const World& w
   checkpoints_ = std::make_unique<Checkpoints>(directory, CheckpointOptions{.keep = options.keep});
   const bool resumes = options.resume || world.restart > 0;
   if (!resumes && !checkpoints_->empty()) {
-    throw UserError(
-        fmt::format("'{}' holds checkpoints: resume goes on from them (--resume); a new run needs "
-                    "a directory of "
-                    "its own",
-                    directory));
+    throw UserError(fmt::format(
+        "'{}' holds checkpoints: set resume (--resume) to continue from them, or use another "
+        "directory for a new run",
+        directory));
   }
   if (!resumes) return;
   from_ = newest_checkpoint(directory);

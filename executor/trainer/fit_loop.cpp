@@ -42,7 +42,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       best_(options, program, loss),
       saves_(paths_on_rank_0(options, world_), [this](const std::string& text) { notice(text); }) {
   if (executor_.follows_plateau() && loss_.empty()) {
-    throw UserError("the schedule 'plateau' follows the loss, which is no output");
+    throw UserError("the schedule 'plateau' monitors the loss, which is not an output");
   }
   const bool first = at_.steps == 0 && at_.epochs == 0;
   if (first) {

@@ -13,7 +13,7 @@ ParameterSaves::ParameterSaves(Paths paths, std::function<void(const std::string
     : paths_(std::move(paths)), notice_(std::move(notice)), written_best_(paths_.best) {}
 
 void ParameterSaves::warn_once(const std::string& why, bool& warned) const {
-  if (!std::exchange(warned, true)) notice_(why + "; training goes on");
+  if (!std::exchange(warned, true)) notice_(why + "; training continues");
 }
 
 /// Saves the parameters to `path`, or to `path` + ".nonfinite" if some are not finite, so that they

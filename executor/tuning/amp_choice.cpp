@@ -52,16 +52,16 @@ struct Elimination {
     for (const Precision p : {Precision::f32, Precision::o1, Precision::o2}) {
       if (!std::isinf(costs[index_of(p)].ms)) fit.push_back(p);
     }
-    check(!fit.empty(), "a choice of precisions none of which fits");
+    check(!fit.empty(), "no precision fits");
     fast = least(fit, [&](Precision p) { return costs[index_of(p)].ms; });
     small = least(fast, [&](Precision p) { return static_cast<double>(costs[index_of(p)].bytes); });
   }
 
   std::string_view reason() const {
-    if (fit.size() == 1) return "which alone fits";
+    if (fit.size() == 1) return "the only one that fits";
     if (fast.size() == 1) return "the fastest";
     return small.size() == 1 ? "the smallest of those as fast"
-                             : "the plainest of those as fast and as small";
+                             : "the simplest of those as fast and as small";
   }
 };
 

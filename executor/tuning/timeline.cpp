@@ -16,8 +16,7 @@ Timeline timeline(std::span<const TimedCall> calls, const Link& link) {
   Timeline t;
   double now = 0, sent = 0;  // end of the last work on each of the two threads
   for (const TimedCall& call : calls) {
-    check(call.awaited_collectives <= t.messages.size(),
-          "a call waits for a message that comes after it");
+    check(call.awaited_collectives <= t.messages.size(), "a call waits for a later collective");
     if (call.awaited_collectives > 0)
       now = std::max(now, t.messages[call.awaited_collectives - 1].end);
     if (call.sent) {

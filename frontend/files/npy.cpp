@@ -58,7 +58,7 @@ class HeaderParser {
       }
     }
     skip_space();
-    if (at_ != text_.size()) fail("the header goes on after its end");
+    if (at_ != text_.size()) fail("the header has trailing characters");
     if (!header.dtype || !header.fortran || !header.shape) {
       fail("the header needs descr, fortran_order and shape");
     }

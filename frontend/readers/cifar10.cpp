@@ -83,8 +83,8 @@ DataKind cifar10_kind() {
   return {.name = "cifar10",
           .usage = "cifar10:DIR",
           .doc =
-              "the official CIFAR-10 binary files, gzipped or not: image u8[3, 32, 32], label "
-              "i64",
+              "the binary version of CIFAR-10, gzipped or not: columns image u8[3, 32, 32] and "
+              "label i64",
           .options = {"split"},
           .load = [](const DataArgs& args) {
             return read_cifar10(args.path(), args.choice("split", "train", {"train", "test"}));

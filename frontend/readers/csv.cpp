@@ -199,9 +199,9 @@ DataKind csv_kind() {
   return {.name = "csv",
           .usage = "csv:FILE?label=COLUMN",
           .doc =
-              "numbers below a line of names: x f32[columns], all but the label or those that "
-              "columns=a,b names and drop=c does not; y f32[1], the label, if any, or i64 with "
-              "classes=1",
+              "comma-separated numbers with a header line: x f32[columns] holds all columns but "
+              "the label, or only columns=a,b, or all but drop=c; y f32[1] holds the label, or "
+              "class indices i64 with classes=1",
           .splits_rows = true,
           .options = {"classes", "columns", "drop", "label"},
           .load = read_csv};

@@ -166,7 +166,9 @@ Dataset generate_digits(int64_t samples, uint64_t seed) {
 DataKind digits_kind() {
   return {.name = "digits",
           .usage = "digits",
-          .doc = "generated handwriting: image u8[1, 28, 28], label i64; n=N samples, seed=N",
+          .doc =
+              "synthetic handwritten digits: columns image u8[1, 28, 28] and label i64; n=N "
+              "samples, seed=N",
           .needs_path = false,
           .options = {"n", "seed", "split"},
           .load = [](const DataArgs& args) {

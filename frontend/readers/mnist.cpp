@@ -55,20 +55,21 @@ Dataset read_mnist(const std::string& directory, const std::string& split) {
   const std::string path = find_file(directory, stem + "-images", 3);
   Tensor images = read_idx(path, 3);
   if (images.shape()[1] != kMnistSide || images.shape()[2] != kMnistSide) {
-    throw UserError("'" + path + "' has images of another size than 28x28");
+    throw UserError("'" + path + "' has images that are not 28x28");
   }
   const Tensor labels = read_idx(find_file(directory, stem + "-labels", 1), 1);
   return digit_dataset(std::move(images), labels, "'" + directory + "'");
 }
 
 DataKind mnist_kind() {
-  return {.name = "mnist",
-          .usage = "mnist:DIR",
-          .doc = "the official MNIST files, gzipped or not: image u8[1, 28, 28], label i64",
-          .options = {"split"},
-          .load = [](const DataArgs& args) {
-            return read_mnist(args.path(), args.choice("split", "train", {"train", "test"}));
-          }};
+  return {
+      .name = "mnist",
+      .usage = "mnist:DIR",
+      .doc = "the original MNIST files, gzipped or not: columns image u8[1, 28, 28] and label i64",
+      .options = {"split"},
+      .load = [](const DataArgs& args) {
+        return read_mnist(args.path(), args.choice("split", "train", {"train", "test"}));
+      }};
 }
 
 }  // namespace fluid

@@ -24,7 +24,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool start_array(size_t) override {
     ++depth_;
-    if (depth_ > 4 || (depth_ == 4 && part_ != 1)) fail("lists are nested in another way");
+    if (depth_ > 4 || (depth_ == 4 && part_ != 1)) fail("the nesting of the lists is wrong");
     if (depth_ == 2) {
       ++splits;
       part_ = 0;
@@ -73,7 +73,7 @@ class SplitSax : public nlohmann::json_sax<nlohmann::json> {
       }
       if (wanted()) labels.push_back(static_cast<uint8_t>(value));
     } else {
-      fail("lists are nested in another way");
+      fail("the nesting of the lists is wrong");
     }
     return true;
   }
@@ -101,8 +101,8 @@ DataKind mnist_json_kind() {
   return {.name = "mnist-json",
           .usage = "mnist-json:FILE",
           .doc =
-              "MNIST as JSON, [[images, labels] of train, val, test] with pixels in [0, 1], "
-              "gzipped or not: image u8[1, 28, 28], label i64",
+              "MNIST as JSON, gzipped or not: [images, labels] for each of train, val and test, "
+              "with pixels in [0, 1]; columns image u8[1, 28, 28] and label i64",
           .options = {"split"},
           .load = [](const DataArgs& args) {
             const std::vector<std::string> splits = {"train", "val", "test"};

@@ -25,7 +25,7 @@ Dataset read_columns(const DataArgs& args) {
 DataKind npy_kind() {
   return {.name = "npy",
           .usage = "npy:COLUMN=FILE,COLUMN=FILE",
-          .doc = "NumPy arrays whose first dimension counts the samples, one a column",
+          .doc = "NumPy .npy arrays, one per column, with samples along the first dimension",
           .splits_rows = true,
           .options = {},
           .load = read_columns};

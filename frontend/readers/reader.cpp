@@ -92,7 +92,7 @@ class Reader::Impl {
 
   void seek(int64_t position) {
     if (position < 0) {
-      throw UserError("the data cannot go on at sample " + std::to_string(position));
+      throw UserError("the data cannot resume at sample " + std::to_string(position));
     }
     stop();
     epoch_ = seek_epoch_ = position / samples_;

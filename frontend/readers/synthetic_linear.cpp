@@ -31,8 +31,8 @@ DataKind synthetic_linear_kind() {
   return {.name = "synthetic-linear",
           .usage = "synthetic-linear",
           .doc =
-              "y = x . (2, -3) + 10 + normal noise of sigma 2: x f32[2], y f32[1]; n=N samples, "
-              "seed=N",
+              "y = x . (2, -3) + 10 + Gaussian noise of standard deviation 2: columns x f32[2] and "
+              "y f32[1]; n=N samples, seed=N",
           .needs_path = false,
           .full_batch = true,
           .options = {"n", "seed"},

@@ -5,7 +5,7 @@ namespace fluid {
 CollectiveKind collective_kind(const ir::Op& op) {
   if (op.name == "reduce_scatter") return CollectiveKind::scatter;
   if (op.name == "all_gather") return CollectiveKind::gather;
-  check(op.name == "all_reduce", "'" + op.name + "' exchanges nothing");
+  check(op.name == "all_reduce", "'" + op.name + "' is not a collective");
   return CollectiveKind::sum;
 }
 
@@ -14,7 +14,7 @@ namespace {
 std::vector<Type> infer_collective(const InferCtx& c) {
   for (const Type& type : c.ins()) {
     c.require(is_float(type.dtype) && type.dtype == c.in(0).dtype && !type.shape.numel().batch,
-              "expects floats of one dtype and known size, got " + type.str());
+              "expects float tensors of one dtype without a batch dimension, got " + type.str());
   }
   return c.ins();
 }
@@ -26,9 +26,9 @@ OpDef collective_op(const std::string& name, const std::string& doc, const PortD
       .name = name,
       .doc = doc,
       .inputs = {{.name = "x",
-                  .doc = "floats of one dtype, without a batch extent",
+                  .doc = "float tensors of one dtype, without a batch dimension",
                   .variadic = true}},
-      .attrs = {{"bucket", int64_t{0}, "number of the bucket"}},
+      .attrs = {{"bucket", int64_t{0}, "bucket number, which orders the collectives of a step"}},
       .outputs = {result},
       .infer = infer_collective,
       .grad = NoGrad{},

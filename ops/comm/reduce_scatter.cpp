@@ -5,9 +5,9 @@ namespace fluid {
 OpDef reduce_scatter_op() {
   return collective_op(
       "reduce_scatter",
-      "The sums of tensors over all processes, where they lie: one bucket of them, of which "
-      "each process keeps its share. In what others keep there is 0.",
-      {"sum", "what this process keeps of the sum of one operand, of its type"});
+      "Sums one bucket of tensors over all ranks, in place. Each rank keeps the sums of its own "
+      "shard of the bucket; the elements of other shards become 0.",
+      {"sum", "the sum within this rank's shard and 0 elsewhere, one per operand and of its type"});
 }
 
 }  // namespace fluid

@@ -5,7 +5,7 @@ namespace fluid {
 OpDef mse_loss_op() {
   return OpDef{
       .name = "mse_loss",
-      .doc = "(x - target)^2, element by element.",
+      .doc = "Squared error (x - target)^2, elementwise without reduction.",
       .inputs = {{"x", "float tensor"}, {"target", "same type as x"}},
       .attrs = {},
       .outputs = {{"loss", "same type as x"}},

@@ -6,10 +6,13 @@ OpDef one_hot_op() {
   return OpDef{
       .name = "one_hot",
       .doc =
-          "1 in the class that the label names, 0 in the others; all 0 for a label out of range.",
+          "One-hot encoding of class indices: 1 at the index, 0 elsewhere. A label out of range "
+          "gives a row of zeros.",
       .inputs = {{"label", "integer tensor"}},
-      .attrs = {{"to", Type{}, "type of the result: label's shape and the number of classes",
-                 true}},
+      .attrs =
+          {{"to", Type{},
+            "type of the result, whose shape is label's shape followed by the number of classes",
+            true}},
       .outputs = {{"y", "of type `to`"}},
       .infer =
           [](const InferCtx& c) {

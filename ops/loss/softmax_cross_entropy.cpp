@@ -7,11 +7,12 @@ OpDef softmax_cross_entropy_op() {
   return OpDef{
       .name = "softmax_cross_entropy",
       .doc =
-          "-log(softmax(x)[label]) of every row: the loss of a classifier. A label out of range "
-          "is reported.",
-      .inputs = {{"x", "float logits [..., C]"}, {"label", "integer classes, x's shape without C"}},
+          "Cross-entropy of softmax(x) and class indices: -log(softmax(x)[label]) per row. A label "
+          "out of range raises an error.",
+      .inputs = {{"x", "float logits [..., C]"},
+                 {"label", "integer class indices, x's shape without C"}},
       .attrs = {},
-      .outputs = {{"loss", "one a row"}},
+      .outputs = {{"loss", "one value per row"}},
       .infer =
           [](const InferCtx& c) {
             require_labels(c);

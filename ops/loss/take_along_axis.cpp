@@ -7,8 +7,8 @@ OpDef take_along_axis_op() {
   return OpDef{
       .name = "take_along_axis",
       .doc =
-          "The element of each row that the label names; a label out of range is reported and "
-          "read as the nearest class.",
+          "Gathers one element per row at the index `label`. A label out of range raises an error; "
+          "the read is clamped to the nearest class.",
       .inputs = {{"x", "float [..., C]"}, {"label", "integer, x's shape without C"}},
       .attrs = {},
       .outputs = {{"y", "label's shape"}},

@@ -7,7 +7,7 @@ OpDef abs_op() {
   return OpDef{
       .name = "abs",
       .doc = "|x|. Its gradient at 0 is 0.",
-      .inputs = {{"x", "number tensor"}},
+      .inputs = {{"x", "numeric tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
       .infer = infer_number_unary,

@@ -7,7 +7,7 @@ OpDef add_op() {
   return OpDef{
       .name = "add",
       .doc = "a + b.",
-      .inputs = {{"a", "number tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .inputs = {{"a", "numeric tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "the broadcast shape"}},
       .infer = infer_number_broadcast,

@@ -7,10 +7,10 @@ OpDef cast_op() {
   return OpDef{
       .name = "cast",
       .doc =
-          "x in another dtype: floats to integers towards zero, to bool by != 0, to halves to "
-          "the nearest, ties to even.",
+          "Converts x to another dtype. Floats convert to integers by truncation, to bool by != 0, "
+          "and to half precision by rounding to nearest even.",
       .inputs = {{"x", "any tensor"}},
-      .attrs = {{"to", Type{}, "its dtype is the result's; its shape is not used", true}},
+      .attrs = {{"to", Type{}, "gives the dtype of the result; its shape is ignored", true}},
       .outputs = {{"y", "x's shape"}},
       .infer =
           [](const InferCtx& c) {

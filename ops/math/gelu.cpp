@@ -39,9 +39,11 @@ Values gelu_grad(const GradCtx& c) {
 OpDef gelu_op() {
   return OpDef{
       .name = "gelu",
-      .doc = "x times the probability that a standard normal number is below x.",
+      .doc =
+          "x * Phi(x), where Phi is the standard normal distribution function (Hendrycks and "
+          "Gimpel, 2016).",
       .inputs = {{"x", "float tensor"}},
-      .attrs = {{"approximate", std::string("none"), "\"tanh\": the approximation by tanh"}},
+      .attrs = {{"approximate", std::string("none"), "\"tanh\": uses the tanh approximation"}},
       .outputs = {{"y", "like x"}},
       .infer = infer_gelu,
       .grad = GradFn(gelu_grad),

@@ -5,10 +5,10 @@ namespace fluid {
 OpDef is_finite_op() {
   return OpDef{
       .name = "is_finite",
-      .doc = "Whether x is neither infinite nor nan.",
+      .doc = "Whether x is neither infinite nor NaN.",
       .inputs = {{"x", "float tensor"}},
       .attrs = {},
-      .outputs = {{"y", "bool, of x's shape"}},
+      .outputs = {{"y", "bool, same shape as x"}},
       .infer = infer_float_predicate,
       .grad = NoGrad{},
       .effects = Pure{},

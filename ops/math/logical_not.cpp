@@ -5,7 +5,7 @@ namespace fluid {
 OpDef logical_not_op() {
   return OpDef{
       .name = "logical_not",
-      .doc = "Whether x is false.",
+      .doc = "Elementwise logical not.",
       .inputs = {{"x", "bool tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},

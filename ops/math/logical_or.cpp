@@ -3,7 +3,7 @@
 namespace fluid {
 
 OpDef logical_or_op() {
-  return logical_binary("logical_or", "Whether a or b holds.", scalar::logical_or);
+  return logical_binary("logical_or", "Elementwise logical or.", scalar::logical_or);
 }
 
 }  // namespace fluid

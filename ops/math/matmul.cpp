@@ -71,7 +71,7 @@ ReduceBody matmul_body(const LowerCtx& c) {
 OpDef matmul_op() {
   return OpDef{
       .name = "matmul",
-      .doc = "The matrix product of the last two dimensions; those before broadcast.",
+      .doc = "Matrix product over the last two dimensions. Leading dimensions broadcast.",
       .inputs = {{"a", "float tensor [..., m, k]"}, {"b", "same dtype, [..., k, n]"}},
       .attrs = {{"transpose_a", false, "a is [..., k, m]"},
                 {"transpose_b", false, "b is [..., n, k]"}},

@@ -3,9 +3,10 @@
 namespace fluid {
 
 OpDef maximum_op() {
-  return elementwise_extremum(
-      "maximum", "The larger of a and b; nan when either is nan. Ties share the gradient.",
-      Scalar::max);
+  return elementwise_extremum("maximum",
+                              "Elementwise maximum; NaN if either operand is NaN. Equal operands "
+                              "share the gradient evenly.",
+                              Scalar::max);
 }
 
 }  // namespace fluid

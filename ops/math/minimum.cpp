@@ -3,9 +3,10 @@
 namespace fluid {
 
 OpDef minimum_op() {
-  return elementwise_extremum(
-      "minimum", "The smaller of a and b; nan when either is nan. Ties share the gradient.",
-      Scalar::min);
+  return elementwise_extremum("minimum",
+                              "Elementwise minimum; NaN if either operand is NaN. Equal operands "
+                              "share the gradient evenly.",
+                              Scalar::min);
 }
 
 }  // namespace fluid

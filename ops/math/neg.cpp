@@ -7,7 +7,7 @@ OpDef neg_op() {
   return OpDef{
       .name = "neg",
       .doc = "-x.",
-      .inputs = {{"x", "number tensor"}},
+      .inputs = {{"x", "numeric tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
       .infer = infer_number_unary,

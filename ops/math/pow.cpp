@@ -7,7 +7,7 @@ OpDef pow_op() {
   return OpDef{
       .name = "pow",
       .doc = "a to the power of b.",
-      .inputs = {{"a", "float tensor"}, {"b", "same dtype, broadcasts with a"}},
+      .inputs = {{"a", "float tensor"}, {"b", "same dtype as a; shape broadcasts with a's"}},
       .attrs = {},
       .outputs = {{"y", "the broadcast shape"}},
       .infer = infer_float_broadcast,

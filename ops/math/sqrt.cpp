@@ -6,7 +6,7 @@ namespace fluid {
 OpDef sqrt_op() {
   return OpDef{
       .name = "sqrt",
-      .doc = "The square root of x; nan below 0.",
+      .doc = "Square root of x; NaN below 0.",
       .inputs = {{"x", "float tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},

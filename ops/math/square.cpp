@@ -7,7 +7,7 @@ OpDef square_op() {
   return OpDef{
       .name = "square",
       .doc = "x * x.",
-      .inputs = {{"x", "number tensor"}},
+      .inputs = {{"x", "numeric tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},
       .infer = infer_number_unary,

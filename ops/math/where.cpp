@@ -22,7 +22,7 @@ Values where_grad(const GradCtx& c) {
 OpDef where_op() {
   return OpDef{
       .name = "where",
-      .doc = "a where the condition holds, else b.",
+      .doc = "Selects a where `condition` is true, and b elsewhere.",
       .inputs = {{"condition", "bool tensor"}, {"a", "any tensor"}, {"b", "same dtype as a"}},
       .attrs = {},
       .outputs = {{"y", "a's dtype, the shape that all three broadcast to"}},

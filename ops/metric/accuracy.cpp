@@ -8,9 +8,10 @@ OpDef accuracy_op() {
   return OpDef{
       .name = "accuracy",
       .doc =
-          "How many rows have their largest element in the labelled class, and how many rows "
-          "there are: the accuracy is their quotient. Ties go to the first class.",
-      .inputs = {{"x", "float scores [..., C]"}, {"label", "integer classes, x's shape without C"}},
+          "Number of rows whose argmax is the label, and number of rows. The accuracy is their "
+          "quotient. The first of equal maxima wins.",
+      .inputs = {{"x", "float scores [..., C]"},
+                 {"label", "integer class indices, x's shape without C"}},
       .attrs = {},
       .outputs = {{.name = "correct", .doc = "f64 scalar"},
                   {.name = "rows", .doc = "f64 scalar", .auxiliary = true}},

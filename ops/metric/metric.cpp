@@ -6,8 +6,8 @@ OpDef metric_op() {
   return OpDef{
       .name = "metric",
       .doc =
-          "A figure of its own making: it reads as sum / weight, and over the steps of an epoch "
-          "sums and weights add up.",
+          "A user-defined metric. Its value is sum / weight. Over the steps of an epoch the sums "
+          "and the weights are added separately.",
       .inputs = {{"sum", "float scalar"}, {"weight", "of sum's type"}},
       .attrs = {},
       .outputs = {{.name = "total", .doc = "sum"},

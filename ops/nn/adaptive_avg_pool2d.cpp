@@ -14,10 +14,10 @@ OpDef adaptive_avg_pool2d_op() {
   return OpDef{
       .name = "adaptive_avg_pool2d",
       .doc =
-          "Means of windows of nearly equal size, as many as asked for: window i of n over m "
-          "elements is [floor(i m / n), ceil((i + 1) m / n)).",
+          "Average pooling with a given output size. Window i of n over m elements is [floor(i m / "
+          "n), ceil((i + 1) m / n)).",
       .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"output", std::vector<int64_t>{}, "number of windows: one, or height and width",
+      .attrs = {{"output", std::vector<int64_t>{}, "output size: one number, or height and width",
                  true}},
       .outputs = {{"y", "[N, C, OH, OW]"}},
       .infer = [](const InferCtx& c) { return std::vector{adaptive_type(c, c.in(0))}; },

@@ -6,9 +6,7 @@ namespace fluid {
 OpDef adaptive_avg_pool2d_grad_op() {
   return OpDef{
       .name = "adaptive_avg_pool2d_grad",
-      .doc =
-          "Gradient of adaptive_avg_pool2d: every element gathers from the windows that cover "
-          "it.",
+      .doc = "Gradient of adaptive_avg_pool2d with respect to its input.",
       .inputs = {{"dy", "gradient of adaptive_avg_pool2d's result"}},
       .attrs = {{"input", Type{}, "type of adaptive_avg_pool2d's input", true}},
       .outputs = {{"dx", "of type `input`"}},

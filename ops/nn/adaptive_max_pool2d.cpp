@@ -9,15 +9,15 @@ OpDef adaptive_max_pool2d_op() {
   return OpDef{
       .name = "adaptive_max_pool2d",
       .doc =
-          "Largest elements of windows of nearly equal size, as many as asked for (see "
-          "adaptive_avg_pool2d); the first in row-major order wins ties, and NaN wins.",
+          "Max pooling with a given output size; adaptive_avg_pool2d defines the windows. The "
+          "first of equal maxima in row-major order wins. NaN counts as the largest value.",
       .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"output", std::vector<int64_t>{}, "number of windows: one, or height and width",
+      .attrs = {{"output", std::vector<int64_t>{}, "output size: one number, or height and width",
                  true}},
       .outputs = {{.name = "y", .doc = "[N, C, OH, OW]"},
                   {.name = "position",
-                   .doc = "of the largest element in a window of the largest size, row-major: "
-                          "u8, or i32 where that has more than 256 elements",
+                   .doc = "argmax indices, row-major within a window of the largest size: u8, or "
+                          "i32 if such a window has more than 256 elements",
                    .auxiliary = true}},
       .infer =
           [](const InferCtx& c) {

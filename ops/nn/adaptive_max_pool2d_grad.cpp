@@ -5,11 +5,9 @@ namespace fluid {
 OpDef adaptive_max_pool2d_grad_op() {
   return OpDef{
       .name = "adaptive_max_pool2d_grad",
-      .doc =
-          "Gradient of adaptive_max_pool2d: every element gathers from the windows whose largest "
-          "element it is.",
+      .doc = "Gradient of adaptive_max_pool2d with respect to its input.",
       .inputs = {{"dy", "gradient of adaptive_max_pool2d's result"},
-                 {"position", "its second result"}},
+                 {"position", "argmax indices, the second result of the forward op"}},
       .attrs = {{"input", Type{}, "type of adaptive_max_pool2d's input", true}},
       .outputs = {{"dx", "of type `input`"}},
       .infer =

@@ -18,12 +18,13 @@ Expr avg_pool2d_divisor(const LowerCtx& c, const Type& input, const Expr& y, con
 OpDef avg_pool2d_op() {
   return OpDef{
       .name = "avg_pool2d",
-      .doc = "Mean of each window.",
+      .doc = "Average pooling.",
       .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"kernel", std::vector<int64_t>{}, "size of the window", true},
-                {"stride", std::vector<int64_t>{}, "step of the window; none: the kernel's size"},
-                {"padding", std::vector<int64_t>{0}, "zeros around the input"},
-                {"count_include_pad", true, "whether the padding counts as elements"}},
+      .attrs = {{"kernel", std::vector<int64_t>{}, "window size: one number, or height and width",
+                 true},
+                {"stride", std::vector<int64_t>{}, "stride of the window; empty: the window size"},
+                {"padding", std::vector<int64_t>{0}, "zero padding on each side"},
+                {"count_include_pad", true, "whether the divisor includes padding elements"}},
       .outputs = {{"y", "[N, C, OH, OW]"}},
       .infer =
           [](const InferCtx& c) {

@@ -6,7 +6,7 @@ namespace fluid {
 OpDef avg_pool2d_grad_op() {
   return OpDef{
       .name = "avg_pool2d_grad",
-      .doc = "Gradient of avg_pool2d: every element gathers from the windows that cover it.",
+      .doc = "Gradient of avg_pool2d with respect to its input.",
       .inputs = {{"dy", "gradient of avg_pool2d's result"}},
       .attrs = {{"kernel", std::vector<int64_t>{}, "as avg_pool2d's", true},
                 {"stride", std::vector<int64_t>{}, "as avg_pool2d's"},

@@ -36,7 +36,7 @@ std::vector<Type> infer_batch_norm(const InferCtx& c) {
     const bool fits = c.in(i).shape == statistics.shape &&
                       (c.in(i).dtype == x.dtype || c.in(i).dtype == statistics.dtype);
     c.require(fits, "operand " + std::to_string(i) + " must be " + statistics.str() +
-                        ", one number a channel, got " + c.in(i).str());
+                        ", one number per channel, got " + c.in(i).str());
   }
   const double eps = c.attr<double>("eps");
   c.require(eps >= 0, "attribute 'eps' must not be negative");
@@ -105,9 +105,9 @@ OpDef batch_norm_op() {
   return OpDef{
       .name = "batch_norm",
       .doc =
-          "Normalises every channel to mean 0 and variance 1 over the batch and its other "
-          "dimensions, then scales by gamma and adds beta. In eval and predict it uses the running "
-          "statistics instead of the batch's.",
+          "Batch normalisation (Ioffe and Szegedy, 2015): normalises each channel over the other "
+          "dimensions, multiplies by gamma and adds beta. Eval and predict use the running "
+          "statistics instead of the batch statistics.",
       .inputs = {{"x", "float [N, C, ...]"},
                  {"gamma", "[C], x's dtype or f32"},
                  {"beta", "[C], x's dtype or f32"},
@@ -116,10 +116,10 @@ OpDef batch_norm_op() {
       .attrs = {{"eps", 1e-5, "added to the variance"}},
       .outputs = {{.name = "y", .doc = "same type as x"},
                   {.name = "mean",
-                   .doc = "[C], at least f32: of the batch; in eval and predict the running mean",
+                   .doc = "[C], f32 or wider: batch mean; in eval and predict the running mean",
                    .auxiliary = true},
                   {.name = "var",
-                   .doc = "[C], at least f32: of the batch, divided by N; in eval and predict the "
+                   .doc = "[C], f32 or wider: biased batch variance; in eval and predict the "
                           "running variance",
                    .auxiliary = true}},
       .infer = infer_batch_norm,

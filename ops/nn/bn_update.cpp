@@ -25,14 +25,17 @@ OpDef bn_update_op() {
   return OpDef{
       .name = "bn_update",
       .doc =
-          "Moves batch_norm's running statistics towards those of the batch by `momentum`, the "
-          "variance as the unbiased estimate, var * count / (count - 1), as PyTorch does.",
-      .inputs = {{"running_mean", "float [C]"},
-                 {"running_var", "float [C]"},
-                 {"mean", "[C]: of the batch"},
-                 {"var", "[C]: of the batch, divided by count"},
-                 {"count", "float scalar: elements of a channel; one counts as two"}},
-      .attrs = {{"momentum", 0.1, "the weight of the batch"}},
+          "Updates the running statistics of batch_norm: running = (1 - momentum) * running + "
+          "momentum * batch. The variance is the unbiased one, var * count / (count - 1), as in "
+          "PyTorch.",
+      .inputs =
+          {{"running_mean", "float [C]"},
+           {"running_var", "float [C]"},
+           {"mean", "[C]: batch mean"},
+           {"var", "[C]: biased batch variance"},
+           {"count",
+            "float scalar: number of elements per channel; the divisor count - 1 is at least 1"}},
+      .attrs = {{"momentum", 0.1, "weight of the batch statistics"}},
       .outputs = {{"new_mean", "same type as running_mean"},
                   {"new_var", "same type as running_var"}},
       .infer = infer_bn_update,

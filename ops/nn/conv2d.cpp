@@ -8,8 +8,8 @@ OpDef conv2d_op() {
   return OpDef{
       .name = "conv2d",
       .doc =
-          "Two-dimensional cross-correlation, summed over the input channels of a group. A bias "
-          "is added with `add`.",
+          "2-d convolution (cross-correlation) over the input channels of each group. It has no "
+          "bias; use `add`.",
       .inputs = {{"x", "float [N, C, H, W]"}, {"w", "filter [O, C / groups, KH, KW]"}},
       .attrs = conv2d_attrs(),
       .outputs =

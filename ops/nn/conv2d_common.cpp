@@ -24,7 +24,7 @@ Type conv2d_type(const InferCtx& c, const Type& input, const Type& filter) {
                                          std::to_string(groups) + " groups");
   c.require(w[2].size >= 1 && w[2].size <= kMaxWindow && w[3].size >= 1 && w[3].size <= kMaxWindow,
             "the filter " + filter.str() + " must have between 1 and " +
-                std::to_string(kMaxWindow) + " taps a side");
+                std::to_string(kMaxWindow) + " taps per side");
   require_window(c);
   return {input.dtype, window_shape(c, x, window_of(c.attrs(), w[2].size, w[3].size), w[0]), {}};
 }
@@ -37,12 +37,13 @@ Cost conv2d_cost(const Type& filter, const Type& output) {
 
 std::vector<AttrDef> conv2d_attrs(std::vector<AttrDef> more) {
   std::vector<AttrDef> attrs = {
-      {"stride", std::vector<int64_t>{1}, "step of the window: one number, or height and width"},
+      {"stride", std::vector<int64_t>{1}, "stride of the window: one number, or height and width"},
       {"padding", std::vector<int64_t>{0},
-       "zeros around the input: one number, height and width, or top, left, bottom, right"},
+       "zero padding: one number, height and width, or top, left, bottom, right"},
       {"dilation", std::vector<int64_t>{1},
-       "distance of the taps: one number, or height and width"},
-      {"groups", int64_t{1}, "splits the channels into groups that do not see each other"}};
+       "spacing of the filter's taps: one number, or height and width"},
+      {"groups", int64_t{1},
+       "number of groups; a filter sees only the input channels of its group"}};
   attrs.insert(attrs.end(), more.begin(), more.end());
   return attrs;
 }

@@ -6,7 +6,7 @@ namespace fluid {
 OpDef conv2d_grad_filter_op() {
   return OpDef{
       .name = "conv2d_grad_filter",
-      .doc = "Gradient of conv2d with respect to its filter: a sum over samples and positions.",
+      .doc = "Gradient of conv2d with respect to its filter.",
       .inputs = {{"x", "conv2d's input"}, {"dy", "gradient of conv2d's result"}},
       .attrs = conv2d_attrs({{"filter", Type{}, "type of conv2d's filter", true}}),
       .outputs = {{"dw", "of type `filter`"}},

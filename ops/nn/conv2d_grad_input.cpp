@@ -6,9 +6,7 @@ namespace fluid {
 OpDef conv2d_grad_input_op() {
   return OpDef{
       .name = "conv2d_grad_input",
-      .doc =
-          "Gradient of conv2d with respect to its input: every element gathers from the windows "
-          "that cover it.",
+      .doc = "Gradient of conv2d with respect to its input.",
       .inputs = {{"dy", "gradient of conv2d's result"}, {"w", "conv2d's filter"}},
       .attrs = conv2d_attrs({{"input", Type{}, "type of conv2d's input", true}}),
       .outputs = {{"dx", "of type `input`"}},

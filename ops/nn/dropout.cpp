@@ -25,10 +25,10 @@ Expr dropped(const LowerCtx& c, size_t dims) {
 OpDef dropout_def(std::string name, std::string doc, std::string x, size_t dims) {
   return OpDef{
       .name = name,
-      .doc = doc + " The identity in eval and predict.",
-      .inputs = {{"x", x}, {"rng", "i64[3]: seed, run counter, first global sample"}},
-      .attrs = {{"p", 0.5, "probability of being dropped"},
-                {"stream", int64_t{-1}, "keys the random numbers"}},
+      .doc = doc + " Identity in eval and predict.",
+      .inputs = {{"x", x}, {"rng", "i64[3]: seed, run counter, index of the first sample"}},
+      .attrs = {{"p", 0.5, "probability that an element or channel is dropped"},
+                {"stream", int64_t{-1}, "identifies the Philox random stream"}},
       .outputs = {{"y", "same type as x"}},
       .infer =
           [dims](const InferCtx& c) {

@@ -6,9 +6,9 @@ namespace fluid {
 OpDef log_softmax_op() {
   return OpDef{
       .name = "log_softmax",
-      .doc = "Logarithm of softmax along `axis`, without taking the logarithm of small numbers.",
+      .doc = "log(softmax(x)) along `axis`, computed in a numerically stable form.",
       .inputs = {{"x", "float tensor, rank >= 1"}},
-      .attrs = {{"axis", int64_t{-1}, "axis to normalise; negative counts from the end"}},
+      .attrs = {{"axis", int64_t{-1}, "axis to normalise; negative: counted from the end"}},
       .outputs = {{"y", "same type as x"}},
       .infer = infer_along_axis,
       .grad = GradFn([](const GradCtx& c) {

@@ -9,17 +9,18 @@ OpDef max_pool2d_op() {
   return OpDef{
       .name = "max_pool2d",
       .doc =
-          "Largest element of each window; ties go to the first in row-major order, padding is "
-          "minus infinity, and NaN wins.",
+          "Max pooling. The first of equal maxima in row-major order wins. Padding counts as minus "
+          "infinity, and NaN as the largest value.",
       .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"kernel", std::vector<int64_t>{}, "size of the window", true},
-                {"stride", std::vector<int64_t>{}, "step of the window; none: the kernel's size"},
-                {"padding", std::vector<int64_t>{0}, "around the input"},
-                {"dilation", std::vector<int64_t>{1}, "distance of the taps"}},
+      .attrs = {{"kernel", std::vector<int64_t>{}, "window size: one number, or height and width",
+                 true},
+                {"stride", std::vector<int64_t>{}, "stride of the window; empty: the window size"},
+                {"padding", std::vector<int64_t>{0}, "padding on each side"},
+                {"dilation", std::vector<int64_t>{1}, "spacing of the window's taps"}},
       .outputs = {{.name = "y", .doc = "[N, C, OH, OW]"},
                   {.name = "position",
-                   .doc = "of the largest element in its window, row-major: u8, or i32 for a "
-                          "window of more than 256 taps; 0 where all of it is minus infinity",
+                   .doc = "argmax indices, row-major within the window: u8, or i32 if a window has "
+                          "more than 256 taps; 0 if all its elements are minus infinity",
                    .auxiliary = true}},
       .infer =
           [](const InferCtx& c) {

@@ -18,10 +18,9 @@ Expr first_inside(const WindowAxis& axis, const Expr& element, const Expr& tap) 
 OpDef max_pool2d_grad_op() {
   return OpDef{
       .name = "max_pool2d_grad",
-      .doc =
-          "Gradient of max_pool2d: every element gathers from the windows whose largest element "
-          "it is.",
-      .inputs = {{"dy", "gradient of max_pool2d's result"}, {"position", "its second result"}},
+      .doc = "Gradient of max_pool2d with respect to its input.",
+      .inputs = {{"dy", "gradient of max_pool2d's result"},
+                 {"position", "argmax indices, the second result of the forward op"}},
       .attrs = {{"kernel", std::vector<int64_t>{}, "as max_pool2d's", true},
                 {"stride", std::vector<int64_t>{}, "as max_pool2d's"},
                 {"padding", std::vector<int64_t>{0}, "as max_pool2d's"},

@@ -79,10 +79,10 @@ OpDef resize2d_op() {
   return OpDef{
       .name = "resize2d",
       .doc =
-          "Images in another size. `mode` nearest takes element floor(i in / out) along each axis; "
-          "bilinear goes straight between the elements around (i + 1/2) in / out - 1/2.",
+          "Resizes images. Along each axis, `mode` nearest reads element floor(i in / out); "
+          "bilinear interpolates linearly at (i + 1/2) in / out - 1/2.",
       .inputs = {{"x", "float [N, C, H, W]"}},
-      .attrs = {{"output", std::vector<int64_t>{}, "the size: one number, or height and width",
+      .attrs = {{"output", std::vector<int64_t>{}, "output size: one number, or height and width",
                  true},
                 {"mode", std::string("nearest"), "nearest or bilinear"}},
       .outputs = {{"y", "[N, C, OH, OW]"}},

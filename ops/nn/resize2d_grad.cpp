@@ -6,10 +6,10 @@ namespace fluid {
 OpDef resize2d_grad_op() {
   return OpDef{
       .name = "resize2d_grad",
-      .doc = "Gradient of resize2d: every element gathers from the elements that were made of it.",
+      .doc = "Gradient of resize2d with respect to its input.",
       .inputs = {{"dy", "gradient of resize2d's result"}},
       .attrs = {{"input", Type{}, "type of resize2d's input", true},
-                {"mode", std::string("nearest"), "resize2d's"}},
+                {"mode", std::string("nearest"), "mode of resize2d"}},
       .outputs = {{"dx", "of type `input`"}},
       .infer =
           [](const InferCtx& c) {

@@ -8,7 +8,7 @@ OpDef softmax_op() {
       .name = "softmax",
       .doc = "exp(x) normalised to sum 1 along `axis`.",
       .inputs = {{"x", "float tensor, rank >= 1"}},
-      .attrs = {{"axis", int64_t{-1}, "axis to normalise; negative counts from the end"}},
+      .attrs = {{"axis", int64_t{-1}, "axis to normalise; negative: counted from the end"}},
       .outputs = {{"y", "same type as x"}},
       .infer = infer_along_axis,
       .grad = GradFn([](const GradCtx& c) {

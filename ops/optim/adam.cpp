@@ -36,12 +36,13 @@ OpDef adam_def(std::string name, std::string doc, bool decoupled) {
       .name = std::move(name),
       .doc = std::move(doc),
       .inputs = optimizer_inputs({{"m", "same type as param"}, {"v", "same type as param"}}),
-      .attrs = {{"beta1", 0.9, "how much of m is kept"},
-                {"beta2", 0.999, "how much of v is kept"},
+      .attrs = {{"beta1", 0.9, "decay rate of m"},
+                {"beta2", 0.999, "decay rate of v"},
                 {"eps", 1e-8, "added to the denominator"},
                 {"weight_decay", decoupled ? 0.01 : 0.0,
-                 decoupled ? "times lr and the parameter, taken off the parameter"
-                           : "times the parameter, added to the gradient"}},
+                 decoupled ? "decoupled weight decay: lr * weight_decay * param is subtracted from "
+                             "the parameter"
+                           : "L2 penalty: weight_decay * param is added to the gradient"}},
       .outputs = {{"new_param", "same type as param"},
                   {"new_m", "same type as param"},
                   {"new_v", "same type as param"}},
@@ -67,8 +68,8 @@ OpDef adam_def(std::string name, std::string doc, bool decoupled) {
 
 OpDef adam_op() {
   return adam_def("adam",
-                  "Adam (Kingma and Ba, 2015), with PyTorch's rounding order: m and v are moving "
-                  "averages of the gradient and its square; the step is lr / (1 - beta1^t) * m / "
+                  "Adam (Kingma and Ba, 2015), with PyTorch's rounding order. m and v are moving "
+                  "averages of the gradient and its square. The step is lr / (1 - beta1^t) * m / "
                   "(sqrt(v) / sqrt(1 - beta2^t) + eps).",
                   /*decoupled=*/false);
 }

@@ -4,8 +4,8 @@ namespace fluid {
 
 OpDef adamw_op() {
   return adam_def("adamw",
-                  "AdamW (Loshchilov and Hutter, 2019), with PyTorch's rounding order: the "
-                  "parameter loses lr * weight_decay of itself, then takes Adam's step.",
+                  "AdamW (Loshchilov and Hutter, 2019), with PyTorch's rounding order: param *= 1 "
+                  "- lr * weight_decay, followed by the step of adam.",
                   /*decoupled=*/true);
 }
 

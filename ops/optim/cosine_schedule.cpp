@@ -8,13 +8,12 @@ namespace fluid {
 OpDef cosine_schedule_op() {
   return schedule_op({
       .name = "cosine",
-      .doc = "Up to lr in equal steps over `warmup` updates, then along half a cosine down to "
-             "`end` at "
-             "update `steps` (Loshchilov and Hutter, SGDR, 2017, without restarts), and `end` from "
-             "there on.",
-      .settings = {{"steps", int64_t{1}, "updates in all", true},
-                   {"warmup", int64_t{0}, "updates"},
-                   {"end", 0.0, "the rate at the end"}},
+      .doc = "Linear warmup to lr over `warmup` updates, then cosine annealing to `end` at update "
+             "`steps` (Loshchilov and Hutter, SGDR, 2017, without restarts). The rate stays at "
+             "`end` afterwards.",
+      .settings = {{"steps", int64_t{1}, "update at which the rate reaches `end`", true},
+                   {"warmup", int64_t{0}, "number of warmup updates"},
+                   {"end", 0.0, "final learning rate"}},
       .check =
           [](const InferCtx& c) {
             const int64_t warmup = c.attr<int64_t>("warmup");

@@ -6,7 +6,7 @@ namespace fluid {
 OpDef manual_schedule_op() {
   return schedule_op({
       .name = std::string(kManual),
-      .doc = "lr times a factor that Executor::set_learning_rate() sets, 1 at first.",
+      .doc = "lr * lr_factor. Executor::set_learning_rate() sets lr_factor, which is 1 initially.",
       .settings = {},
       .operands = {{"lr_factor", "float scalar: factor of lr"}},
       .check = [](const InferCtx&) {},

@@ -6,13 +6,12 @@ OpDef momentum_op() {
   return OpDef{
       .name = "momentum",
       .doc =
-          "Gradient descent with momentum, as PyTorch's SGD without dampening: velocity = mu * "
-          "velocity + grad; the step is lr * velocity, or lr * (grad + mu * velocity) with "
-          "`nesterov`.",
+          "SGD with momentum, as in PyTorch without dampening: velocity = mu * velocity + grad. "
+          "The step is lr * velocity, or lr * (grad + mu * velocity) with `nesterov`.",
       .inputs = optimizer_inputs({{"velocity", "same type as param"}}),
-      .attrs = {{"mu", 0.9, "how much of the velocity is kept"},
-                {"nesterov", false, "looks ahead by one step"},
-                {"weight_decay", 0.0, "times the parameter, added to the gradient"}},
+      .attrs = {{"mu", 0.9, "momentum factor"},
+                {"nesterov", false, "uses Nesterov momentum"},
+                {"weight_decay", 0.0, "L2 penalty: weight_decay * param is added to the gradient"}},
       .outputs = {{"new_param", "same type as param"}, {"new_velocity", "same type as param"}},
       .infer =
           [](const InferCtx& c) {

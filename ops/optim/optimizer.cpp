@@ -18,8 +18,8 @@ bool is_optimizer(const OpDef& def) {
 std::vector<PortDef> optimizer_inputs(const std::vector<PortDef>& states) {
   std::vector<PortDef> ports = {{"param", "float tensor"},
                                 {"grad", "same type as param"},
-                                {"lr", "float scalar: the learning rate"},
-                                {"update", "i64 scalar: updates done before this one"}};
+                                {"lr", "float scalar: learning rate"},
+                                {"update", "i64 scalar: number of completed updates"}};
   ports.insert(ports.end(), states.begin(), states.end());
   return ports;
 }

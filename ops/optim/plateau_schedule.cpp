@@ -51,14 +51,16 @@ std::optional<PlateauRule> plateau_rule(const Attrs& train) {
 OpDef plateau_schedule_op() {
   return schedule_op({
       .name = std::string(kPlateau),
-      .doc = "lr, times `factor` where the epochs' figure has not fallen for more than `patience` "
-             "epochs, as PyTorch's ReduceLROnPlateau: what that has come to is an operand.",
-      .settings = {{"factor", 0.1, "of the rate before"},
-                   {"patience", int64_t{10}, "epochs without a better figure that change nothing"},
-                   {"threshold", 1e-4, "a better figure is below 1 - threshold of the best"},
-                   {"cooldown", int64_t{0}, "epochs after a change that count for nothing"},
-                   {"min_lr", 0.0, "the rate falls no further"}},
-      .operands = {{"lr_factor", "float scalar: of lr"}},
+      .doc = "lr * lr_factor. After an epoch, lr_factor is multiplied by `factor` if the monitored "
+             "metric has not improved for more than `patience` epochs, as by PyTorch's "
+             "ReduceLROnPlateau.",
+      .settings = {{"factor", 0.1, "factor of the learning rate at each decay"},
+                   {"patience", int64_t{10},
+                    "number of epochs without improvement that are tolerated"},
+                   {"threshold", 1e-4, "an improvement is a metric below best * (1 - threshold)"},
+                   {"cooldown", int64_t{0}, "number of epochs after a decay that are not counted"},
+                   {"min_lr", 0.0, "lower bound of the learning rate"}},
+      .operands = {{"lr_factor", "float scalar: factor of lr"}},
       .check =
           [](const InferCtx& c) {
             require_setting(c, "factor", 0, 1);

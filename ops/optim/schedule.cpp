@@ -11,9 +11,9 @@ constexpr std::string_view kSuffix = "_schedule";
 }  // namespace
 
 OpDef schedule_op(ScheduleDef schedule) {
-  std::vector<AttrDef> attrs = {{"lr", 0.001, "the recipe's learning rate", true}};
+  std::vector<AttrDef> attrs = {{"lr", 0.001, "initial learning rate", true}};
   attrs.insert(attrs.end(), schedule.settings.begin(), schedule.settings.end());
-  std::vector<PortDef> inputs = {{"update", "i64 scalar: updates done before this one"}};
+  std::vector<PortDef> inputs = {{"update", "i64 scalar: number of completed updates"}};
   inputs.insert(inputs.end(), schedule.operands.begin(), schedule.operands.end());
   std::vector<InPlace> in_place;
   if (!schedule.operands.empty()) in_place.push_back({.out = 0, .in = 1});
@@ -22,7 +22,7 @@ OpDef schedule_op(ScheduleDef schedule) {
       .doc = std::move(schedule.doc),
       .inputs = std::move(inputs),
       .attrs = std::move(attrs),
-      .outputs = {{"rate", "f64 scalar: the learning rate of this update"}},
+      .outputs = {{"rate", "f64 scalar: learning rate of this update"}},
       .infer =
           [check = std::move(schedule.check)](const InferCtx& c) {
             c.require(c.in(0) == Type{i64, {}, {}},

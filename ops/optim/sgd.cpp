@@ -5,9 +5,9 @@ namespace fluid {
 OpDef sgd_op() {
   return OpDef{
       .name = "sgd",
-      .doc = "Gradient descent: param - lr * grad.",
+      .doc = "Stochastic gradient descent: param - lr * grad.",
       .inputs = optimizer_inputs(),
-      .attrs = {{"weight_decay", 0.0, "times the parameter, added to the gradient"}},
+      .attrs = {{"weight_decay", 0.0, "L2 penalty: weight_decay * param is added to the gradient"}},
       .outputs = {{"new_param", "same type as param"}},
       .infer =
           [](const InferCtx& c) {

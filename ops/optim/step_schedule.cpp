@@ -6,8 +6,9 @@ namespace fluid {
 OpDef step_schedule_op() {
   return schedule_op({
       .name = "step",
-      .doc = "lr, times `factor` after each `every` updates.",
-      .settings = {{"every", int64_t{1}, "updates", true}, {"factor", 0.1, "of the rate before"}},
+      .doc = "Multiplies the learning rate by `factor` every `every` updates, as PyTorch's StepLR.",
+      .settings = {{"every", int64_t{1}, "number of updates between two decays", true},
+                   {"factor", 0.1, "factor of the learning rate at each decay"}},
       .check =
           [](const InferCtx& c) {
             c.require(c.attr<int64_t>("every") > 0, "attribute 'every' must be above 0");

@@ -88,35 +88,36 @@ OpDef train_op() {
   return OpDef{
       .name = "train",
       .doc =
-          "Asks for a training step: the passes append the backward graph of the loss and an "
-          "update of every parameter that it depends on. Attributes beyond those listed are the "
-          "optimizer's and, with the prefix schedule_, the schedule's.",
+          "Requests a training step. The passes append the backward graph of the loss and the "
+          "update of every parameter that the loss depends on. Other attributes are settings of "
+          "the optimizer or, with the prefix schedule_, of the schedule.",
       .inputs = {{"loss", "float scalar to minimise"},
                  {"step",
-                  "the passes append them: the gradient of the loss for itself, one of each of "
-                  "`parameters`, and if `predicated` whether the step is applied",
+                  "appended by the passes: the seed of backward (gradient of the loss with respect "
+                  "to itself), the gradient of each of `parameters` and, if `predicated`, a bool "
+                  "that says whether to apply the step",
                   true, true}},
-      .attrs =
-          {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
-           {"lr", 0.001, "learning rate", true},
-           {"parameters", std::vector<std::string>{}, "in the order of the gradients"},
-           {"waits", std::vector<int64_t>{},
-            "of each gradient, the last exchange between processes that it waits for, by its "
-            "number; without any, none waits"},
-           {"predicated", false, "whether the last operand says if the step is applied"},
-           {"cuts", std::vector<int64_t>{},
-            "where several processes share the update: of each parameter, where each one's "
-            "elements begin, and their number"},
-           {"bucket", std::vector<int64_t>{}, "the one in which each parameter then travels"},
-           {"rank", int64_t{0}, "which of the processes this is"},
-           {"schedule", std::string(),
-            "of the learning rate: step, cosine, plateau, manual; its settings are the attributes "
-            "schedule_*; "
-            "without one the rate stays"},
-           {"clip_value", 0.0, "each element of a gradient is clipped to [-x, x]; 0: it is not"},
-           {"clip_norm", 0.0, "each gradient is scaled down to this norm; 0: it is not"},
-           {"clip_global_norm", 0.0,
-            "all gradients are scaled down until their common norm is this; 0: they are not"}},
+      .attrs = {{"optimizer", std::string("sgd"), "name of the optimizer's op", true},
+                {"lr", 0.001, "learning rate", true},
+                {"parameters", std::vector<std::string>{},
+                 "names of the parameters, in the order of their gradients"},
+                {"waits", std::vector<int64_t>{},
+                 "for each gradient, the number of the last forward or backward collective that it "
+                 "depends on; empty: it depends on none"},
+                {"predicated", false, "whether the last operand decides if the step is applied"},
+                {"cuts", std::vector<int64_t>{},
+                 "for a sharded optimizer, of each parameter: the first element of each rank's "
+                 "shard, then the number of elements"},
+                {"bucket", std::vector<int64_t>{},
+                 "for a sharded optimizer: the bucket of each parameter"},
+                {"rank", int64_t{0}, "for a sharded optimizer: the rank of this process"},
+                {"schedule", std::string(),
+                 "learning rate schedule: step, cosine, plateau or manual, with the settings "
+                 "schedule_*; empty: a constant learning rate"},
+                {"clip_value", 0.0,
+                 "clips each gradient element to [-clip_value, clip_value]; 0: off"},
+                {"clip_norm", 0.0, "maximum L2 norm of each gradient; 0: off"},
+                {"clip_global_norm", 0.0, "maximum global L2 norm of all gradients; 0: off"}},
       .outputs = {},
       .infer = infer_train,
       .grad = NoGrad{},

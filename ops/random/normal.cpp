@@ -22,14 +22,14 @@ OpDef normal_op() {
   return OpDef{
       .name = "normal",
       .doc =
-          "Independent normally distributed numbers: the same for the same seed, stream and "
-          "logical index in every place, up to rounding.",
+          "Independent normally distributed random numbers. A number depends only on the seed, the "
+          "stream and the logical index, up to rounding on different devices.",
       .inputs = {{"seed", "i64 scalar"}},
-      .attrs = {{"type", Type{}, "of the result", true},
-                {"mean", 0.0, "of the distribution"},
-                {"std", 1.0, "its standard deviation"},
-                {"stream", int64_t{-1}, "keys the random numbers"}},
-      .outputs = {{"y", "of the given type"}},
+      .attrs = {{"type", Type{}, "type of the result", true},
+                {"mean", 0.0, "mean of the distribution"},
+                {"std", 1.0, "standard deviation of the distribution"},
+                {"stream", int64_t{-1}, "identifies the Philox random stream"}},
+      .outputs = {{"y", "of type `type`"}},
       .infer =
           [](const InferCtx& c) {
             c.require(c.attr<double>("std") >= 0, "attribute 'std' must not be negative");

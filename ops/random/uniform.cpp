@@ -7,14 +7,14 @@ OpDef uniform_op() {
   return OpDef{
       .name = "uniform",
       .doc =
-          "Independent numbers, uniform in [low, high): the same for the same seed, stream and "
-          "logical index in every place and dtype.",
+          "Independent random numbers, uniform in [low, high). A number depends only on the seed, "
+          "the stream and the logical index, not on the device or dtype.",
       .inputs = {{"seed", "i64 scalar"}},
-      .attrs = {{"type", Type{}, "of the result", true},
-                {"low", 0.0, "least value"},
-                {"high", 1.0, "upper bound"},
-                {"stream", int64_t{-1}, "keys the random numbers"}},
-      .outputs = {{"y", "of the given type"}},
+      .attrs = {{"type", Type{}, "type of the result", true},
+                {"low", 0.0, "lower bound, inclusive"},
+                {"high", 1.0, "upper bound, exclusive"},
+                {"stream", int64_t{-1}, "identifies the Philox random stream"}},
+      .outputs = {{"y", "of type `type`"}},
       .infer =
           [](const InferCtx& c) {
             c.require(c.attr<double>("low") <= c.attr<double>("high"),

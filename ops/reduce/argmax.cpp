@@ -19,10 +19,10 @@ std::vector<Type> infer_argmax(const InferCtx& c) {
 OpDef argmax_op() {
   return OpDef{
       .name = "argmax",
-      .doc = "Where along `axis` the largest element first occurs. A nan counts as largest.",
-      .inputs = {{"x", "number tensor, with elements along the axis"}},
-      .attrs = {{"axis", int64_t{-1}, "to search; a negative one counts from the end"},
-                {"keep_dims", false, "the axis stays, with extent 1"}},
+      .doc = "Index of the first maximum along `axis`. NaN counts as the largest value.",
+      .inputs = {{"x", "numeric tensor, not empty along `axis`"}},
+      .attrs = {{"axis", int64_t{-1}, "axis to reduce; negative: counted from the end"},
+                {"keep_dims", false, "keeps the reduced axis with extent 1"}},
       .outputs = {{"index", "i64"}},
       .infer = infer_argmax,
       .grad = NoGrad{},

@@ -5,7 +5,7 @@ namespace fluid {
 OpDef count_nonfinite_op() {
   return OpDef{
       .name = "count_nonfinite",
-      .doc = "How many elements along `axes` are infinite or nan; exact up to 2^24.",
+      .doc = "Number of infinite or NaN elements along `axes`; exact up to 2^24.",
       .inputs = {{"x", "float tensor"}},
       .attrs = reduction_attrs(),
       .outputs = {{"y", "f32"}},

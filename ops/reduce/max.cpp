@@ -4,7 +4,8 @@ namespace fluid {
 
 OpDef max_op() {
   return reduced_extremum(
-      "max", "The largest element along `axes`; nan when one is nan. Ties share the gradient.",
+      "max",
+      "Maximum along `axes`; NaN if any element is NaN. Equal maxima share the gradient evenly.",
       Combine::max);
 }
 

@@ -16,11 +16,11 @@ OpDef max_index_op() {
   return OpDef{
       .name = "max_index",
       .doc =
-          "The largest element along `axes` and where it first occurs, as a row-major position "
-          "among the reduced elements. A nan counts as largest.",
-      .inputs = {{"x", "number tensor, with elements along the axes"}},
+          "Maximum along `axes` and the index of the first maximum, row-major among the reduced "
+          "elements. NaN counts as the largest value.",
+      .inputs = {{"x", "numeric tensor, not empty along `axes`"}},
       .attrs = reduction_attrs(),
-      .outputs = {{"value", "x's dtype"}, {"index", "i64, of value's shape"}},
+      .outputs = {{"value", "x's dtype"}, {"index", "i64, same shape as value"}},
       .infer = infer_max_index,
       .grad = NoGrad{},
       .effects = Pure{},

@@ -43,7 +43,9 @@ Values mean_grad(const GradCtx& c) {
 OpDef mean_op() {
   return OpDef{
       .name = "mean",
-      .doc = "The mean along `axes`; nan over none. Over the batch it divides by the step's batch.",
+      .doc =
+          "Mean along `axes`; NaN over zero elements. A mean over the batch divides by the batch "
+          "size of the step.",
       .inputs = {{"x", "float tensor"}},
       .attrs = reduction_attrs(),
       .outputs = {{"y", "x's dtype"}},

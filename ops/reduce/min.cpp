@@ -4,7 +4,8 @@ namespace fluid {
 
 OpDef min_op() {
   return reduced_extremum(
-      "min", "The smallest element along `axes`; nan when one is nan. Ties share the gradient.",
+      "min",
+      "Minimum along `axes`; NaN if any element is NaN. Equal minima share the gradient evenly.",
       Combine::min);
 }
 

@@ -7,10 +7,12 @@ namespace fluid {
 OpDef sum_op() {
   return OpDef{
       .name = "sum",
-      .doc = "The sum along `axes`; 0 over none. Floats add in f32 or wider; bools are counted.",
+      .doc =
+          "Sum along `axes`; 0 over zero elements. Floats accumulate in f32 or wider. Bools are "
+          "counted.",
       .inputs = {{"x", "any tensor"}},
       .attrs = reduction_attrs(),
-      .outputs = {{"y", "x's dtype; i64 of bools"}},
+      .outputs = {{"y", "x's dtype; i64 if x is bool"}},
       .infer =
           [](const InferCtx& c) {
             std::vector<Type> in = c.ins();

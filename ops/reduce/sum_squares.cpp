@@ -5,10 +5,10 @@ namespace fluid {
 OpDef sum_squares_op() {
   return OpDef{
       .name = "sum_squares",
-      .doc = "The sum of the elements' squares along `axes`, added in f32 or wider.",
+      .doc = "Sum of squares along `axes`, accumulated in f32 or wider.",
       .inputs = {{"x", "float tensor"}},
       .attrs = reduction_attrs(),
-      .outputs = {{"y", "x's dtype, f32 of halves"}},
+      .outputs = {{"y", "x's dtype; f32 if x has half precision"}},
       .infer =
           [](const InferCtx& c) {
             c.require(is_float(c.in(0).dtype), "expects a float tensor, got " + c.in(0).str());

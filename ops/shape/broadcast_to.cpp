@@ -20,9 +20,9 @@ std::vector<Type> infer_broadcast_to(const InferCtx& c) {
 OpDef broadcast_to_op() {
   return OpDef{
       .name = "broadcast_to",
-      .doc = "x repeated along the dimensions in which `to` is larger, as NumPy broadcasts.",
+      .doc = "Broadcasts x to the shape of `to`, by NumPy's rules.",
       .inputs = {{"x", "any tensor"}},
-      .attrs = {{"to", Type{}, "its shape is the result's; its dtype is not used", true}},
+      .attrs = {{"to", Type{}, "gives the shape of the result; its dtype is ignored", true}},
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_broadcast_to,
       .grad = GradFn([](const GradCtx& c) { return Values{sum_to(c.dout(0), c.in(0).shape())}; }),

@@ -65,10 +65,11 @@ std::vector<Expr> concat_body(const LowerCtx& c) {
 OpDef concat_op() {
   return OpDef{
       .name = "concat",
-      .doc = "The operands one after another along `axis`.",
-      .inputs = {{"xs", "tensors of one dtype, of equal extents but along the axis", true}},
-      .attrs = {{"axis", int64_t{0}, "to join; not the batch; a negative one counts from the end"}},
-      .outputs = {{"y", "their dtype"}},
+      .doc = "Concatenates the operands along `axis`.",
+      .inputs = {{"xs", "tensors of one dtype, with equal extents except along `axis`", true}},
+      .attrs = {{"axis", int64_t{0},
+                 "axis to concatenate, not the batch dimension; negative: counted from the end"}},
+      .outputs = {{"y", "dtype of the operands"}},
       .infer = infer_concat,
       .grad = GradFn(concat_grad),
       .effects = Pure{},

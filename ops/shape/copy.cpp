@@ -5,7 +5,7 @@ namespace fluid {
 OpDef copy_op() {
   return OpDef{
       .name = "copy",
-      .doc = "x's elements in memory of their own.",
+      .doc = "Copies x into memory of its own.",
       .inputs = {{"x", "any tensor"}},
       .attrs = {},
       .outputs = {{"y", "like x"}},

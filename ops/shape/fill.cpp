@@ -5,10 +5,11 @@ namespace fluid {
 OpDef fill_op() {
   return OpDef{
       .name = "fill",
-      .doc = "A tensor of one constant.",
+      .doc = "A tensor filled with a constant.",
       .inputs = {},
-      .attrs = {{"type", Type{}, "of the result", true}, {"value", 0.0, "of every element"}},
-      .outputs = {{"y", "of the given type"}},
+      .attrs = {{"type", Type{}, "type of the result", true},
+                {"value", 0.0, "value of every element"}},
+      .outputs = {{"y", "of type `type`"}},
       .infer =
           [](const InferCtx& c) {
             const Type& type = c.attr<Type>("type");

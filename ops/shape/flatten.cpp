@@ -19,9 +19,9 @@ std::vector<Type> infer_flatten(const InferCtx& c) {
 OpDef flatten_op() {
   return OpDef{
       .name = "flatten",
-      .doc = "x with the dimensions from `axis` on made one.",
+      .doc = "Merges the dimensions of x from `axis` on into one.",
       .inputs = {{"x", "any tensor"}},
-      .attrs = {{"axis", int64_t{1}, "the first dimension that is merged"}},
+      .attrs = {{"axis", int64_t{1}, "first dimension to merge"}},
       .outputs = {{"y", "x's dtype, rank axis + 1"}},
       .infer = infer_flatten,
       .grad = GradFn([](const GradCtx& c) { return Values{reshape(c.dout(0), c.in(0).shape())}; }),

@@ -5,10 +5,10 @@ namespace fluid {
 OpDef numel_op() {
   return OpDef{
       .name = "numel",
-      .doc = "How many elements a tensor of type `of` has, the batch of the running step included.",
+      .doc =
+          "Number of elements of a tensor of type `of`, with the batch size of the current step.",
       .inputs = {},
-      .attrs = {{"of", Type{}, "the type whose elements are counted; also the result's dtype",
-                 true}},
+      .attrs = {{"of", Type{}, "tensor type; its dtype is also the dtype of the result", true}},
       .outputs = {{"n", "scalar"}},
       .infer =
           [](const InferCtx& c) {

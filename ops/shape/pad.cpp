@@ -14,7 +14,7 @@ std::vector<Type> infer_pad(const InferCtx& c) {
   for (const std::string_view name : {"low", "high", "interior"}) {
     const auto& list = c.attr<std::vector<int64_t>>(name);
     c.require(list.empty() || list.size() == type.shape.size(),
-              std::string(name) + " needs one entry a dimension of " + c.in(0).str());
+              std::string(name) + " needs one entry per dimension of " + c.in(0).str());
     for (const int64_t n : list) {
       c.require(n >= 0, std::string(name) + " must not be negative");
       c.require(n <= INT32_MAX, std::string(name) + " must not be above 2147483647");
@@ -76,12 +76,14 @@ std::vector<Expr> pad_body(const LowerCtx& c) {
 OpDef pad_op() {
   return OpDef{
       .name = "pad",
-      .doc = "x with `low` values before, `high` after and `interior` between its elements.",
-      .inputs = {{"x", "number tensor"}},
-      .attrs = {{"low", std::vector<int64_t>{}, "one a dimension; none: 0"},
-                {"high", std::vector<int64_t>{}, "one a dimension; none: 0"},
-                {"interior", std::vector<int64_t>{}, "one a dimension; none: 0"},
-                {"value", 0.0, "what is put there"}},
+      .doc =
+          "Pads x with `value`: `low` values before, `high` values after and `interior` values "
+          "between the elements.",
+      .inputs = {{"x", "numeric tensor"}},
+      .attrs = {{"low", std::vector<int64_t>{}, "one number per dimension; empty: 0"},
+                {"high", std::vector<int64_t>{}, "one number per dimension; empty: 0"},
+                {"interior", std::vector<int64_t>{}, "one number per dimension; empty: 0"},
+                {"value", 0.0, "padding value"}},
       .outputs = {{"y", "x's dtype and rank"}},
       .infer = infer_pad,
       .grad = GradFn(pad_grad),

@@ -17,9 +17,9 @@ std::vector<Type> infer_reshape(const InferCtx& c) {
 OpDef reshape_op() {
   return OpDef{
       .name = "reshape",
-      .doc = "x's elements, in row-major order, under another shape.",
+      .doc = "Gives x's elements, in row-major order, a new shape.",
       .inputs = {{"x", "any tensor"}},
-      .attrs = {{"to", Type{}, "its shape is the result's; its dtype is not used", true}},
+      .attrs = {{"to", Type{}, "gives the shape of the result; its dtype is ignored", true}},
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_reshape,
       .grad = GradFn([](const GradCtx& c) { return Values{reshape(c.dout(0), c.in(0).shape())}; }),

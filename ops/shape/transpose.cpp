@@ -45,10 +45,10 @@ Values transpose_grad(const GradCtx& c) {
 OpDef transpose_op() {
   return OpDef{
       .name = "transpose",
-      .doc = "x with its dimensions permuted.",
+      .doc = "Permutes the dimensions of x.",
       .inputs = {{"x", "any tensor"}},
       .attrs = {{"perm", std::vector<int64_t>{},
-                 "dimension d of y is dimension perm[d] of x; none: the order reversed"}},
+                 "dimension d of y is dimension perm[d] of x; empty: reversed order"}},
       .outputs = {{"y", "x's dtype"}},
       .infer = infer_transpose,
       .grad = GradFn(transpose_grad),

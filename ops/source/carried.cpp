@@ -3,10 +3,11 @@
 namespace fluid {
 
 OpDef carried_op() {
-  return source("carried",
-                "What the slice of the batch before left by `carry` under this symbol. It lies at "
-                "a place of its own in the transient memory, which is the same in all slices.",
-                {{"offset", int64_t{0}, "bytes, from the start of the transient memory", true}});
+  return source(
+      "carried",
+      "Reads the value that the previous micro-batch saved with `carry` under this symbol. The "
+      "value has the same offset in the transient region in all micro-batches.",
+      {{"offset", int64_t{0}, "in bytes from the start of the transient region", true}});
 }
 
 }  // namespace fluid

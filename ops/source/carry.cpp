@@ -3,9 +3,10 @@
 namespace fluid {
 
 OpDef carry_op() {
-  return sink("carry",
-              "Leaves the operand for the next slice of the batch, which reads it as `carried`.",
-              "without a batch extent", {{"offset", int64_t{0}, "as that of `carried`", true}});
+  return sink("carry", "Saves the operand for the next micro-batch, which reads it with `carried`.",
+              "tensor without a batch dimension",
+              {{"offset", int64_t{0},
+                "in bytes from the start of the transient region, as of `carried`", true}});
 }
 
 }  // namespace fluid

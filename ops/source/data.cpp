@@ -8,8 +8,7 @@ namespace fluid {
 
 namespace {
 
-constexpr const char* kPerChannel =
-    ": one number, or one for each element of dimension 1, the channels";
+constexpr const char* kPerChannel = ": one number, or one per channel (dimension 1)";
 
 /// Checks attribute `mean` or `std`, if present.
 void check_channels(const InferCtx& c, const std::string& name, bool positive) {
@@ -48,13 +47,13 @@ std::vector<Type> infer(const InferCtx& c) {
 OpDef data_op() {
   OpDef def =
       source("data",
-             "A feed, known by its symbol. Its first dimension is usually the batch. What is fed "
-             "is read as (x * scale - mean) / std.",
-             {{"scale", 1.0, "the feed's values are multiplied by it when they are read"},
+             "A feed, named by its symbol. Its first dimension is usually the batch. The fed "
+             "values are read as (x * scale - mean) / std.",
+             {{"scale", 1.0, "factor of the fed values"},
               {"mean", std::vector<double>{},
-               std::string("subtracted after that") + kPerChannel + "; none: 0"},
+               std::string("subtracted from the scaled values") + kPerChannel + "; none: 0"},
               {"std", std::vector<double>{},
-               std::string("what is left is divided by it") + kPerChannel + "; none: 1"}});
+               std::string("divisor of the centred values") + kPerChannel + "; none: 1"}});
   def.infer = infer;
   def.open_attrs = true;
   return def;

@@ -6,11 +6,11 @@ OpDef fused_op() {
   return OpDef{
       .name = "fused",
       .doc =
-          "Ops that run as one kernel: those of the body graph, whose `arg` ops stand for the "
-          "operands and whose outputs are the results.",
-      .inputs = {{"x", "any", true, true}},
-      .attrs = {{"body", GraphRef{}, "the graph of the ops", true}},
-      .outputs = {{"y", "the body's outputs", true}},
+          "Runs the ops of the body graph as one kernel. The body's `arg` ops stand for the "
+          "operands, and its outputs are the results.",
+      .inputs = {{"x", "operands of any type", true, true}},
+      .attrs = {{"body", GraphRef{}, "the body graph", true}},
+      .outputs = {{"y", "the outputs of the body graph", true}},
       .infer = [](const InferCtx&) { return std::vector<Type>{}; },
       .grad = NoGrad{},
       .effects = Pure{},

@@ -6,12 +6,12 @@
 namespace fluid {
 
 OpDef param_op() {
-  OpDef def = variable("param", "A variable that training updates, known by its symbol.");
+  OpDef def = variable("param", "A trainable variable, named by its symbol.");
   def.attrs.value.insert(
       def.attrs.value.end(),
-      {{"trainable", true, "false: it gets no gradient, no optimizer state and no update"},
-       {"lr_scale", 1.0, "multiplies the learning rate of its update"},
-       {"weight_decay", true, "false: the optimizer's weight decay skips it"}});
+      {{"trainable", true, "false: frozen, without gradient, optimizer state and update"},
+       {"lr_scale", 1.0, "factor of the learning rate for this parameter"},
+       {"weight_decay", true, "false: excluded from weight decay"}});
   def.infer = [](const InferCtx& c) {
     const double lr_scale = c.attrs().get_or("lr_scale", 1.0);
     c.require(

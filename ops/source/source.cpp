@@ -8,7 +8,7 @@ OpDef source(std::string name, std::string doc, std::vector<AttrDef> attrs) {
       .doc = std::move(doc),
       .inputs = {},
       .attrs = std::move(attrs),
-      .outputs = {{"value", "of the recorded type"}},
+      .outputs = {{"value", "of the type given when the op is recorded"}},
       .infer = [](const InferCtx& c) { return c.ins(); },
       .grad = NoGrad{},
       .effects = Pure{},
@@ -22,9 +22,9 @@ OpDef source(std::string name, std::string doc, std::vector<AttrDef> attrs) {
 }
 
 OpDef variable(std::string name, std::string doc) {
-  OpDef def =
-      source(std::move(name), std::move(doc),
-             {{"init", std::string("zeros"), "the initialiser; its settings are attributes too"}});
+  OpDef def = source(std::move(name), std::move(doc),
+                     {{"init", std::string("zeros"),
+                       "name of the initialiser, whose settings are further attributes"}});
   def.open_attrs = true;
   return def;
 }

@@ -4,8 +4,8 @@ namespace fluid {
 
 OpDef state_op() {
   return variable("state",
-                  "A variable that is no parameter (moments, counters, running statistics), known "
-                  "by its symbol.");
+                  "A variable that is not a parameter, named by its symbol: a moment, a counter or "
+                  "a running statistic.");
 }
 
 }  // namespace fluid

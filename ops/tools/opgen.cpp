@@ -211,15 +211,10 @@ void write_source(std::ostream& out) {
 }
 
 std::string lower_text(const Lower& lower) {
-  static constexpr std::array<std::string_view, 9> kNames = {"map",
-                                                             "reduction",
-                                                             "expands into other ops",
-                                                             "same bytes as its operand",
-                                                             "source",
-                                                             "store",
-                                                             "request to the passes",
-                                                             "composite",
-                                                             "exchange between processes"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "map",       "reduction", "expands into other ops",  "alias of its operand",
+      "source",    "store",     "directive to the passes", "composite",
+      "collective"};
   return std::string(kNames.at(lower.index()));
 }
 
@@ -241,8 +236,8 @@ void write_ports(std::ostream& out, std::string_view title, const std::vector<Po
 
 void write_markdown(std::ostream& out) {
   out << "# Ops\n\n"
-      << kNotice << " `?` marks an operand that may be absent, `...` one that "
-      << "repeats.\n";
+      << kNotice << " `?` marks an optional operand, `...` a variadic "
+      << "operand or result.\n";
   for (const OpDef& def : op_table()) {
     static constexpr std::array<std::string_view, 3> kAmp = {"half", "f32", "follows its operands"};
     out << "\n## " << *def.name << "\n" << *def.doc << "\n\n";

@@ -97,7 +97,7 @@ TEST_P(GpuConformance, OutOfMemoryTakesNothing) {
   const std::string text = bytes_text(static_cast<double>(free));
   EXPECT_EQ(error_of<DeviceError>([&] {
               gpu_->allocate(free + 1);
-            }).find("the GPU has no " + text + " in one piece: "),
+            }).find("the GPU has no " + text + " in one contiguous block: "),
             0U);
   EXPECT_GT(gpu_->memory_info().first, free - kMuch);
   EXPECT_EQ(read(zeros()), all(0));

@@ -20,7 +20,7 @@ TEST(Answer, TellsWhoMustAct) {
 
 TEST(Answer, HasNoTextForWorkThatIsNotDone) {
   set_error(fluid_gpu_failed, "before");
-  EXPECT_EQ(answer(cudaErrorNotReady, "asking for an event"), fluid_gpu_not_ready);
+  EXPECT_EQ(answer(cudaErrorNotReady, "querying an event"), fluid_gpu_not_ready);
   EXPECT_STREQ(last_error(), "before");
 }
 

@@ -15,7 +15,8 @@ TEST(Collectives, NcclIsConfiguredBeforeRanksMeet) {
   FluidGpuUniqueId meeting = {};
   const FluidGpuResult result = cuda::meeting(&meeting);
   if (result != fluid_gpu_ok) {
-    EXPECT_EQ(std::string(last_error()).find("arranging a meeting by NCCL: "), 0U) << last_error();
+    EXPECT_EQ(std::string(last_error()).find("creating a communicator id by NCCL: "), 0U)
+        << last_error();
   }
   EXPECT_STREQ(std::getenv("NCCL_ALGO"), "Ring");
   EXPECT_STREQ(std::getenv("NCCL_GRAPH_REGISTER"), "0");

@@ -120,23 +120,24 @@ TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
   EXPECT_EQ(fault([](P& p) { p.adds = 1; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = fluid_gpu_bf16; }), "");
   EXPECT_EQ(fault([](P& p) { p.operands = static_cast<FluidGpuDtype>(4); }),
-            "its numbers are of no kind");
+            "its dtype is invalid");
   EXPECT_EQ(fault([](P& p) { p.result = fluid_gpu_f16; }),
-            "its result is neither of its operands' kind nor f32 of halves");
+            "the dtype of its result is neither that of its operands nor f32 for half-precision "
+            "operands");
   EXPECT_EQ(fault([](P& p) { p.k = 0; }), "a matrix has no elements");
-  EXPECT_EQ(fault([](P& p) { p.count = 0; }), "there are no matrices, or too many");
-  EXPECT_EQ(fault([](P& p) { p.count = 65536; }), "there are no matrices, or too many");
-  EXPECT_EQ(fault([](P& p) { p.adds = p.bias = 1; }), "it adds, and has a bias or a relu");
+  EXPECT_EQ(fault([](P& p) { p.count = 0; }), "its number of matrices is out of range");
+  EXPECT_EQ(fault([](P& p) { p.count = 65536; }), "its number of matrices is out of range");
+  EXPECT_EQ(fault([](P& p) { p.adds = p.bias = 1; }), "it has an addend and a bias or a relu");
   EXPECT_EQ(fault([](P& p) {
               p.operands = p.result = fluid_gpu_f64;
               p.relu = 1;
             }),
             "it has a bias or a relu in f64");
   for (const auto part : {&P::a_row, &P::b_row, &P::result_row}) {
-    EXPECT_EQ(fault([&](P& p) { p.*part = 2; }), "a row or a matrix lies over the one before");
+    EXPECT_EQ(fault([&](P& p) { p.*part = 2; }), "rows or matrices overlap");
   }
   for (const auto part : {&P::a_matrix, &P::b_matrix, &P::result_matrix}) {
-    EXPECT_EQ(fault([&](P& p) { p.*part = 12; }), "a row or a matrix lies over the one before");
+    EXPECT_EQ(fault([&](P& p) { p.*part = 12; }), "rows or matrices overlap");
   }
 }
 

@@ -366,23 +366,23 @@ TEST(ConvolutionFaults, SayWhatThereCannotBe) {
   using C = FluidGpuConvolution;
   EXPECT_EQ(fault([](C&) {}), "");
   EXPECT_EQ(fault([](C& c) { c.bias = c.relu = 1; }), "");
-  EXPECT_EQ(fault([](C& c) { c.images = 0; }), "a number of it is not positive, or too large");
-  EXPECT_EQ(fault([](C& c) { c.stride[1] = 0; }), "a number of it is not positive, or too large");
+  EXPECT_EQ(fault([](C& c) { c.images = 0; }), "an extent is not positive, or too large");
+  EXPECT_EQ(fault([](C& c) { c.stride[1] = 0; }), "an extent is not positive, or too large");
   EXPECT_EQ(fault([](C& c) { c.images = int64_t{1} << 31; }),
-            "a number of it is not positive, or too large");
+            "an extent is not positive, or too large");
   EXPECT_EQ(fault([](C& c) { c.direction = static_cast<FluidGpuDirection>(3); }),
-            "it has no direction");
-  EXPECT_EQ(fault([](C& c) { c.number = fluid_gpu_f64; }), "its numbers are of no kind");
-  EXPECT_EQ(fault([](C& c) { c.groups = 5; }), "its groups are not even");
+            "its direction is invalid");
+  EXPECT_EQ(fault([](C& c) { c.number = fluid_gpu_f64; }), "its dtype is invalid");
+  EXPECT_EQ(fault([](C& c) { c.groups = 5; }), "its groups do not divide its channels or filters");
   EXPECT_EQ(fault([](C& c) { c.padding[0] = -1; }), "its padding is negative");
   EXPECT_EQ(fault([](C& c) { c.relu = 1; }), "it has a relu without a bias");
-  EXPECT_EQ(fault([](C& c) { c.bias = c.adds = 1; }), "it adds, and has a bias");
+  EXPECT_EQ(fault([](C& c) { c.bias = c.adds = 1; }), "it has an addend and a bias");
   EXPECT_EQ(fault([](C& c) {
               c.direction = fluid_gpu_data_gradient;
               c.bias = 1;
             }),
             "a gradient has a bias");
-  EXPECT_EQ(fault([](C& c) { c.map_width -= 1; }), "its maps have another size");
+  EXPECT_EQ(fault([](C& c) { c.map_width -= 1; }), "its feature maps have the wrong size");
 }
 
 /// Without a driver nothing is computed, and nothing is left behind.
@@ -395,7 +395,7 @@ TEST(Convolutions, SayThatThereIsNoGpu) {
   int32_t count = 4;
   EXPECT_EQ(convolution_choices(&gpu, &c, 0, choices.data(), &count), fluid_gpu_unusable);
   EXPECT_EQ(count, 0);
-  EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to compute a convolution: cuda"))
+  EXPECT_TRUE(std::string(last_error()).starts_with("choosing a convolution algorithm: cuda"))
       << last_error();
   FluidGpuPlan* gpu_plan = nullptr;
   EXPECT_EQ(convolution_plan_create(&gpu, &c, choices.data(), &gpu_plan), fluid_gpu_unusable);

@@ -27,7 +27,7 @@ TEST(Products, SayThatThereIsNoGpu) {
   int32_t count = 4;
   EXPECT_EQ(matmul_choices(&gpu, &product, 0, choices.data(), &count), fluid_gpu_unusable);
   EXPECT_EQ(count, 0);
-  EXPECT_TRUE(std::string(last_error()).starts_with("choosing how to multiply matrices: cudaError"))
+  EXPECT_TRUE(std::string(last_error()).starts_with("choosing a matmul algorithm: cudaError"))
       << last_error();
   FluidGpuPlan* gpu_plan = nullptr;
   EXPECT_EQ(matmul_plan_create(&gpu, &product, choices.data(), &gpu_plan), fluid_gpu_unusable);

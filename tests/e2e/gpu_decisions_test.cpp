@@ -127,9 +127,8 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
   const std::string why =
       error_of<DeviceError>([&] { training.session().adopt_tuning_record(others); });
   EXPECT_TRUE(why.starts_with("graph_create was told to fail: ")) << why;
-  EXPECT_TRUE(
-      why.ends_with("; the steps that there were cannot be bound to their memory again, so "
-                    "that none runs any more"))
+  EXPECT_TRUE(why.ends_with(
+      "; the prepared steps cannot be bound to their memory again, so no step can run"))
       << why;
   for (int again = 0; again < 2; ++again) {
     EXPECT_EQ(error_of<DeviceError>([&] { training.begin(1); }), why);

@@ -378,8 +378,8 @@ const std::string kFirstRejection =
 TEST_F(GpuLibrary, SaysWhyGeneratedCodeWasTried) {
   const std::string why = "module_load was told to fail";
   for (const auto& [result, then] :
-       {std::pair(fluid_gpu_failed, "; nor can generated code: " + why + "; take the place cpu"),
-        std::pair(fluid_gpu_out_of_memory, "; generated code has not the memory: " + why)}) {
+       {std::pair(fluid_gpu_failed, "; generated code fails too: " + why + "; use the place cpu"),
+        std::pair(fluid_gpu_out_of_memory, "; generated code lacks the memory: " + why)}) {
     std::vector<std::string> said;
     do {
       fluid::testing::reset_host_gpu({.most_rows_computed = 0});
@@ -430,7 +430,7 @@ TEST_F(GpuLibrary, SaysThatAWayLackedMemory) {
   Executor gpu(wide_network(), two_ways(), {.batch = kBatch64});
   const std::vector<std::string> said = gpu.compile_report().of_libraries;
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_TRUE(said.front().starts_with("the GPU lacked memory for one of the ways to compute f32 "))
+  EXPECT_TRUE(said.front().starts_with("the GPU lacked memory for one of the algorithms of f32 "))
       << said.front();
   gpu.run(batch_of(kBatch64));
   Executor next(wide_network(), two_ways(), {.batch = kBatch64});

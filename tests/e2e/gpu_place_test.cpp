@@ -154,7 +154,7 @@ TEST_F(GpuPrograms, ShowTheTimesOfLibrariesAndCollectives) {
       succeed(train("--batch 32 --max-steps 1 --drop-last --force-collectives --workspace 1MiB "
                     "--profile=trace.json --profile-warmup 0",
                     "wide.fir"));
-  EXPECT_NE(said.find("beside: 2 exchanges of 0.07 MB"), std::string::npos) << said;
+  EXPECT_NE(said.find("concurrent: 2 collectives of 0.07 MB"), std::string::npos) << said;
   const auto trace = testing::checked_trace(read_file(dir_.file("trace.json")), "step");
   std::map<std::string, int> kernels;
   for (const auto& event : trace.at("traceEvents")) {

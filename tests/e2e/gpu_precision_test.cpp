@@ -52,8 +52,9 @@ TEST_F(GpuPrecisions, AreThoseThatFit) {
   for (const int64_t memory : {f32 - 1, f32}) {
     const Result result = choose("FLUID_STAND_IN_MEMORY=" + std::to_string(memory));
     EXPECT_EQ(result.code, 0) << result.output;
-    EXPECT_NE(result.output.find("o2, which alone fits: f32 does not fit, o1 does not fit, o2"),
-              std::string::npos)
+    EXPECT_NE(
+        result.output.find("o2, the only one that fits: f32 does not fit, o1 does not fit, o2"),
+        std::string::npos)
         << result.output;
   }
   const Result result = choose("FLUID_STAND_IN_MEMORY=100000");

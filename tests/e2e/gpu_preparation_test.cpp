@@ -203,8 +203,8 @@ TEST_F(GpuPreparations, OnAGpuThatFailedIsToldFromThenOn) {
     exe.run(batch_of(kBatch));
     fail_host_gpu("launch", fluid_gpu_failed);
     const std::string told =
-        "launch was told to fail; the steps that there were cannot be bound to their memory again, "
-        "so that none runs any more";
+        "launch was told to fail; the prepared steps cannot be bound to their memory again, so no "
+        "step can run";
     EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {other}}); }), told);
     EXPECT_EQ(error_of<DeviceError>([&] { exe.prepare({.train = {other}}); }), told);
     EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(kBatch)); }), told);

@@ -242,7 +242,7 @@ TEST_F(GpuPlace, IsGivenUpWhereItsMemoryIsLost) {
   fluid::testing::fail_host_gpu("allocate", fluid_gpu_out_of_memory, kCallsBefore);
   const std::string why = error_of<DeviceError>([&] { exe.run(batch_of(128)); });
   EXPECT_TRUE(
-      why.ends_with("; what the GPU's memory held is lost: start anew, or from a checkpoint"))
+      why.ends_with("; the contents of GPU memory are lost: restart, or resume from a checkpoint"))
       << why;
   EXPECT_EQ(error_of<DeviceError>([&] { exe.run(batch_of(48)); }), why);
   EXPECT_EQ(error_of<DeviceError>([&] { exe.parameter("fc0.w"); }), why);
@@ -317,15 +317,15 @@ TEST_F(GpuPlace, RejectsBatchesThatItsIndicesDoNotCount) {
   net.output("mean", mean(x));
   const ExecutorOptions options{.batch = 40'000, .memory_limit = int64_t{1} << 40};
   expect_user_error([&] { Executor(net, stand_in(), options); },
-                    "a batch of 40000 samples: kernels for GPUs take 32767 at most here; take a "
-                    "smaller one, or micro-batches");
+                    "a batch of 40000 samples: GPU kernels take at most 32767 here; use a smaller "
+                    "batch or micro-batches");
 }
 
 TEST_F(GpuPlace, RejectsWhatItCannotDoYet) {
   const Program net = small_network();
   expect_user_error(
       [&] { Executor(net, stand_in(), {.batch = 4, .debug = {.verify_plan = true}}); },
-      "a plan is verified on the CPU only: leave --place out");
+      "plans are verified on the CPU only: omit --place");
   expect_user_error([&] { Executor(net, stand_in(), {.distributed = {.world = {.size = 2}}}); },
                     "several processes and choose_amp need a place that Fluid knows by name");
 }

@@ -197,19 +197,19 @@ struct ErrorReport {
 std::vector<ErrorReport> error_reports(const std::string& file) {
   return {
       {"its outputs", "", [](Executor&, const OutputViews& o, const OutputViews&) { o.wait(); }},
-      {"the next one's", "in the step begun before this one: ",
+      {"the next one's", "in the previous step: ",
        [](Executor&, const OutputViews&, const OutputViews& o) { o["loss"]; }},
       {"run", "in the second step before this one: ",
        [](Executor& e, const OutputViews&, const OutputViews&) { e.run(samples(9)); }},
       {"eval", "in the second step before this one: ",
        [](Executor& e, const OutputViews&, const OutputViews&) { e.eval(samples(9)); }},
-      {"parameter", "in the step begun before the last one: ",
+      {"parameter", "in the step before the last one: ",
        [](Executor& e, const OutputViews&, const OutputViews&) { e.parameter("fc0.w"); }},
-      {"snapshot", "in the step begun before the last one: ",
+      {"snapshot", "in the step before the last one: ",
        [](Executor& e, const OutputViews&, const OutputViews&) { e.snapshot(); }},
-      {"save", "in the step begun before the last one: ",
+      {"save", "in the step before the last one: ",
        [file](Executor& e, const OutputViews&, const OutputViews&) { e.save(file); }},
-      {"prepare", "in the step begun before the last one: ",
+      {"prepare", "in the step before the last one: ",
        [](Executor& e, const OutputViews&, const OutputViews&) { e.prepare({.train = {7}}); }}};
 }
 
@@ -226,15 +226,14 @@ TEST_P(GpuSteps, OneThatIsRejectedIsToldLaterAndNoneAfterItIsApplied) {
     fill(batch, 3);
     const OutputViews next = exe.run(batch);
     const std::string why =
-        "value 7 of feed 'label' is out of range [0, 3), in sample 3 of the "
-        "batch; the step was not applied, nor was the one begun after it";
+        "value 7 of feed 'label' is out of range [0, 3), in sample 3 of the batch; the step was "
+        "not applied, nor was the step after it";
     const std::string heard = error_of<UserError>([&] { error_report.by(exe, refused, next); });
     EXPECT_EQ(state_of(exe), before) << error_report.name;
     const std::string own = error_of<UserError>([&] { refused.wait(); });
     EXPECT_TRUE(own.starts_with("gpu_steps_test.cpp:") && own.ends_with(why)) << own;
     EXPECT_EQ(heard, error_report.step + own);
-    EXPECT_EQ(error_of<UserError>([&] { next.wait(); }),
-              "in the step begun before this one: " + own);
+    EXPECT_EQ(error_of<UserError>([&] { next.wait(); }), "in the previous step: " + own);
     exe.run(samples(4)).wait();
     Executor other(classifier(), stand_in(), {.batch = kSamples});
     for (const int64_t number : {0, 1, 4}) other.run(samples(number));
@@ -247,7 +246,7 @@ TEST_P(GpuSteps, TheLastThatWasBegunIsCalledSo) {
   Executor exe(classifier(), stand_in(), {.batch = kSamples});
   const OutputViews refused = exe.run(bad_samples(0, 3));
   const std::string heard = error_of<UserError>([&] { exe.parameter("fc0.w"); });
-  EXPECT_EQ(heard, "in the step begun last: " + error_of<UserError>([&] { refused.wait(); }));
+  EXPECT_EQ(heard, "in the last step: " + error_of<UserError>([&] { refused.wait(); }));
 }
 
 /// Bad data is met in inference too: training that was begun after it stops there as on a CPU.
@@ -308,7 +307,7 @@ TEST_P(GpuSteps, OfFeedsWithOneSlotAreToldBeforeTheNextAreCopied) {
   const OutputViews good = exe.run(samples(0));
   const std::vector<std::byte> before = state_of(exe);
   exe.run(bad_samples(1, 3));
-  expect_user_error([&] { exe.run(samples(2)); }, "in the step begun before this one: ");
+  expect_user_error([&] { exe.run(samples(2)); }, "in the previous step: ");
   EXPECT_TRUE(std::isfinite(good["loss"].item())) << "no other step was begun";
   EXPECT_EQ(state_of(exe), before);
   const OutputViews refused = exe.run(bad_samples(1, 3));
@@ -458,8 +457,8 @@ TEST_F(GpuOverlap, OutputsAreGoneWithTheSecondStepAfterTheirs) {
     EXPECT_TRUE(std::isfinite(second["loss"].item()));
     EXPECT_EQ(first.size(), 2U);
     expect_user_error([&] { first["loss"]; },
-                      "outputs are read after the second step that followed theirs, which has "
-                      "their memory now: read them before, or keep a copy()");
+                      "outputs are read after two later steps, which reuse their memory: read them "
+                      "earlier, or keep a copy()");
   }
 }
 

@@ -105,7 +105,7 @@ TEST_F(EmptyGpuRank, AppliesNoStepThatAnotherRejects) {
       return std::to_string(batch.size) + ": " + said + changed;
     });
     const std::string elsewhere =
-        "another rank was given data that it refused, and says which: no rank applied the step";
+        "another rank rejected its data and reports the error: no rank applied the step";
     EXPECT_EQ(ranks.result(0), "1: " + elsewhere);
     const std::string own = ranks.result(1);
     EXPECT_TRUE(own.starts_with("1: ") && own.ends_with("the step was not applied")) << own;

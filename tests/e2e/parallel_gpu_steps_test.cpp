@@ -123,12 +123,11 @@ TEST_P(GpuRankSteps, NoneIsAppliedAfterDataThatOneRankRejects) {
     const std::string left = "\nthis process left a step that all ranks take: start all again";
     EXPECT_EQ(
         ranks.result(0),
-        "another rank was given data that it refused, and says which: no rank applied the step" +
-            left);
+        "another rank rejected its data and reports the error: no rank applied the step" + left);
     const std::string own = ranks.result(1);
     EXPECT_NE(own.find("in sample 2 of the batch; the step was not applied"), std::string::npos)
         << own;
-    EXPECT_EQ(own.find("nor was the one begun after it") != std::string::npos, begin_next > 1);
+    EXPECT_EQ(own.find("nor was the step after it") != std::string::npos, begin_next > 1);
     EXPECT_TRUE(own.ends_with(left)) << own;
   }
 }
@@ -149,10 +148,9 @@ TEST_P(GpuRankSteps, NoneIsAppliedWhereAMicroBatchIsRejected) {
     return said + "\n" + error_of<DeviceError>([&] { exe.run(batch); });
   });
   const std::string left = "\nthis process left a step that all ranks take: start all again";
-  EXPECT_EQ(ranks.result(0),
-            "another rank was given data that it refused, and says which: no rank applied the "
-            "step" +
-                left);
+  EXPECT_EQ(
+      ranks.result(0),
+      "another rank rejected its data and reports the error: no rank applied the step" + left);
   const std::string own = ranks.result(1);
   EXPECT_TRUE(own.ends_with(", in sample 1 of the batch; the step was not applied" + left)) << own;
 }
@@ -224,7 +222,7 @@ TEST_P(GpuRankFailures, AreNamedWhileStepsAreUnderWay) {
       return ranks.result(0);
     };
     const std::string one_by_one = said(false), ahead = said(true);
-    EXPECT_EQ(one_by_one.find("rank 0 cannot go on with the GPUs' step "), 0U) << one_by_one;
+    EXPECT_EQ(one_by_one.find("rank 0 cannot complete the GPUs' step "), 0U) << one_by_one;
     const size_t end = one_by_one.find(": ");
     EXPECT_EQ(ahead.substr(0, end), one_by_one.substr(0, end)) << ahead;
     for (const std::string& text : {one_by_one, ahead}) EXPECT_EQ(text.find(failure.said), end);

@@ -281,7 +281,7 @@ TEST_F(GpuParallel, AStoppedRankIsNamedWithinTheTimeOut) {
   const Result result = launch_with(once_it_trains("STOP"), kWithoutEnd);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   EXPECT_EQ(result.code, 3) << result.output;
-  expect_has(result.output, "rank 0 cannot go on with ");
+  expect_has(result.output, "rank 0 cannot complete ");
   expect_has(result.output, "rank 1 has been silent for ");
 }
 
@@ -294,7 +294,7 @@ TEST_F(GpuParallel, ARankWhoseGpuFailsIsNamed) {
     const std::string name = call.substr(0, call.find(' '));
     std::ifstream log(dir_.file("logs/workerlog.1"));
     const std::string own{std::istreambuf_iterator<char>(log), {}};
-    expect_has(own, "rank 1 cannot go on with the GPUs' step ");
+    expect_has(own, "rank 1 cannot complete the GPUs' step ");
     expect_has(own, ": " + name + " was told to fail\n");
     EXPECT_NE(result.output.find("rank 1 "), std::string::npos) << result.output;
   }
@@ -306,7 +306,7 @@ TEST_F(GpuParallel, ARankThatDoesNotMeetTheOthersIsNamed) {
   EXPECT_EQ(result.code, 3) << result.output;
   std::ifstream log(dir_.file("logs/workerlog.1"));
   const std::string own{std::istreambuf_iterator<char>(log), {}};
-  expect_has(own, "rank 1 cannot go on with the meeting of GPUs ");
+  expect_has(own, "rank 1 cannot complete the rendezvous of GPUs ");
 }
 
 TEST_F(GpuParallel, RanksDoNotShareAGpu) {
@@ -419,8 +419,7 @@ TEST_F(GpuRanks, DataThatOneRankRejectsChangesNoVariableOnAny) {
   const std::string left = "\nthis process left a step that all ranks take: start all again";
   EXPECT_EQ(
       ranks.result(0),
-      "another rank was given data that it refused, and says which: no rank applied the step" +
-          left);
+      "another rank rejected its data and reports the error: no rank applied the step" + left);
   const std::string refused = ranks.result(1);
   EXPECT_NE(refused.find("in sample 2 of the batch; the step was not applied" + left),
             std::string::npos)

@@ -106,7 +106,7 @@ TEST_F(RanksTest, AFailureNamesItsStepAndARestartGoesOn) {
       << "wait $!\n";
   const Result result = run("launch --nproc 2 --max-restarts 1 -- sh rank");
   EXPECT_EQ(result.code, 0) << result.output;
-  const std::regex failure("fluidrun: after step [0-9]+: rank 0 cannot go on with .*rank 1 ");
+  const std::regex failure("fluidrun: after step [0-9]+: rank 0 cannot complete .*rank 1 ");
   EXPECT_TRUE(std::regex_search(result.output, failure)) << result.output;
   const std::regex going_on("going on from ck/step-[0-9]+: step [0-9]+ in epoch ");
   EXPECT_TRUE(std::regex_search(result.output, going_on)) << result.output;

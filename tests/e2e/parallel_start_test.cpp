@@ -131,8 +131,8 @@ TEST_F(ParallelStart, ARankThatDoesNotComeIsWaitedForAsLongAsSaid) {
   const std::string waiting = train("--first-timeout 0.7");
   for (const auto& [rank, said] :
        {std::pair("0",
-                  "fluidrun: of the 2 processes of this world rank 1 has not come within "
-                  "0.7 s: were all started, with the same address, port and size?\n"),
+                  "fluidrun: rank 1 of 2 did not join within 0.7 s: start all ranks with the same "
+                  "address, port and size\n"),
         {"1", "fluidrun: rank 0 does not answer at 127.0.0.1, port "}}) {
     const auto begin = std::chrono::steady_clock::now();
     const Result result = run_command(before_ + "RANK=" + rank + " " + kFluidrun + " " + waiting);

@@ -56,7 +56,7 @@ TEST_F(Parallel, TakesTheMemoryThatIsPlanned) {
 TEST_F(Parallel, RanksTakeThePrecisionThatRankZeroChooses) {
   const Result result = run(launch(3, "--batch 4 --amp auto"));
   EXPECT_EQ(result.code, 0) << result.output;
-  EXPECT_NE(result.output.find("\n--amp auto takes "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("\n--amp auto selects "), std::string::npos) << result.output;
 }
 
 TEST_F(Parallel, TheRankWhoseSamplesOverflowSaysSo) {

@@ -63,7 +63,7 @@ TEST_F(BadInput, Programs) {
                             "p.fir:2:23: 99999999999999999999 is out of range");
   expect_program_error("program @p {}", "program 'p' cannot be trained: it minimizes nothing");
   expect_program_error("program @p {\n  graph @startup {\n  }\n}",
-                       "program 'p' is compiled in part: it has a graph 'startup' besides main");
+                       "program 'p' is partly compiled: it has a graph 'startup' besides main");
 }
 
 TEST_F(BadInput, ProgramsOfTwoRecipes) {
@@ -74,7 +74,7 @@ TEST_F(BadInput, ProgramsOfTwoRecipes) {
   for (const std::string command : {"verify", "summary", "plan", "opt --pipeline train"}) {
     const Result result = run(command + " two.fir");
     EXPECT_EQ(result.code, 1) << command << ": " << result.output;
-    EXPECT_NE(result.output.find("train: the program has two training recipes"), std::string::npos)
+    EXPECT_NE(result.output.find("train: the program has two train ops"), std::string::npos)
         << command << ": " << result.output;
   }
   for (const std::string format : {"text", "json", "dot", "svg"}) {  // shows what is there
@@ -93,7 +93,7 @@ TEST_F(BadInput, TextThatIsNoProgram) {
                        "p.fir:1:16: expected");
   std::string graphs = "program @p {";
   for (int i = 0; i < 100'000; ++i) graphs += "graph @a {";
-  expect_program_error(graphs, "p.fir:1:23: 'graph' is a word of the grammar, no op");
+  expect_program_error(graphs, "p.fir:1:23: 'graph' is a keyword, not an op");
 }
 
 TEST_F(BadInput, Feeds) {

@@ -178,8 +178,9 @@ TEST_F(CheckpointCommand, RejectsFlagsThatMeanNothing) {
                "cannot read 'absent.csv'");
   EXPECT_EQ(run(train + "--checkpoint-dir run").code, 0);
   expect_error(train + "--checkpoint-dir run",
-               "'run' holds checkpoints: resume goes on from them (--resume); a new run needs a "
-               "directory of its own");
+               "'run' holds checkpoints: set resume (--resume) to continue from them, or use "
+               "another directory for "
+               "a new run");
 }
 
 TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {

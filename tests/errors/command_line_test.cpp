@@ -96,7 +96,7 @@ TEST_F(CommandLine, IsRejected) {
       {"eval line.fir --data synthetic-linear --params w --params-layout torch",
        "--params-layout: must be pytorch or fluid, not torch"},
       {"predict line.fir --data synthetic-linear?n=5 --output loss=@o.npy",
-       "output 'loss' is f32[], not one row a sample"},
+       "output 'loss' is f32[], not one row per sample"},
       {"verify 'two\nlines'", "no program 'two\\nlines'"},
   };
   for (const Case& c : cases) expect_error(c.arguments, c.message);

@@ -191,7 +191,7 @@ TEST_F(DamagedFiles, Json) {
   const std::string command = "eval digits.fir --data mnist-json:m.json";
   expect_damage_error("m.json", json, 5, command);
   write_plain(dir_.file("m.json"), std::string(1'000'000, '['));
-  expect_error(command, "'m.json' is not MNIST as JSON: lists are nested in another way");
+  expect_error(command, "'m.json' is not MNIST as JSON: the nesting of the lists is wrong");
   expect_error("eval digits.fir --data mnist-json:absent.json", "cannot read 'absent.json'");
   write_gz(dir_.file("m.json.gz"), json);
   const std::string bytes = read_file(dir_.file("m.json.gz"));

@@ -221,7 +221,7 @@ TEST_F(Devices, ArePlannedForAsFarAsTheirKernelsCount) {
   const std::string output = on("three_gpus", plan + "1 --memory 70GiB");
   EXPECT_NE(output.find("largest batch within 70GiB: 2047\n"), std::string::npos) << output;
   EXPECT_NE(on("three_gpus", plan + "2047").find("batch 2047\n"), std::string::npos);
-  expect_error(plan + "2048", "a batch of 2048 samples: kernels for GPUs take 2047 at most");
+  expect_error(plan + "2048", "a batch of 2048 samples: GPU kernels take at most 2047 here");
 }
 
 /// From a description, on a machine without.
@@ -254,9 +254,9 @@ TEST_F(Devices, ArePlannedForElsewhere) {
   expect_error(planned + "0", "t.json: the GPU's entry 'multiprocessors' is missing");
   replace(R"("compute_capability": "9.0")", R"("compute_capability": "nine")");
   replace(R"("multi": 132)", R"("multiprocessors": 132)");
-  expect_error(planned + "0", "t.json: a compute capability 'nine'");
+  expect_error(planned + "0", "t.json: invalid compute capability 'nine'");
   replace("nine", "9.0 or so");
-  expect_error(planned + "0", "t.json: a compute capability '9.0 or so'");
+  expect_error(planned + "0", "t.json: invalid compute capability '9.0 or so'");
   replace("9.0 or so", "9.0");
   EXPECT_EQ(on("no_driver", planned + "0").find("does not fit"), std::string::npos);
   replace(R"("memory": )", R"("memory": 64, "before": )");

@@ -53,7 +53,7 @@ TEST_F(LackOfThreads, OfThePoolIsNamed) {
   for (const int given : {1, 2, 6}) {
     limit(given);
     const std::string lack =
-        "a pool of 4 threads needs 6 more while it starts, and the system gives ";
+        "a pool of 4 threads needs 6 more while it starts, but the system creates only ";
     expect_rejection(kTrain + "--threads 4", lack + std::to_string(given - 1));
     expect_rejection("eval line.fir --data synthetic-linear?n=50 --threads 4", lack);
   }
@@ -76,7 +76,7 @@ TEST_F(LackOfThreads, NeverReachesLibgomp) {
 
 TEST_F(LackOfThreads, OfTheReaderIsNamed) {
   limit(1);
-  expect_rejection(kTrain + "--threads 1", "the system gives no further thread: ");
+  expect_rejection(kTrain + "--threads 1", "the system cannot create another thread: ");
 }
 
 TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
@@ -94,7 +94,7 @@ TEST_F(LackOfThreads, ThatCanBeDoneWithoutCostsNothing) {
   EXPECT_EQ(generated.code, 0) << generated.output;
   // The data for validation is opened all the same.
   expect_rejection(kTrain + "--threads 1 --val synthetic-linear?n=10",
-                   "the system gives no further thread: ");
+                   "the system cannot create another thread: ");
 }
 
 TEST_F(Lack, OfMemoryForTheArenaIsNamed) {
@@ -118,8 +118,7 @@ TEST_F(Lack, OfMemoryForDataIsNamed) {
                "no memory for tensor u8[1000000, 1, 28, 28]");
   std::ofstream(dir_.file("large.csv")) << "a,b,y\n";
   std::filesystem::resize_file(dir_.file("large.csv"), uintmax_t{3} << 30);  // takes no disk
-  expect_rejection("predict line.fir --data csv:large.csv?label=y",
-                   "the system gives no more memory");
+  expect_rejection("predict line.fir --data csv:large.csv?label=y", "out of memory");
 }
 
 /// Wherever it comes, libraries included.

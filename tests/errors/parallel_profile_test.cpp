@@ -14,7 +14,7 @@ TEST_F(ParallelProfileTest, EveryRankWritesItsOwn) {
       run("launch --nproc 2 --log-dir logs -- train line.fir --data 'synthetic-linear?n=100' "
           "--batch 10 --profile=t.json --profile-warmup 1");
   ASSERT_EQ(result.code, 0) << result.output;
-  EXPECT_NE(result.output.find("beside: "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("concurrent: "), std::string::npos) << result.output;
   for (const int rank : {0, 1}) {
     const std::string file = "t.rank" + std::to_string(rank) + ".json";
     const auto trace = nlohmann::json::parse(std::ifstream(dir_.file(file)));

@@ -48,22 +48,20 @@ TEST_F(Parameters, ASquareLinearWeightIsAskedAbout) {
   write_foreign("torch.safetensors", "[1,2]");
   expect_late_error(
       run_two_ + "fluid.safetensors",
-      "nothing marks it as written by Fluid, and the linear weight 'u.w' is square, f32[2, 2], "
-      "which PyTorch holds transposed: say "
-      "--params-layout pytorch or fluid");
+      "the file does not state its layout, and the linear weight 'u.w' is square, f32[2, "
+      "2], which PyTorch stores transposed: pass --params-layout pytorch or fluid");
   EXPECT_EQ(run(run_two_ + "fluid.safetensors --params-layout fluid").output, "y f32[1, 1] 236\n");
   // (1, 5) times the transpose of [[1, 2], [3, 4]] is (11, 23).
   EXPECT_EQ(run(run_two_ + "torch.safetensors --params-layout pytorch").output,
             "y f32[1, 1] 241\n");
   expect_late_error(
       run_two_ + "torch.safetensors --params-layout fluid",
-      "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, "
-      "1], as PyTorch holds it: say --params-layout pytorch (in C++ load(path, "
-      "ParamsLayout::pytorch))");
-  expect_late_error(run_two_ + "fluid.safetensors --params-layout pytorch",
-                    "the linear weight 'v.w' is given as f32[2, 1], as the program has it, and not "
-                    "transposed, as PyTorch would: say --params-layout fluid (in C++ load(path, "
-                    "ParamsLayout::fluid))");
+      "the linear weight 'v.w' is given as f32[1, 2], the transpose of the program's [2, 1], as "
+      "PyTorch stores it: pass --params-layout pytorch (in C++ load(path, ParamsLayout::pytorch))");
+  expect_late_error(
+      run_two_ + "fluid.safetensors --params-layout pytorch",
+      "the linear weight 'v.w' is given as f32[2, 1], as in the program, and not transposed, as "
+      "PyTorch stores it: pass --params-layout fluid (in C++ load(path, ParamsLayout::fluid))");
 }
 
 TEST_F(Parameters, AWeightOfOneElementIsItsOwnTranspose) {
@@ -90,7 +88,7 @@ TEST_F(Parameters, WhatFluidWroteIsNotAskedAbout) {
   write_safetensors(dir_.file("own.safetensors"), {{"u.w", u}, {"v.w", v}});
   EXPECT_EQ(run(run_two_ + "own.safetensors").output, "y f32[1, 1] 236\n");
   expect_late_error(run_two_ + "own.safetensors --params-layout pytorch",
-                    "own.safetensors was written by Fluid, in its own layout, not that of pytorch");
+                    "own.safetensors was written by Fluid in its own layout, not that of PyTorch");
 }
 
 TEST_F(Parameters, TheFlagIsThatOfEveryCommand) {
@@ -156,7 +154,7 @@ TEST(ExecutorThreads, AreRejectedAtOnce) {
   for (const int threads : {-1, 4097}) {
     expect_user_error([&] { Executor(net, cpu(), {.threads = threads}); },
                       "threads = " + std::to_string(threads) +
-                          ": there are 1 to 4096, and 0 is as many as OpenMP uses");
+                          ": must be 1 to 4096, or 0 for the default of OpenMP");
   }
   EXPECT_EQ(Executor(net, cpu(), {.threads = 1}).place().kind, Place::Kind::cpu);
 }

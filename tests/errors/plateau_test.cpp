@@ -55,7 +55,7 @@ TEST_F(PlateauCommand, FollowsTheLoss) {
 
 TEST_F(PlateauCommand, NeedsALoss) {
   expect_error("train silent.fir --data synthetic-linear?n=20",
-               "the schedule 'plateau' follows the loss, which is no output");
+               "the schedule 'plateau' monitors the loss, which is not an output");
 }
 
 }  // namespace

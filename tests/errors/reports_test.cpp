@@ -201,7 +201,7 @@ TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
   const std::string train = "train line.fir --batch 10 --amp auto --save ";
   const Result first = run(train + "first.safetensors" + kData);
   ASSERT_EQ(first.code, 0) << first.output;
-  const size_t begin = first.output.find("\n--amp auto takes ") + 1;
+  const size_t begin = first.output.find("\n--amp auto selects ") + 1;
   const std::string said = first.output.substr(begin, first.output.find('\n', begin) - begin);
   EXPECT_NE(said.find(": f32 "), std::string::npos) << first.output;
   EXPECT_NE(said.find(" ms a step in "), std::string::npos) << said;
@@ -211,9 +211,9 @@ TEST_F(Reports, AutomaticPrecisionSaysWhatItTakesAndKeepsTo) {
   EXPECT_EQ(run(train + "other.safetensors --amp-dtype f16" + kData).output.find("(measured"),
             std::string::npos);
   // What is timed leaves no trace in what is trained.
-  const std::string level = said.starts_with("--amp auto takes f32")        ? "off"
-                            : said.starts_with("--amp auto takes bf16 o1,") ? "o1"
-                                                                            : "o2";
+  const std::string level = said.starts_with("--amp auto selects f32")        ? "off"
+                            : said.starts_with("--amp auto selects bf16 o1,") ? "o1"
+                                                                              : "o2";
   ASSERT_EQ(run("train line.fir --batch 10 --save said.safetensors --amp " + level + kData).code,
             0);
   for (const char* name : {"first.safetensors", "again.safetensors"}) {

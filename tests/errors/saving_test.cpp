@@ -97,7 +97,7 @@ TEST_F(Saving, TrainsOnWhereTheLogCannotBeWritten) {
   ASSERT_EQ(good.code, 0) << good.output;
   const Result result = run(kTrain + "--log-json /dev/full --save w.safetensors");
   EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(count_of(result.output, "training goes on"), 1) << result.output;
+  EXPECT_EQ(count_of(result.output, "training continues"), 1) << result.output;
   EXPECT_NE(result.output.find("saved w.safetensors"), std::string::npos) << result.output;
   EXPECT_EQ(bytes_in("w.safetensors"), bytes_in("good.safetensors"));
 }
@@ -108,7 +108,7 @@ TEST_F(Saving, TrainsOnWhereTheBestEpochCannotBeWritten) {
   ASSERT_EQ(good.code, 0) << good.output;
   const Result result = run(train + "--save-best /dev/full --save w.safetensors");
   EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(count_of(result.output, "training goes on"), 1) << result.output;
+  EXPECT_EQ(count_of(result.output, "training continues"), 1) << result.output;
   EXPECT_NE(result.output.find("3/3"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("not saved /dev/full"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find(

@@ -165,14 +165,14 @@ TEST(Amp, AChoiceGoesByTimeThenByMemory) {
        "bf16 o2, the smallest of those as fast: "},
       {{{{10, 1000}, {9.9, 999}, {10.1, 980}}},
        Precision::f32,
-       "f32, the plainest of those as fast and as small: "},
+       "f32, the simplest of those as fast and as small: "},
       {{{{20, 1000}, {9.9, 999}, {10.1, 980}}},
        Precision::o1,
-       "bf16 o1, the plainest of those as fast and as small: "},
+       "bf16 o1, the simplest of those as fast and as small: "},
       {{{never, {9, 1000}, {12, 500}}}, Precision::o1, "bf16 o1, the fastest: f32 does not fit, "},
       {{{never, {9, 1024}, never}},
        Precision::o1,
-       "bf16 o1, which alone fits: f32 does not fit, o1 9 ms in 1.00 KiB, o2 does not fit"},
+       "bf16 o1, the only one that fits: f32 does not fit, o1 9 ms in 1.00 KiB, o2 does not fit"},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(best_of(c.costs), c.best) << c.text;

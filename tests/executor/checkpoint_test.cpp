@@ -211,7 +211,7 @@ TEST_F(CheckpointTest, PassesOverDamagedOnes) {
   write_plain(newest + "/training.safetensors", "");
   write_plain(path() + "/step-0000000001/manifest.json", "{}");
   expect_user_error([&] { newest_checkpoint(path()); },
-                    "no checkpoint in '" + path() + "' is whole: " + newest +
+                    "no checkpoint in '" + path() + "' is intact: " + newest +
                         ": training.safetensors is damaged: its bytes are not those of the "
                         "manifest; " +
                         path() + "/step-0000000001: its manifest is damaged");
@@ -297,22 +297,22 @@ TEST_F(CheckpointTest, RejectsWhatDoesNotFit) {
     expect_user_error([&] { run.go_on(path()); }, path() + "/step-0000000001: " + message);
     EXPECT_EQ(run.exe.parameter("update").item(), 0);
   };
-  expect_error(stateful_program(5), "of another program: 'stateful' has changed since");
+  expect_error(stateful_program(5), "belongs to another program: 'stateful' has changed since");
   Program other = stateful_program(5);
   other.ir().name = "other";
-  expect_error(other, "of another program: 'stateful', not 'other'");
+  expect_error(other, "belongs to another program: 'stateful', not 'other'");
   Program renamed("renamed");
   const Value v = linear(renamed.data("x", {kBatch, 6}, f32), {.units = 1});
   renamed.output("loss", mean(v));
   minimize(mean(v), Adam{});
-  expect_error(renamed, "of another program: its parameter 'fc1.w' is not in 'renamed'");
+  expect_error(renamed, "belongs to another program: its parameter 'fc1.w' is not in 'renamed'");
   expect_error(
       stateful_program(4, SGD{}),
-      "holds 'bn0.beta.m', which training here has no use for: its optimizer is \"adam\", the "
+      "holds 'bn0.beta.m', which this training does not use: its optimizer is \"adam\", the "
       "program's is \"sgd\"");
   expect_error(
       stateful_program(4, Momentum{}),
-      "holds no 'fc0.w.velocity', which training goes on from: its optimizer is \"adam\", the "
+      "lacks 'fc0.w.velocity', which resuming training needs: its optimizer is \"adam\", the "
       "program's is \"momentum\"");
   Executor unprepared(net_, cpu());
   const Checkpoint from = *newest_checkpoint(path());
@@ -392,7 +392,7 @@ TEST_F(CheckpointTest, ReadsNoOtherVersion) {
   changed["state"]["figures"][0]["sum"] = "much";
   write(changed);
   expect_user_error([&] { read_checkpoint(checkpoint); },
-                    checkpoint + ": its manifest holds no number where one should be");
+                    checkpoint + ": its manifest lacks a number");
 }
 
 }  // namespace

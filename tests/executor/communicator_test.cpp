@@ -19,7 +19,7 @@ TEST(Communicator, AWorldOfOneNeedsNobody) {
   EXPECT_EQ(x, 3);
   EXPECT_EQ(alone->enter(), 0);
   EXPECT_EQ(error_of<DeviceError>([&] { alone->fail("the GPUs' step", alone->enter(), ""); }),
-            "cannot go on with the GPUs' step 1: it does not end");
+            "cannot complete the GPUs' step 1: it does not finish");
 }
 
 TEST(Communicator, OthersMustBeThereAndGlooInTheBuild) {

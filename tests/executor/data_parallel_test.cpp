@@ -56,11 +56,11 @@ TEST(DataParallel, SynchronisedStatisticsAreOfWholeSteps) {
   const ExecutorOptions options{.micro_batches = 2,
                                 .distributed = {.world = world, .sync_bn = true}};
   expect_user_error([&] { Executor(net, cpu(), options); },
-                    "sync_bn takes the statistics of whole steps, not of their micro-batches");
+                    "sync_bn does not support micro-batches");
   const ExecutorOptions watched{.distributed = {.world = world, .sync_bn = true},
                                 .debug = {.check_finite = true}};
   expect_user_error([&] { Executor(net, cpu(), watched); },
-                    "check_finite looks at each rank alone, which sync_bn does not let compute");
+                    "check_finite checks each rank alone, which sync_bn does not support");
 }
 
 TEST(DataParallel, StateIsSharedOrNot) {
@@ -237,8 +237,8 @@ TEST(DataParallel, ABatchSaysWhichPartItIs) {
         return std::string();
       }).results();
   EXPECT_EQ(said[0],
-            "UserError: run() got a batch of 6 samples that does not say of how many on all ranks: "
-            "set Batch::first and Batch::whole, as a Reader with rank and world does");
+            "UserError: run() got a batch of 6 samples without the size of the global batch: set "
+            "Batch::first and Batch::whole, as a Reader with rank and world does");
 }
 
 /// What rank 0 says when `late` happens to rank 1 before its fourth of six steps; "" when all goes
@@ -264,7 +264,7 @@ std::string message_after(const std::function<void()>& late) {
 TEST(DataParallel, NamesTheRankThatIsGone) {
   for (const int number : {SIGKILL, SIGSTOP}) {
     const std::string said = message_after([number] { raise(number); });
-    EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot go on with all-reduce", 0), 0U) << said;
+    EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot complete all-reduce", 0), 0U) << said;
     EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
   }
 }
@@ -275,7 +275,7 @@ TEST(DataParallel, WaitsForARankThatIsLateUpToTheTimeout) {
   };
   EXPECT_EQ(message_after(sleep(500)), "");
   const std::string said = message_after(sleep(20'000));
-  EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot go on with all-reduce", 0), 0U) << said;
+  EXPECT_EQ(said.rfind("DeviceError: rank 0 cannot complete all-reduce", 0), 0U) << said;
   EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
 }
 

@@ -165,9 +165,9 @@ TEST(Executor, IsRejectedInAForkedProcess) {
       return false;
     } catch (const UserError& e) {
       return std::string(e.what()) ==
-             "this process was forked from one that has run steps or opened a GPU, which does "
-             "not come along: fork before the first executor is made, or start a program in the "
-             "new process";
+             "this process was forked after its parent had run steps or opened a GPU, which a fork "
+             "does not inherit: fork before making the first Executor, or exec a program in the "
+             "child";
     }
   };
   const pid_t child = fork();

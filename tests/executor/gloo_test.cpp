@@ -257,7 +257,7 @@ void expect_named(const Failure& failure, Duration timeout, const std::string& c
     if (rank == failure.culprit) continue;
     std::string result = ranks.result(rank);
     expect_has(result,
-               "DeviceError: rank " + std::to_string(rank) + " cannot go on with all-reduce ");
+               "DeviceError: rank " + std::to_string(rank) + " cannot complete all-reduce ");
     expect_has(result, ": rank " + std::to_string(failure.culprit) + cause);
   }
   EXPECT_LT(Clock::now() - start, timeout + Duration(3000));
@@ -327,7 +327,7 @@ TEST(Gloo, ABrokenConnectionIsNoRanksFault) {
   });
   const auto start = Clock::now();
   for (const std::string& result : ranks.results()) {
-    expect_has(result, "every rank is there: a connection between two of them is broken");
+    expect_has(result, "every rank is alive: a connection between two ranks is broken");
   }
   EXPECT_LT(Clock::now() - start, 4 * kShort + Duration(3000));
 }
@@ -366,7 +366,7 @@ TEST(Gloo, ABarrierGivesUpARankThatIsStoppedOrGone) {
     for (int rank = 0; rank < failure.size; ++rank) {
       if (rank == failure.culprit) continue;
       const std::string result = ranks.result(rank);
-      expect_has(result, "rank " + std::to_string(rank) + " cannot go on with meeting 2: rank " +
+      expect_has(result, "rank " + std::to_string(rank) + " cannot complete barrier 2: rank " +
                              std::to_string(failure.culprit));
     }
     EXPECT_LT(Clock::now() - start, 2 * kShort + Duration(3000));
@@ -401,7 +401,7 @@ TEST(Gloo, NamesAPeerThatLeaves) {
     if (world.rank == 0) all->barrier(kLong);
     return std::string();
   });
-  expect_has(ranks.result(0), "rank 1 has left the others");
+  expect_has(ranks.result(0), "rank 1 has left the group");
 }
 
 /// What rank 0 is told when what it does by other means, as on its GPU, does not go on.
@@ -429,7 +429,7 @@ std::string error_seen_by_rank_0(const std::function<void()>& second, const std:
 }
 
 TEST(Gloo, NamesWhoIsToBlameForWhatGpusDo) {
-  const std::string begins = "rank 0 cannot go on with the GPUs' step 3: ";
+  const std::string begins = "rank 0 cannot complete the GPUs' step 3: ";
   const auto killed = [] { raise(SIGKILL); };
   const auto late = [] { std::this_thread::sleep_for(2 * kShort); };
   EXPECT_EQ(error_seen_by_rank_0(killed, "the network is down"),
@@ -449,8 +449,8 @@ TEST(Gloo, NobodyIsLateForWhatAllHaveBegun) {
     return error_of<DeviceError>([&] { all->fail("the GPUs' step", number, ""); });
   });
   EXPECT_EQ(ranks.result(0),
-            "rank 0 cannot go on with the GPUs' step 2: every rank is there: a connection between "
-            "two of them is broken");
+            "rank 0 cannot complete the GPUs' step 2: every rank is alive: a connection between "
+            "two ranks is broken");
 }
 
 TEST(Gloo, StaysBrokenAfterAFailure) {
@@ -469,7 +469,7 @@ TEST(Gloo, StaysBrokenAfterAFailure) {
     return errors;
   });
   std::string first = ranks.line(0), rest = ranks.result(0);
-  expect_has(first, "rank 0 cannot go on with meeting 2: rank 1 has left the others");
+  expect_has(first, "rank 0 cannot complete barrier 2: rank 1 has left the group");
   EXPECT_EQ(rest, first + "\n");
 }
 

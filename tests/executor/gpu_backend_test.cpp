@@ -57,14 +57,14 @@ TEST(GpuBackend, SaysWhatIsWrongWithAFile) {
   const std::string why = absence(dir.file("text.so"));
   EXPECT_TRUE(why.starts_with("'" + dir.file("text.so") + "' cannot be loaded: ")) << why;
   EXPECT_EQ(absence("libm.so.6"),
-            "'libm.so.6' is no GPU library of Fluid: it lacks fluid_gpu_table");
+            "'libm.so.6' is not a GPU library of Fluid: it lacks fluid_gpu_table");
 }
 
 TEST(GpuBackend, RejectsAnotherVersion) {
   EXPECT_EQ(absence(made_up("other_version")),
             "'" + made_up("other_version") +
                 "' is of another version of Fluid than this program: it lacks version " +
-                std::to_string(FLUID_GPU_TABLE_VERSION) + " of what both share");
+                std::to_string(FLUID_GPU_TABLE_VERSION) + " of the shared interface");
 }
 
 TEST(GpuBackend, TellsDriversThatDoNotServeApart) {

@@ -316,13 +316,13 @@ TEST_F(GpuChooserTest, WhatIsChosenForWantOfMemoryIsNotKeptForLater) {
     fail_host_gpu(call, fluid_gpu_out_of_memory);
     EXPECT_EQ(workspace_of(chooser), 0);
     EXPECT_EQ(workspace_of(chooser), 0) << "in this process";
-    EXPECT_EQ(chooser.notes(),
-              std::vector<std::string>{
-                  "the GPU lacked memory for one of the ways to compute f32 4 x 5 of 6, transposed "
-                  "a (" +
-                  std::string(call) +
-                  " was told to fail): another is taken, by all that goes on from this run's "
-                  "checkpoints too"});
+    EXPECT_EQ(
+        chooser.notes(),
+        std::vector<std::string>{
+            "the GPU lacked memory for one of the algorithms of f32 4 x 5 of 6, transposed a (" +
+            std::string(call) +
+            " was told to fail): another algorithm is used, also by runs that resume from this "
+            "run's checkpoints"});
     GpuChooser resumed(
         gpu_, {chooser.record().terms(), {dir_.path(), 1 << 20}, chooser.record().decided()});
     EXPECT_EQ(workspace_of(resumed), 0);
@@ -340,7 +340,7 @@ TEST_F(GpuChooserTest, NoMemoryForAnyWayIsSaidAndNoRejection) {
   const std::string said =
       "the GPU lacks memory to compute f32 4 x 5 of 6, transposed a (no engine computes so many "
       "rows): 1024.00 MiB of 1.00 GiB are free; take a smaller batch, micro-batches or mixed "
-      "precision, or end what else uses the GPU";
+      "precision, or free GPU memory";
   fluid::testing::change_host_gpu(
       {.most_rows_computed = kProduct.m - 1, .rejection_result = fluid_gpu_out_of_memory});
   GpuChooser chooser = products();

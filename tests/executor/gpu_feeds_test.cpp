@@ -59,9 +59,8 @@ TEST(GpuPlaceMemory, SaysThatTheHostHasNoRoomForWhatIsKept) {
   vast.fill = [](FluidGpuStream*, void*, uint8_t, int64_t) { return fluid_gpu_ok; };
   GpuPlaceMemory memory(std::make_shared<const OpenGpu>(vast, 0), {.state = kMuch});
   EXPECT_EQ(error_of<DeviceError>([&] { memory.grown({.state = kMuch, .transient = 64}); }),
-            "the host has no 1073741824.00 GiB of memory, where a GPU's variables are kept while "
-            "its arena grows: prepare the largest step first, so that it need not grow, or end "
-            "what else uses the host's memory");
+            "the host has no 1073741824.00 GiB of memory, where a GPU's variables are saved while "
+            "its arena grows: prepare the largest step first, or free host memory");
   EXPECT_FALSE(memory.is_lost());
 }
 

@@ -27,8 +27,7 @@ class GpuLack : public testing::HostGpuTest {
 /// Somebody else has filled the GPU.
 TEST_F(GpuLack, OfTheContextSaysHowToGetOne) {
   const std::string advice =
-      "its context needs memory: end what else uses the GPU, or take another by "
-      "CUDA_VISIBLE_DEVICES";
+      "its context needs memory: free GPU memory, or choose another GPU by CUDA_VISIBLE_DEVICES";
   without_memory_for("describe");
   const GpuBackend backend{.table = &host_gpu_table(), .devices = 1, .absence = ""};
   EXPECT_EQ(error_of<OutOfMemory>([&] { usable_gpu(backend, 0); }),
@@ -42,7 +41,7 @@ TEST_F(GpuLack, OfAnOpenGpuSaysWhatIsFree) {
   const Gpu gpu(host_gpu_table(), 0);
   const std::string advice =
       ": 1.00 GiB of 1.00 GiB are free; take a smaller batch, micro-batches or mixed precision, or "
-      "end what else uses the GPU";
+      "free GPU memory";
   without_memory_for("stream_create");
   EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.stream(); }),
             "stream_create was told to fail" + advice);
@@ -53,7 +52,7 @@ TEST_F(GpuLack, OfAnOpenGpuSaysWhatIsFree) {
             "module_load was told to fail" + advice);
   without_memory_for("allocate");
   EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.allocate(kBytes); }),
-            "the GPU has no 1.00 MiB in one piece" + advice);
+            "the GPU has no 1.00 MiB in one contiguous block" + advice);
   const GpuStream stream = gpu.stream();
   without_memory_for("graph_create");
   EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.captured(stream, [] {}); }),
@@ -67,16 +66,15 @@ TEST_F(GpuLack, IsSaidWhereNobodyKnowsWhatIsFree) {
   without_memory_for("memory_info");
   EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.stream(); }),
             "stream_create was told to fail: take a smaller batch, micro-batches or mixed "
-            "precision, or end what else uses the GPU");
+            "precision, or free GPU memory");
 }
 
 TEST_F(GpuLack, OfTheHostsMemoryNamesTheHost) {
   const Gpu gpu(host_gpu_table(), 0);
   without_memory_for("allocate_host");
-  EXPECT_EQ(
-      error_of<OutOfMemory>([&] { gpu.allocate_host(kBytes); }),
-      "the host has no 1.00 MiB that a GPU may copy from and to: take a smaller batch, or end "
-      "what else uses the host's memory");
+  EXPECT_EQ(error_of<OutOfMemory>([&] { gpu.allocate_host(kBytes); }),
+            "the host has no 1.00 MiB of pinned memory for a GPU: take a smaller batch, or free "
+            "host memory");
 }
 
 }  // namespace

@@ -166,15 +166,15 @@ TEST(NonFinite, IsLookedForInTheLastStepAlone) {
   Executor unchecked(net, cpu(), {.batch = kSamples});
   unchecked.run(batch_of(0.01F));
   expect_user_error([&] { unchecked.first_nonfinite(batch_of(0.01F)); },
-                    "first_nonfinite() needs what check_finite keeps of a step: set it");
+                    "first_nonfinite() needs the option check_finite");
   Executor exe(net, cpu(), {.batch = kSamples, .debug = {.check_finite = true}});
   exe.run(batch_of(0.01F));
   Batch other = batch_of(0.01F);
   other.size = kSamples + 1;
-  expect_user_error([&] { exe.first_nonfinite(other); },
-                    "first_nonfinite() got a batch of " + std::to_string(kSamples + 1) +
-                        " samples, and no step of as many was prepared: give it the batch of the "
-                        "step that was run last");
+  expect_user_error(
+      [&] { exe.first_nonfinite(other); },
+      "first_nonfinite() got a batch of " + std::to_string(kSamples + 1) +
+          " samples, but no step of this size was prepared: pass the batch of the last step");
   Batch without = batch_of(0.01F);
   without.columns.clear();
   expect_user_error([&] { exe.first_nonfinite(without); }, "feed 'x' is missing");

@@ -122,7 +122,7 @@ void expect_reported_once(const std::function<std::string(Rank&)>& body) {
     return said + (host_gpu_objects() == 0 ? "" : " and left objects open");
   });
   const std::string said = ranks.result(0);
-  EXPECT_EQ(said.find("rank 0 cannot go on with the GPUs' step "), 0U) << said;
+  EXPECT_EQ(said.find("rank 0 cannot complete the GPUs' step "), 0U) << said;
   EXPECT_NE(said.find(": rank 1 is late: it has entered "), std::string::npos) << said;
   const std::string end = " collective operations, rank 0 ";
   EXPECT_NE(said.find(end), std::string::npos) << said;
@@ -180,7 +180,7 @@ TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
   EXPECT_EQ(error_of<DeviceError>([&] {
               GpuCollectives(open, {two, control.get(), kShort, kShort});
             }),
-            "2 GPUs add up 2 ones to 1: they do not work together");
+            "2 GPUs sum 2 ones to 1: they do not communicate correctly");
 }
 
 }  // namespace

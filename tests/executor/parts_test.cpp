@@ -142,9 +142,9 @@ void expect_rejection(const Loss& value, const std::string& op, bool is_output =
   const std::string what = is_output ? "output 'figure'" : "the loss";
   expect_user_error([&] { Executor(net, cpu(), {.batch = 4, .micro_batches = 2}); },
                     what +
-                        " is not made of sums and means over samples, as micro-batches and "
-                        "several processes need: " +
-                        op + " takes more than that from the batch");
+                        " does not decompose into sums and means over samples, which micro-batches "
+                        "and several ranks need: " +
+                        op + " combines samples in another way");
   EXPECT_NO_THROW(Executor(net, cpu(), {.batch = 4}));
 }
 

@@ -218,7 +218,7 @@ TEST(Profile, TableAddsUpToTheStep) {
         "waiting for other processes\n",
         " 10.0 %     1.000                                                     between calls\n",
         "100.0 %    10.000      3     40.1   20     0.5    5                   total\n"
-        "beside: 1 exchanges of 6.00 MB, 3.000 ms, 2.00 GB/s\n"
+        "concurrent: 1 collectives of 6.00 MB, 3.000 ms, 2.00 GB/s\n"
         "between two steps: 2.000 ms (median)\n",
         "by layer\n 40.0 %     4.000      2    100.0   50     0.5    5     5.000   0.80  conv0\n",
         "by kernel\n 40.0 %", "by role\n 40.0 %"}) {

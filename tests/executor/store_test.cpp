@@ -143,8 +143,7 @@ TEST(Store, NamesTheRanksThatDoNotCome) {
     return std::string("met");
   });
   for (const std::string& result : ranks.results()) {
-    expect_has(result,
-               "DeviceError: of the 4 processes of this world rank 2, 3 has not come within 0.6 s");
+    expect_has(result, "DeviceError: rank 2, 3 of 4 did not join within 0.6 s");
   }
 }
 
@@ -167,7 +166,7 @@ TEST(Store, RejectsARankTwice) {
     Store store(world, kLong);
     return std::string("met");
   });
-  expect_has(ranks.result(0), "UserError: two processes say that they are rank 1");
+  expect_has(ranks.result(0), "UserError: two processes have rank 1");
 }
 
 TEST(Store, RejectsARankThatIsNotThere) {

@@ -130,10 +130,11 @@ TEST(Trainer, GoesOnInASecondCallAndAfterACheckpoint) {
     Reader data = training_data();
     trainer.fit(data, {.epochs = 4, .max_steps = 5});
   }
-  expect_user_error([&] { trainer_of({.directory = run}); },
-                    "'" + run +
-                        "' holds checkpoints: resume goes on from them (--resume); a new run needs "
-                        "a directory of its own");
+  expect_user_error(
+      [&] { trainer_of({.directory = run}); },
+      "'" + run +
+          "' holds checkpoints: set resume (--resume) to continue from them, or use another "
+          "directory for a new run");
   Trainer trainer = trainer_of({.directory = run, .resume = true});
   EXPECT_TRUE(trainer.resumes());
   EXPECT_NE(trainer.resumed_path().find("step-0000000005"), std::string::npos);

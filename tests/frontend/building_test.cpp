@@ -118,7 +118,7 @@ TEST(Building, RejectsWrongFeedsAndOutputs) {
         net.data("image", {kBatch, 3, 8, 8}, f32, {.mean = {0.5, 0.5}});
       },
       "data: attribute 'mean' has 2 numbers, but the feed is f32[?, 3, 8, 8]: one "
-      "number, or one for each element of dimension 1, the channels");
+      "number, or one per channel (dimension 1)");
   expect_rejection(
       [&] {
         net.data("image", {kBatch}, f32, {.std = {0.5, 0.5}});

@@ -49,7 +49,7 @@ TEST_F(MnistFiles, MistakesAreNamed) {
   expect_error(idx_labels("\1"), idx_labels("\1"),
                "is not an idx file of bytes with 3 extents: its magic number is 2049, not 2051");
   expect_error(idx_images(1), idx_images(1), "its magic number is 2051, not 2049");
-  expect_error(idx_images(2, 27), idx_labels("\1\2"), "has images of another size than 28x28");
+  expect_error(idx_images(2, 27), idx_labels("\1\2"), "has images that are not 28x28");
   expect_error(idx_images(2), idx_labels("\1"), "has 2 images but 1 labels");
   expect_error(idx_images(2), idx_labels("\1\12"), "label 10 of sample 1 is not a digit");
   expect_error(idx_images(2) + "x", idx_labels("\1\2"),
@@ -122,8 +122,8 @@ TEST_F(MnistFiles, JsonMistakesAreNamed) {
   expect_json_error("[null]", "it holds null");
   expect_json_error("[true]", "it holds a bool");
   expect_json_error("[\"x\"]", "it holds a string");
-  expect_json_error("5", "lists are nested in another way");
-  expect_json_error("[[[[[0]]]]]", "lists are nested in another way");
+  expect_json_error("5", "the nesting of the lists is wrong");
+  expect_json_error("[[[[[0]]]]]", "the nesting of the lists is wrong");
   expect_json_error("[[[]]]", "a split is not [images, labels]");
   expect_json_error(json_file("[[[0, 1]],[3]]"), "an image does not have 784 numbers");
   expect_json_error(json_file("[[" + json_image("1.5") + "],[3]]"), "a pixel is not in [0, 1]");

@@ -77,7 +77,7 @@ TEST(Npy, MistakesAreNamed) {
   expect_error(npy_bytes("{'descr': '<f4", ""), "the header is malformed: a string does not end");
   expect_error(npy_bytes("('descr')", ""), "the header is malformed: no '{' where expected");
   expect_error(npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 5", "abcd"),
-               "the header goes on after its end");
+               "the header has trailing characters");
   std::string ones;
   for (int i = 0; i < 33; ++i) ones += "1,";
   expect_error(header("'<f4'", "False", "(" + ones + ")"), "more than 32 dimensions");

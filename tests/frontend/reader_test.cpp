@@ -80,7 +80,7 @@ TEST(Reader, GoesOnFromAPosition) {
   EXPECT_EQ(resumed.position(), position);
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
   EXPECT_EQ(epoch_of(resumed), epoch_of(straight));
-  expect_user_error([&] { resumed.seek(-8); }, "the data cannot go on at sample -8");
+  expect_user_error([&] { resumed.seek(-8); }, "the data cannot resume at sample -8");
 }
 
 TEST(Reader, GoesOnWithAnotherBatchSize) {

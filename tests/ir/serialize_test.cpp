@@ -147,7 +147,7 @@ TEST(Deserialize, RejectsDanglingReferences) {
   expect_rejection([](auto& f) { op(f, 1).operands[0] = fbs::Operand(1, 0); },
                    "the file is damaged: op 1 of graph @main reads a later op's result");
   expect_rejection([](auto& f) { op(f, 1).operands[0] = fbs::Operand(0, 1); },
-                   "the file is damaged: op 1 of graph @main reads a result that is not there");
+                   "the file is damaged: op 1 of graph @main reads a result that does not exist");
   for (const fbs::Operand bad : {fbs::Operand(9, 0), fbs::Operand(0, 9)}) {
     expect_rejection([&](auto& f) { *f.graphs[0]->outputs[0]->value = bad; },
                      "the file is damaged: an output of graph @main is not there");

@@ -137,8 +137,8 @@ TEST(Text, RejectsBrokenTokens) {
                    "unknown escape in a string; there are \\\" \\\\ \\n \\t \\r and \\x1f");
   expect_rejection("a \"b\\xG0\"", 5, "expected two hexadecimal digits (0-9, a-f) after \\x");
   expect_rejection("% = a", 1, "expected a value's name after '%'");
-  expect_rejection("a $", 3, "a character that means nothing here: $");
-  expect_rejection("a \x80", 3, "a character that means nothing here: \"");
+  expect_rejection("a $", 3, "unexpected character: $");
+  expect_rejection("a \x80", 3, "unexpected character: \"");
 }
 
 TEST(Text, RejectsBrokenStatements) {
@@ -147,14 +147,14 @@ TEST(Text, RejectsBrokenStatements) {
   expect_rejection("%a, %a = a : f32[], f32[]", 5, "%a is defined twice");
   expect_rejection("%a, b = a : f32[], f32[]", 5, "expected a value such as %x but found 'b'");
   expect_rejection("%a = a", 6, "a has 1 results but 0 types");
-  expect_rejection("%a = output : f32[]", 6, "'output' is a word of the grammar, no op");
+  expect_rejection("%a = output : f32[]", 6, "'output' is a keyword, not an op");
   expect_rejection("%a = 3", 6, "expected an op's name but found '3'");
   expect_rejection("%a a", 4, "expected '=' but found 'a'");
   expect_rejection("%a = a(%a", 8, "%a is not defined above");
   expect_rejection("a()(", 4, "expected a statement, a graph or '}' but found '('");
   expect_rejection("output prob", 8, "expected an output's name in quotes but found 'prob'");
   expect_rejection("output \"p\" = 3", 14, "expected a value such as %x but found '3'");
-  expect_rejection("graph @g { graph", 12, "'graph' is a word of the grammar, no op");
+  expect_rejection("graph @g { graph", 12, "'graph' is a keyword, not an op");
   expect_rejection("graph @g { )", 12, "expected a statement or '}' but found ')'");
   expect_rejection("graph @g {} graph @g {}", 19, "there are two graphs named @g");
   expect_rejection("graph @main {}", 7, "there are two graphs named @main");
@@ -190,7 +190,7 @@ TEST(Text, RejectsBrokenTypesAndExtras) {
   for (const char* layout :
        {"z", "n", "nn", "nC", "nc2", "nc2C", "NC02n", "nC99999999999999999999c"}) {
     expect_rejection("%a = a : f32[2, 3]{" + std::string(layout) + "}", 20,
-                     "'" + std::string(layout) + "' is no layout of a tensor of rank 2");
+                     "'" + std::string(layout) + "' is not a layout of a tensor of rank 2");
   }
   expect_rejection("a [sideways]", 4, "expected a role, param, scope or #id but found 'sideways'");
   expect_rejection("a [#x]", 5, "expected an id but found 'x'");

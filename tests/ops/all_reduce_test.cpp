@@ -18,7 +18,8 @@ TEST(AllReduce, TakesFloatsOfOneDtypeAndKnownSize) {
   ASSERT_EQ(sums.size(), 2U);
   EXPECT_EQ(sums[0].type(), a.type());
   EXPECT_EQ(sums[1].type(), b.type());
-  const std::string expects = "all_reduce: expects floats of one dtype and known size, got ";
+  const std::string expects =
+      "all_reduce: expects float tensors of one dtype without a batch dimension, got ";
   for (const auto& [operands, type] : {std::pair{Values{a, wide}, "f64[3]"},
                                        {Values{batched}, "f32[?, 3]"},
                                        {Values{count}, "i64[]"}}) {

@@ -76,8 +76,8 @@ TEST_F(Record, NamesTheMistakeAndTheLine) {
             }),
             "net.cpp:9: sum: attribute 'axes' must be of kind list of ints, not bool");
   EXPECT_EQ(error_of([&] { record(program_.main(), "cast", {x}, {}, here); }),
-            "net.cpp:9: cast: needs attribute 'to' (its dtype is the result's; its shape is not "
-            "used)");
+            "net.cpp:9: cast: needs attribute 'to' (gives the dtype of the result; its shape is "
+            "ignored)");
   ir::Program other("q");
   EXPECT_EQ(error_of([&] { record(other.main(), "relu", {x}, {}, here); }),
             "net.cpp:9: relu: an operand belongs to another program");
@@ -110,9 +110,9 @@ TEST_F(Record, OperatorsNameTheLineTheyStandIn) {
   const std::vector<std::string> wanted = {
       "add: cannot broadcast f32[2, 3] and f32[2, 4]: dimension 1 is both 3 and 4",
       "sub: cannot broadcast f32[2, 4] and f32[2, 3]: dimension 1 is both 4 and 3",
-      "add: operand 0 must be a number tensor, not bool[2, 3]",
-      "fill: attribute 'value' is no number of i32: 0.5",
-      "neg: the operand must be a number tensor, not bool[2, 3]",
+      "add: operand 0 must be a numeric tensor, not bool[2, 3]",
+      "fill: attribute 'value' is not representable in i32: 0.5",
+      "neg: the operand must be a numeric tensor, not bool[2, 3]",
   };
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Loc at{"record_test.cpp", line + 2 + static_cast<int>(i)};

@@ -5,8 +5,8 @@
 namespace fluid::testing {
 namespace {
 
-constexpr uint64_t kMark = 0x686f7374;  ///< in choices that are the host's
-constexpr int64_t kParts = 4;
+constexpr uint64_t kMatmulMark = 0x686f7374;  ///< in choices that are the host's
+constexpr int64_t kMatmulParts = 4;
 
 bool is_half(FluidGpuDtype number) { return number == fluid_gpu_f16 || number == fluid_gpu_bf16; }
 
@@ -50,8 +50,8 @@ void for_each_result(const FluidGpuMatmul& p, const Visit& visit) {
 }
 
 int64_t results(const FluidGpuMatmul& p) { return p.count * p.m * p.n; }
-int64_t parts_bytes(const FluidGpuMatmul& p) { return kParts * results(p) * 8; }
-bool in_parts(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
+int64_t parts_bytes(const FluidGpuMatmul& p) { return kMatmulParts * results(p) * 8; }
+bool is_split(const FluidGpuChoice& choice) { return choice.opaque[1] > 1; }
 
 /// From its first element to behind its last.
 int64_t extent(int64_t rows, int64_t columns, int64_t row, int64_t matrix, int64_t count) {
@@ -87,15 +87,15 @@ std::string host_fault(const FluidGpuMatmul& p) {
 std::vector<FluidGpuChoice> host_choices(const FluidGpuMatmul& product, int64_t workspace) {
   std::vector<FluidGpuChoice> choices;
   if (parts_bytes(product) <= workspace) {
-    choices.push_back({.opaque = {kMark, kParts}, .workspace = parts_bytes(product)});
+    choices.push_back({.opaque = {kMatmulMark, kMatmulParts}, .workspace = parts_bytes(product)});
   }
-  choices.push_back({.opaque = {kMark, 1}, .workspace = 0});
+  choices.push_back({.opaque = {kMatmulMark, 1}, .workspace = 0});
   return choices;
 }
 
 bool is_host_choice(const FluidGpuMatmul& product, const FluidGpuChoice& choice) {
-  const int64_t needed = in_parts(choice) ? parts_bytes(product) : 0;
-  return choice.opaque[0] == kMark && choice.workspace == needed;
+  const int64_t needed = is_split(choice) ? parts_bytes(product) : 0;
+  return choice.opaque[0] == kMatmulMark && choice.workspace == needed;
 }
 
 std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuChoice& choice,
@@ -106,13 +106,13 @@ std::vector<HostTouched> touched_by(const FluidGpuMatmul& p, const FluidGpuChoic
       {f.a, in * extents.a}, {f.b, in * extents.b}, {f.result, out * extents.result}};
   if (p.adds != 0) touched.push_back({f.addend, out * extents.result});
   if (p.bias != 0) touched.push_back({f.bias, out * p.n});
-  if (in_parts(choice)) touched.push_back({f.workspace, choice.workspace});
+  if (is_split(choice)) touched.push_back({f.workspace, choice.workspace});
   return touched;
 }
 
 std::vector<std::function<void()>> host_work(const FluidGpuMatmul& p, const FluidGpuChoice& choice,
                                              const FluidGpuOperands& f) {
-  if (!in_parts(choice)) {
+  if (!is_split(choice)) {
     return {[=] {
       for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
         finish(p, f, matrix, row, column, sum(p, f, matrix, row, column, 0, p.k));
@@ -121,20 +121,21 @@ std::vector<std::function<void()>> host_work(const FluidGpuMatmul& p, const Flui
   }
   auto* const parts = static_cast<double*>(f.workspace);
   const auto part_of = [=](int64_t matrix, int64_t row, int64_t column, int64_t part) {
-    return parts + ((matrix * p.m + row) * p.n + column) * kParts + part;
+    return parts + ((matrix * p.m + row) * p.n + column) * kMatmulParts + part;
   };
   const auto add_parts = [=] {
     for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
-      for (int64_t part = 0; part < kParts; ++part) {
-        *part_of(matrix, row, column, part) =
-            sum(p, f, matrix, row, column, part * p.k / kParts, (part + 1) * p.k / kParts);
+      for (int64_t part = 0; part < kMatmulParts; ++part) {
+        *part_of(matrix, row, column, part) = sum(
+            p, f, matrix, row, column, part * p.k / kMatmulParts, (part + 1) * p.k / kMatmulParts);
       }
     });
   };
   const auto add_up = [=] {
     for_each_result(p, [&](int64_t matrix, int64_t row, int64_t column) {
       double whole = 0;
-      for (int64_t part = 0; part < kParts; ++part) whole += *part_of(matrix, row, column, part);
+      for (int64_t part = 0; part < kMatmulParts; ++part)
+        whole += *part_of(matrix, row, column, part);
       finish(p, f, matrix, row, column, whole);
     });
   };

@@ -132,7 +132,7 @@ OpTest labelled_test(const std::string& op, Reference reference) {
       {{x, {i64, {3}, {}}}, {}, op + ": expects integer labels [2] for rows f32[2, 3], got i64[3]"},
       {{x, {f32, {2}, {}}}, {}, op + ": expects integer labels [2] for rows f32[2, 3], got f32[2]"},
       {{{f32, {}, {}}, {i64, {}, {}}}, {}, op + ": expects float rows [..., C], got f32[]"},
-      {{{f32, {2, 0}, {}}, {i64, {2}, {}}}, {}, op + ": rows of no classes: f32[2, 0]"}};
+      {{{f32, {2, 0}, {}}, {i64, {2}, {}}}, {}, op + ": rows of zero classes: f32[2, 0]"}};
   return t;
 }
 

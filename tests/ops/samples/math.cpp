@@ -7,7 +7,7 @@ namespace {
 
 OpTest neg_test() {
   OpTest t = unary_test("neg", [](double x) { return -x; });
-  t.bad = {{{{boolean, {3}, {}}}, {}, "neg: the operand must be a number tensor, not bool[3]"}};
+  t.bad = {{{{boolean, {3}, {}}}, {}, "neg: the operand must be a numeric tensor, not bool[3]"}};
   return t;
 }
 
@@ -20,7 +20,7 @@ OpTest number_test(const std::string& op, double (*f)(double)) {
     ints.as<double>()[2] = 7;
     t.samples.push_back({{ints.cast(dtype)}, {}, {}});
   }
-  t.bad = {{{{boolean, {3}, {}}}, {}, op + ": the operand must be a number tensor, not bool[3]"}};
+  t.bad = {{{{boolean, {3}, {}}}, {}, op + ": the operand must be a numeric tensor, not bool[3]"}};
   return t;
 }
 

@@ -61,7 +61,7 @@ OpTest batch_norm_test() {
       {{{f32, {3}, {}}, c, c, c, c}, {}, "batch_norm: expects a float [N, C, ...], got f32[3]"},
       {{x, {f32, {4}, {}}, c, c, c},
        {},
-       "batch_norm: operand 1 must be f32[3], one number a channel, got f32[4]"},
+       "batch_norm: operand 1 must be f32[3], one number per channel, got f32[4]"},
       {{x, c, c, c, c}, {{"eps", -1.0}}, "batch_norm: attribute 'eps' must not be negative"}};
   return t;
 }

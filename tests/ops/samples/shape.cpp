@@ -244,7 +244,9 @@ OpTest pad_test() {
         s.attrs.get<double>("value"))};
   };
   t.bad = {
-      {{{u8, {5}, {}}}, attrs({1}, {}, {}, -1), "pad: attribute 'value' is no number of u8: -1.0"},
+      {{{u8, {5}, {}}},
+       attrs({1}, {}, {}, -1),
+       "pad: attribute 'value' is not representable in u8: -1.0"},
       {{{f32, {5}, {}}}, attrs({-1}, {}, {}, 0), "pad: low must not be negative"},
       {{{f32, {5}, {}}}, attrs({INT64_MAX}, {}, {}, 0), "pad: low must not be above 2147483647"},
       {{{u8, {int64_t{1} << 40}, {}}},
@@ -252,7 +254,7 @@ OpTest pad_test() {
        "pad: dimension 0 of u8[1099511627776] grows too large"},
       {{{f32, {5}, {}}},
        attrs({1, 1}, {}, {}, 0),
-       "pad: low needs one entry a dimension of f32[5]"},
+       "pad: low needs one entry per dimension of f32[5]"},
       {{{f32, {kBatch}, {}}},
        attrs({1}, {}, {}, 0),
        "pad: the batch dimension of f32[?] cannot be padded"}};
@@ -324,15 +326,18 @@ OpTest fill_test() {
   const auto bad = [](DType dtype, double value) {
     return Attrs{{"type", Type{dtype, {3}, {}}}, {"value", value}};
   };
-  t.bad = {
-      {{}, {}, "fill: needs attribute 'type' (of the result)"},
-      {{}, bad(i64, 0.5), "fill: attribute 'value' is no number of i64: 0.5"},
-      {{}, bad(i64, 0x1p63), "fill: attribute 'value' is no number of i64: 9223372036854775808.0"},
-      {{}, bad(i32, 2147483648.0), "fill: attribute 'value' is no number of i32: 2147483648.0"},
-      {{}, bad(i32, std::nan("")), "fill: attribute 'value' is no number of i32: nan"},
-      {{}, bad(u8, -1), "fill: attribute 'value' is no number of u8: -1.0"},
-      {{}, bad(u8, 256), "fill: attribute 'value' is no number of u8: 256.0"},
-      {{}, bad(boolean, 2), "fill: attribute 'value' is no number of bool: 2.0"}};
+  t.bad = {{{}, {}, "fill: needs attribute 'type' (type of the result)"},
+           {{}, bad(i64, 0.5), "fill: attribute 'value' is not representable in i64: 0.5"},
+           {{},
+            bad(i64, 0x1p63),
+            "fill: attribute 'value' is not representable in i64: 9223372036854775808.0"},
+           {{},
+            bad(i32, 2147483648.0),
+            "fill: attribute 'value' is not representable in i32: 2147483648.0"},
+           {{}, bad(i32, std::nan("")), "fill: attribute 'value' is not representable in i32: nan"},
+           {{}, bad(u8, -1), "fill: attribute 'value' is not representable in u8: -1.0"},
+           {{}, bad(u8, 256), "fill: attribute 'value' is not representable in u8: 256.0"},
+           {{}, bad(boolean, 2), "fill: attribute 'value' is not representable in bool: 2.0"}};
   return t;
 }
 
