@@ -238,7 +238,7 @@ TEST_F(GpuPrograms, LetALibraryMultiplyWhatIsLargeEnough) {
   for (const std::string command : {"train", "eval", "predict", "run", "bench"}) {
     const std::string help = succeed(command + " --help");
     EXPECT_NE(help.find("--tf32"), std::string::npos) << command;
-    EXPECT_NE(help.find("off unless"), std::string::npos) << command;
+    EXPECT_NE(help.find("to TF32"), std::string::npos) << command;
   }
 }
 

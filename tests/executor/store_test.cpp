@@ -156,7 +156,7 @@ TEST(Store, RejectsAnotherWorldSize) {
   for (const std::string& result : ranks.results()) {
     expect_has(result,
                "UserError: rank 1 was started for a world of 3 processes, but rank 0 for one of 2: "
-               "give all the same size");
+               "start all ranks with the same size");
   }
 }
 

@@ -14,7 +14,7 @@ std::string lack_of(F call) {
   try {
     call();
   } catch (const OutOfMemory& e) {
-    EXPECT_NE(std::string(e.what()).find("end what else uses the "), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find(", or free "), std::string::npos) << e.what();
     return e.lack();
   }
   ADD_FAILURE() << "memory was there";
