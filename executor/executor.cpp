@@ -112,8 +112,6 @@ class Executor::Impl {
         amp_choice_(chosen_amp(program, place, options, group_)),
         options_(with_choice(std::move(options), amp_choice_)),
         trains_(find_directive(program.ir().main()) != nullptr),
-        scheduled_(trains_ && (options_.settable_lr ||
-                               find_directive(program.ir().main())->attrs.has("schedule"))),
         plateau_(trains_ ? plateau_rule(find_directive(program.ir().main())->attrs) : std::nullopt),
         known_feeds_(feed_names(program.ir())),
         session_(with_settable_lr(program.ir().clone(), options_),
@@ -205,7 +203,6 @@ class Executor::Impl {
   Place place() const { return place_; }
   const std::optional<AmpOptions>& amp() const { return options_.precision.amp; }
   const std::optional<AmpChoice>& amp_choice() const { return amp_choice_; }
-  bool trains() const { return trains_; }
 
   ProcessGroup& group() { return group_; }
 
@@ -226,7 +223,8 @@ class Executor::Impl {
       throw UserError(where + ": prepare() a training step before restore()");
     }
     if (group_.alone()) return take(from, where);
-    const Snapshot whole = from;  // its tensors are shared, not copied
+    // take() drops each value of `from`; what ranks share out is needed after it.
+    const Snapshot whole = options_.distributed.zero > 0 ? from : Snapshot();
     std::string changed;
     group_.run_on_rank_0([&] { changed = take(from, where); });
     broadcast(VariableSet::all);
@@ -252,7 +250,10 @@ class Executor::Impl {
   const ir::Program& recorded() const { return session_.recorded(); }
   void give(const std::string& name, const Tensor& value) { session_.values().give(name, value); }
 
-  bool has_schedule() const { return scheduled_; }
+  bool has_schedule() const {
+    const ir::Op* train = find_directive(session_.recorded().main());
+    return train != nullptr && train->attrs.has("schedule");
+  }
   /// The recorded learning rate of schedule Manual, with a step prepared that reads its factor.
   double manual_rate() {
     const ir::Op* train = find_directive(session_.recorded().main());
@@ -403,7 +404,6 @@ class Executor::Impl {
   std::optional<AmpChoice> amp_choice_;
   ExecutorOptions options_;
   bool trains_;
-  bool scheduled_;  ///< the learning rate
   std::optional<PlateauRule> plateau_;
   std::vector<std::string> known_feeds_;
   TuningSync decisions_;

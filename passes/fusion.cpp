@@ -285,8 +285,8 @@ void Fusion::merge_siblings() {
   }
 }
 
-/// What a group waits for: `for_nothing` if it reads only sources, `for_small` if all values that
-/// it reads are at most kSmall bytes.
+/// The operands that a group waits for: `for_nothing` if it reads only sources, `for_small` if all
+/// values that it reads are at most kSmall bytes.
 Fusion::Waiting Fusion::waiting_of(FusionGroup& group) const {
   Waiting waiting;
   for (const Value& v : reads_of(group)) {

@@ -16,7 +16,7 @@
 
 namespace fluid {
 
-/// Who owns a variable. Checkpoints and parameter files treat each kind differently.
+/// The owner of a variable. Checkpoints and parameter files treat each kind differently.
 enum class VariableKind : uint8_t {
   recorded,   ///< declared by the user: a parameter, or a state such as a running mean
   optimizer,  ///< a parameter's moment; training cannot resume without it

@@ -197,7 +197,7 @@ class Training {
     options.on_end = [this] { report_profile(trainer_.executor(), flags_.profile, world_); };
     options.notice = [this](const std::string& text) {
       progress_.clear();
-      print_to(stderr, "{}\n", text);
+      print_notice(text);
     };
     return options;
   }

@@ -61,8 +61,8 @@ void StepsInFlight::copy_feeds(const PreparedStep& step, const PreparedStep::Run
   }
 }
 
-/// What a feed slot holds after copying `batch`. A micro-batch gets id 0, because the slot holds
-/// only some of the batch's samples.
+/// The content of a feed slot after copying `batch`. A micro-batch gets id 0, because the slot
+/// holds only some of the batch's samples.
 StepsInFlight::Held StepsInFlight::feed_slot_content(const PreparedStep& step, const Batch& batch) {
   return {&step, step.runs().size() == 1 ? batch.id : 0};
 }

@@ -30,7 +30,7 @@ class Checkpointing {
   void broadcast_state(ProcessGroup& group);
   /// The state of the resumed run, after broadcast_state(); null for a new run.
   const TrainingState* resumed() const { return state_ ? &*state_ : nullptr; }
-  /// Of the resumed checkpoint, on rank 0.
+  /// The path of the resumed checkpoint, on rank 0.
   std::string path() const { return from_ ? from_->path : ""; }
   /// An option of the resumed run, on rank 0.
   std::optional<std::string> option(const std::string& name) const;

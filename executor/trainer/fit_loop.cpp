@@ -13,12 +13,6 @@
 namespace fluid {
 namespace {
 
-std::vector<std::string> names_of_outputs(const Program& program) {
-  std::vector<std::string> names;
-  for (const ir::Output& o : program.ir().main().outputs) names.push_back(o.name);
-  return names;
-}
-
 ParameterSaves::Paths paths_on_rank_0(const FitOptions& options, const World& world) {
   if (world.rank != 0) return {};
   return {.save = options.save, .best = options.save_best};
@@ -38,7 +32,7 @@ FitLoop::FitLoop(const Program& program, Executor& executor, Checkpointing& chec
       options_(options),
       loss_(loss),
       lr_(lr),
-      output_names_(names_of_outputs(program)),
+      output_names_(output_names(program)),
       best_(options, program, loss),
       saves_(paths_on_rank_0(options, world_), [this](const std::string& text) { notice(text); }) {
   if (executor_.follows_plateau() && loss_.empty()) {
@@ -77,8 +71,7 @@ void FitLoop::prepare() {
   const int64_t position = at_.epochs * samples + std::min(at_.in_epoch, samples);
   if (train_.position() != position) train_.seek(position);
   Prepare sizes{.train = train_.batch_sizes()};
-  if (options_.validation != nullptr) sizes.eval = options_.validation->batch_sizes();
-  std::erase(sizes.eval, 0);  // of a rank whose share of the last batch is empty
+  if (options_.validation != nullptr) sizes.eval = inference_sizes(*options_.validation);
   executor_.prepare(sizes);
 }
 
@@ -118,7 +111,7 @@ History FitLoop::run() {
 
 void FitLoop::run_epochs() {
   if (options_.on_begin) options_.on_begin({.steps = at_.steps, .epochs = at_.epochs});
-  if (is_rank_0() && (at_.epochs >= options_.epochs || finished())) {
+  if (at_.epochs >= options_.epochs || finished()) {
     notice(fmt::format("nothing to train: {} epochs and {} steps are done", at_.epochs, at_.steps));
   }
   while (at_.epochs < options_.epochs && !finished() && !best_.patience_ends(at_.epochs)) {

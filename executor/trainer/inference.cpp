@@ -8,6 +8,18 @@
 
 namespace fluid {
 
+std::vector<std::string> output_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const ir::Output& o : program.ir().main().outputs) names.push_back(o.name);
+  return names;
+}
+
+std::vector<int64_t> inference_sizes(const Reader& data) {
+  std::vector<int64_t> sizes = data.batch_sizes();
+  std::erase(sizes, 0);
+  return sizes;
+}
+
 std::vector<std::string> row_outputs(const Program& program) {
   std::vector<std::string> names;
   for (const ir::Output& o : program.ir().main().outputs) {

@@ -12,11 +12,18 @@
 
 namespace fluid {
 
+/// Names of the program's outputs.
+std::vector<std::string> output_names(const Program& program);
+
 /// Names of the program's outputs that hold one row a sample.
 std::vector<std::string> row_outputs(const Program& program);
 
 /// Names of the columns of `data`: the feeds that predict() gets.
 std::vector<std::string> column_names(const Dataset& data);
+
+/// The batch sizes of `data` to prepare for evaluation and prediction. Leaves out 0, the last size
+/// of a rank whose shard of the last batch is empty.
+std::vector<int64_t> inference_sizes(const Reader& data);
 
 /// Finds the sample that a step rejected in the data of `readers`, which must outlive it. Null
 /// readers are skipped.

@@ -95,12 +95,8 @@ void Trainer::stop() { impl_->at.stop_called = true; }
 
 NamedScalars Trainer::evaluate(Reader& data) {
   impl_->readers = {&data};
-  Prepare sizes{.eval = data.batch_sizes()};
-  std::erase(sizes.eval, 0);  // of a rank whose share of the last batch is empty
-  impl_->executor.prepare(sizes);
-  std::vector<std::string> names;
-  for (const ir::Output& o : impl_->program.ir().main().outputs) names.push_back(o.name);
-  return fluid::evaluate(impl_->executor, data, names);
+  impl_->executor.prepare({.eval = inference_sizes(data)});
+  return fluid::evaluate(impl_->executor, data, output_names(impl_->program));
 }
 
 Dataset Trainer::predict(Reader& data) {
@@ -111,9 +107,7 @@ Dataset Trainer::predict(Reader& data) {
   if (rows.empty()) {
     throw UserError("predict() needs an output with one row a sample that the data's columns give");
   }
-  Prepare sizes{.predict = data.batch_sizes(), .predict_feeds = feeds};
-  std::erase(sizes.predict, 0);
-  impl_->executor.prepare(sizes);
+  impl_->executor.prepare({.predict = inference_sizes(data), .predict_feeds = feeds});
   return predicted_rows(impl_->executor, data, rows);
 }
 
