@@ -1,15 +1,16 @@
 # What Fluid is built on; all of it comes from the distribution (scripts/setup installs it).
 
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-if("${OpenMP_CXX_LIBRARIES}" MATCHES "libomp")
-  message(FATAL_ERROR "Fluid shares libgomp with oneDNN; building with libomp would start two pools")
-endif()
+# libgomp by name, not find_package(OpenMP), which gives clang libomp: that would start a second pool of threads
+# beside oneDNN's.
+find_library(FLUID_GOMP_LIBRARY NAMES libgomp.so.1 gomp REQUIRED)
+add_library(gomp INTERFACE)
+target_link_libraries(gomp INTERFACE ${FLUID_GOMP_LIBRARY})
 
 # LLVM, linked statically and only the parts in use, so that fluidrun stays small and starts fast.
 find_package(LLVM ${FLUID_LLVM} QUIET CONFIG

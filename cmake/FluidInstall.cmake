@@ -67,7 +67,7 @@ function(fluid_install)
   fluid_manual_pages(${manual})
 
   install(TARGETS fluid EXPORT fluid-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS ${FLUID_PARTS} fluid_flags llvm xxhash json ${FLUID_DNNL_TARGET} ${FLUID_GLOO_TARGET}
+  install(TARGETS ${FLUID_PARTS} fluid_flags llvm xxhash json gomp ${FLUID_DNNL_TARGET} ${FLUID_GLOO_TARGET}
           EXPORT fluid-static-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(TARGET fluid_cuda)
     install(TARGETS fluid_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

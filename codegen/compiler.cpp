@@ -66,7 +66,8 @@ struct Compiler::Impl {
   std::mutex mutex;
 
   explicit Impl(CompilerOptions o)
-      : options(std::move(o)), cache(options.cache_dir, options.cache_limit) {
+      : options(std::move(o)),
+        cache(ObjectCache::of_kernels(options.cache_dir, options.cache_limit)) {
     if (!options.cpu.empty()) {
       machine.cpu = options.cpu;
       machine.features.clear();

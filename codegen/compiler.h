@@ -20,7 +20,7 @@ struct CompiledKernel {
 };
 
 struct CompilerOptions {
-  std::string cache_dir;            ///< empty: no cache on disk
+  std::string cache_dir;            ///< empty: $FLUID_KERNEL_CACHE, else no cache on disk
   int64_t cache_limit = 512 << 20;  ///< bytes; the least recently used entries are evicted first
   int threads = 1;                  ///< compile threads
   /// LLVM's name of an older CPU to compile for, as "x86-64-v2". Empty: the host CPU.

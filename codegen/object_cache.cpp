@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -160,6 +161,12 @@ std::vector<Entry> entries_of(const fs::path& directory) {
 }
 
 }  // namespace
+
+ObjectCache ObjectCache::of_kernels(std::string directory, int64_t limit) {
+  const char* given = std::getenv("FLUID_KERNEL_CACHE");
+  if (directory.empty() && given) directory = given;
+  return {std::move(directory), limit};
+}
 
 ObjectCache::ObjectCache(std::string directory, int64_t limit)
     : directory_(std::move(directory)), limit_(limit) {

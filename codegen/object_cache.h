@@ -26,6 +26,11 @@ class ObjectCache {
   /// for the first entry that cannot be written. Any thread may call it.
   static void set_error_listener(std::function<void(const std::string&)> listener);
 
+  /// Returns the cache of compiled kernels: in `directory`, or, where that is empty, in
+  /// $FLUID_KERNEL_CACHE if it is set. The variable keeps kernels alone, never a choice made by
+  /// timing, so that it changes no result.
+  static ObjectCache of_kernels(std::string directory, int64_t limit);
+
   /// Returns the 128-bit XXH3 hash of `text` as 32 hexadecimal digits.
   static std::string key_of(const std::string& text);
 

@@ -40,10 +40,11 @@ constexpr bool holds(DType dtype) {
 
 /// Returns the dtype of T. T is not uint16_t, which two dtypes share.
 template <class T>
-constexpr DType dtype_of() {
+consteval DType dtype_of() {
   for (DType d : {DType::f64, DType::f32, DType::i64, DType::i32, DType::u8, DType::boolean}) {
     if (holds<T>(d)) return d;
   }
+  throw "no dtype holds T";  // evaluated by the compiler, which rejects it
 }
 
 /// A row-major tensor in host memory. It owns its memory or is a view.

@@ -3,7 +3,9 @@
 #include "ir/error.h"
 
 #if defined(__x86_64__)
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns in its own vector headers
+#endif
 #include <immintrin.h>
 
 namespace fluid {

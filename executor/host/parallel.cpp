@@ -1,6 +1,5 @@
 #include "executor/host/parallel.h"
 
-#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "executor/device/forks.h"
+#include "executor/host/libgomp.h"
 #include "ir/error.h"
 #include "ir/threads.h"
 
@@ -22,6 +22,13 @@ namespace {
 /// threads of two pools: libgomp starts a new pool before the threads of the old one have ended.
 constexpr int kOthers = 8;
 
+/// Runs `body` on each thread of a team.
+template <typename Body>
+void on_team(int threads, Body body) {
+  GOMP_parallel([](void* data) { (*static_cast<Body*>(data))(); }, &body,
+                static_cast<unsigned>(threads), 0);
+}
+
 /// Starts an OpenMP team whose `threads` threads sleep forever. Returns false, without a team,
 /// unless the system allows `threads` + `spare` more threads. The check is needed because libgomp
 /// ends the process when it cannot start a thread. libgomp does not count the team's first thread.
@@ -30,8 +37,7 @@ bool start_sleepers(int threads, int spare) {
   try {
     check_threads(static_cast<size_t>(threads + spare) + 1, "a team that sleeps");
     start_thread([threads, started] {
-#pragma omp parallel num_threads(threads + 1)
-      { asm volatile(""); }
+      on_team(threads + 1, [] {});
       started->count_down();
       while (true) pause();
     }).detach();
@@ -81,8 +87,7 @@ void start_pool(int threads) {
   check_threads(2 * (static_cast<size_t>(threads) - 1),
                 "a pool of " + std::to_string(threads) + " threads");
   mark_fork_unsafe();
-#pragma omp parallel num_threads(threads)
-  {}
+  on_team(threads, [] {});
   limit_spinning(threads);
   started = threads;
 }
@@ -101,13 +106,12 @@ void parallel_for(int64_t n, int threads, void (*body)(void*, int64_t, int64_t),
   }
   before_threads(threads);
   // Uses the whole pool, because libgomp ends the threads that a smaller team leaves out.
-#pragma omp parallel num_threads(threads)
-  {
+  on_team(threads, [=] {
     // A nested or limited region may get fewer threads than requested.
     const int64_t size = std::min(team, omp_get_num_threads());
     const int64_t rank = omp_get_thread_num();
     if (rank < size) body(context, n * rank / size, n * (rank + 1) / size);
-  }
+  });
 }
 
 void run_blocks(const CompiledKernel& kernel, void* const* buffers, int64_t batch, int64_t blocks,

@@ -79,7 +79,9 @@ struct ExecutorOptions {
   /// Allows Executor::set_learning_rate() for a program without a schedule, as if Manual was
   /// recorded.
   bool settable_lr = false;
-  std::string cache_dir = {};  ///< of compiled kernels; empty: none
+  /// Folder of compiled kernels and of choices made by timing. Empty: neither is kept, but for
+  /// kernels in $FLUID_KERNEL_CACHE if that is set.
+  std::string cache_dir = {};
   /// Bytes the arena may take; 0: the memory of the machine. When a step makes the arena grow, the
   /// old one stays until the variables have moved and no output tensor from it is held.
   int64_t memory_limit = 0;

@@ -7,7 +7,7 @@
 #include "tests/support/kir_builder.h"
 #include "tests/support/kir_samples.h"
 
-namespace fluid::testing {
+namespace fluid::testing::assembly_test {
 namespace {
 
 bool host_has_avx512() {
@@ -102,4 +102,4 @@ TEST(Assembly, LlvmContractsNothing) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::assembly_test

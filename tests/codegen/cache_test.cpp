@@ -10,7 +10,7 @@
 #include "tests/support/kir_builder.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid::testing {
+namespace fluid::testing::cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ TEST(Cache, FilesOfWritersThatDiedGo) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::cache_test

@@ -12,7 +12,7 @@
 #include "passes/pass_table.h"
 #include "tests/support/plain_target.h"
 
-namespace fluid::testing {
+namespace fluid::testing::contraction_test {
 namespace {
 
 Value source(ir::Graph& g, const std::string& name, Shape shape) {
@@ -124,4 +124,4 @@ TEST(Contraction, AFewRowsReadLongStretches) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::contraction_test

@@ -6,7 +6,7 @@
 #include "tests/support/kir_check.h"
 #include "tests/support/kir_samples.h"
 
-namespace fluid::testing {
+namespace fluid::testing::emission_test {
 namespace {
 
 using Kind = kir::For::Kind;
@@ -133,4 +133,4 @@ TEST(Emission, RejectsWhatIsNotKernelIr) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::emission_test

@@ -19,7 +19,7 @@
 #include "tests/support/plain_target.h"
 #include "tests/support/ptx.h"
 
-namespace fluid::testing {
+namespace fluid::testing::gpu_examples_test {
 namespace {
 
 /// The program after all passes, with generated kernels only.
@@ -240,4 +240,4 @@ TEST(GpuExamples, KernelsComputeWhatTheCpusDo) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::gpu_examples_test

@@ -10,7 +10,7 @@
 #include "tests/support/kir_builder.h"
 #include "tests/support/ptx.h"
 
-namespace fluid::testing {
+namespace fluid::testing::gpu_guard_test {
 namespace {
 
 /// y = x + 1, by teams of `team` threads that meet on the way.
@@ -79,4 +79,4 @@ TEST(GpuGuard, Assembles) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::gpu_guard_test

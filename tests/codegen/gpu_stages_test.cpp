@@ -15,7 +15,7 @@
 #include "tests/support/fused_runner.h"
 #include "tests/support/h200.h"
 
-namespace fluid::testing {
+namespace fluid::testing::gpu_stages_test {
 namespace {
 
 constexpr int64_t kBatch64 = 64;
@@ -172,4 +172,4 @@ INSTANTIATE_TEST_SUITE_P(Examples, GpuNetworkStages,
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::gpu_stages_test

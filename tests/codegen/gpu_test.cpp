@@ -15,7 +15,7 @@
 #include "tests/support/kir_builder.h"
 #include "tests/support/plain_target.h"
 
-namespace fluid::testing {
+namespace fluid::testing::gpu_test {
 namespace {
 
 using Kind = kir::For::Kind;
@@ -228,4 +228,4 @@ TEST(Gpu, TeamsCombineInEverySize) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::gpu_test

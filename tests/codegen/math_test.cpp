@@ -9,7 +9,7 @@
 #include "ops/random/philox.h"
 #include "tests/support/kir_builder.h"
 
-namespace fluid::testing {
+namespace fluid::testing::math_test {
 namespace {
 
 using Long = long double;
@@ -180,4 +180,4 @@ TEST(Math, PowerOfF64Within4Ulp) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::math_test

@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "tests/support/errors.h"
 
-namespace fluid::testing {
+namespace fluid::testing::ptx_machine_test {
 namespace {
 
 /// A kernel of 32 threads with an address; %rd2 is that of the thread's own word, %r1 its number.
@@ -156,4 +156,4 @@ TEST(PtxMachine, NamesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::ptx_machine_test

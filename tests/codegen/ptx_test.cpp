@@ -6,7 +6,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/kir_samples.h"
 
-namespace fluid::testing {
+namespace fluid::testing::ptx_test {
 namespace {
 
 TEST(Ptx, EveryScalarAssembles) {
@@ -37,4 +37,4 @@ TEST(Ptx, RejectsOtherArchitectures) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::ptx_test

@@ -9,7 +9,7 @@
 #include "ops/operators.h"
 #include "tests/support/fused_runner.h"
 
-namespace fluid {
+namespace fluid::schedule_test {
 namespace {
 
 using testing::expect_fused_as_interpreted;
@@ -261,4 +261,4 @@ TEST(Schedule, RandomGraphs) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::schedule_test

@@ -26,7 +26,7 @@ struct GpuUnderTest {
   std::function<void()> finish = [] {};  ///< once all is given back
 };
 inline void PrintTo(const GpuUnderTest& gpu, std::ostream* out) { *out << gpu.name; }
-inline std::string name_of(const ::testing::TestParamInfo<GpuUnderTest>& info) {
+inline std::string gpu_test_name(const ::testing::TestParamInfo<GpuUnderTest>& info) {
   return info.param.name;
 }
 

@@ -4,7 +4,7 @@
 
 #include "executor/cuda/objects.h"
 
-namespace fluid::cuda {
+namespace fluid::cuda::answer_test {
 namespace {
 
 TEST(Answer, TellsWhoMustAct) {
@@ -67,4 +67,4 @@ TEST(GpuResources, AreGivenBackBackwards) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::answer_test

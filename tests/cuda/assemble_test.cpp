@@ -10,7 +10,7 @@
 /// nvJitLink keeps some memory of a text that it refuses.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libnvJitLink.so"; }
 
-namespace fluid::cuda {
+namespace fluid::cuda::assemble_test {
 namespace {
 
 constexpr std::string_view kKernel = R"(.version 7.0
@@ -75,4 +75,4 @@ TEST(Assemble, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::assemble_test

@@ -7,7 +7,7 @@
 #include "executor/cuda/answer.h"
 #include "executor/cuda/functions.h"
 
-namespace fluid::cuda {
+namespace fluid::cuda::collectives_test {
 namespace {
 
 /// With or without GPUs: NCCL arranges it, or says why it does not.
@@ -37,4 +37,4 @@ TEST(CollectivesDeathTest, WhatTheUserHasSetStays) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::collectives_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace fluid::cuda {
+namespace fluid::cuda::column_major_test {
 namespace {
 
 /// A product whose rows and matrices have gaps between them.
@@ -142,4 +142,4 @@ TEST(ColumnMajor, ProductsThatThereCannotBeHaveAFault) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::column_major_test

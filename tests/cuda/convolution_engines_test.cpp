@@ -15,7 +15,7 @@
 #include "executor/gpu_libraries/gpu_workspace.h"
 #include "tests/support/gpu_convolution_cases.h"
 
-namespace fluid::cuda {
+namespace fluid::cuda::convolution_engines_test {
 namespace {
 
 using testing::Convolutions;
@@ -404,4 +404,4 @@ TEST(Convolutions, SayThatThereIsNoGpu) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::convolution_engines_test

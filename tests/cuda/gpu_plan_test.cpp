@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fluid::cuda {
+namespace fluid::cuda::gpu_plan_test {
 namespace {
 
 struct Nothing : FluidGpuPlan {
@@ -35,4 +35,4 @@ TEST(GpuPlans, AreGivenAddressesThatAreThereAndAligned) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::gpu_plan_test

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace fluid::cuda {
+namespace fluid::cuda::product_description_test {
 namespace {
 
 constexpr FluidGpuMatmul kProduct = {.operands = fluid_gpu_f32,
@@ -160,4 +160,4 @@ TEST(ProductPreference, AllowsWhatIsReproducibleAndFits) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::product_description_test

@@ -5,7 +5,7 @@
 #include "executor/cuda/functions.h"
 #include "executor/cuda/objects.h"
 
-namespace fluid::cuda {
+namespace fluid::cuda::products_test {
 namespace {
 
 /// Without a driver nothing is computed, and nothing is left behind.
@@ -37,4 +37,4 @@ TEST(Products, SayThatThereIsNoGpu) {
 }
 
 }  // namespace
-}  // namespace fluid::cuda
+}  // namespace fluid::cuda::products_test

@@ -11,7 +11,7 @@
 #include "tests/support/full_run.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::accuracy_test {
 namespace {
 
 struct Figures {
@@ -158,4 +158,4 @@ TEST_F(MnistAccuracy, WhatDigitsTeachHoldsFor60PercentOfMnist) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::accuracy_test

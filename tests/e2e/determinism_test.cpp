@@ -6,7 +6,7 @@
 #include "frontend/readers/digits.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::determinism_test {
 namespace {
 
 Program small_cnn() {
@@ -47,4 +47,4 @@ TEST(Determinism, CheckingThePlanChangesNothing) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::determinism_test

@@ -12,7 +12,7 @@
 #include "frontend/fluid.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::golden_test {
 namespace {
 
 constexpr uint64_t kSteps = 50;
@@ -149,4 +149,4 @@ TEST(Golden, MnistCnnAdam) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::golden_test

@@ -17,7 +17,7 @@
 #include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::gpu_convolutions_test {
 namespace {
 
 using fluid::testing::count_of;
@@ -162,4 +162,4 @@ TEST_F(GpuConvolutions, AreToldToFailWhileAStepIsPrepared) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_convolutions_test

@@ -16,7 +16,7 @@
 #include "tests/support/lack.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::gpu_decisions_test {
 namespace {
 
 using fluid::testing::fail_host_gpu;
@@ -138,4 +138,4 @@ TEST_F(GpuDecisions, ThatCannotBeBoundAtAllAreToldFromThenOn) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_decisions_test

@@ -10,7 +10,7 @@
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu_test.h"
 
-namespace fluid {
+namespace fluid::gpu_failing_steps_test {
 namespace {
 
 using fluid::testing::batch_of;
@@ -109,4 +109,4 @@ TEST_P(GpuFailingSteps, GetTheirFeedsWhenTheyAreRunAgain) {
 INSTANTIATE_TEST_SUITE_P(Pace, GpuFailingSteps, testing::kPaces, testing::name_of);
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_failing_steps_test

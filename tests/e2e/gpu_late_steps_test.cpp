@@ -16,7 +16,7 @@
 #include "tests/support/dropping_program.h"
 #include "tests/support/gpu_programs_test.h"
 
-namespace fluid {
+namespace fluid::gpu_late_steps_test {
 namespace {
 
 class GpuLateSteps : public GpuProgramsTest {
@@ -154,4 +154,4 @@ TEST_F(GpuLateSteps, AWaitThatFailsIsToldWhicheverItIs) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_late_steps_test

@@ -26,7 +26,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::gpu_library_test {
 namespace {
 
 using fluid::testing::count_of;
@@ -453,4 +453,4 @@ TEST_F(GpuLibrary, RejectsAWorkspaceThatIsNone) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_library_test

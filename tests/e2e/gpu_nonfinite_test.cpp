@@ -16,7 +16,7 @@
 #include "tests/support/host_gpu_test.h"
 #include "tests/support/lack.h"
 
-namespace fluid {
+namespace fluid::gpu_nonfinite_test {
 namespace {
 
 using fluid::testing::batch_of;
@@ -104,4 +104,4 @@ TEST_F(GpuNonFinite, ASearchTakesNoMemoryOfTheGpu) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_nonfinite_test

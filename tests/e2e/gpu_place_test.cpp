@@ -11,7 +11,7 @@
 #include "tests/support/trace_check.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::gpu_place_test {
 namespace {
 
 class GpuPrograms : public GpuProgramsTest {};
@@ -364,4 +364,4 @@ TEST_F(GpuPrograms, AreRejectedWhereTheyDoNotFit) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_place_test

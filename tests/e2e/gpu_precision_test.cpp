@@ -4,7 +4,7 @@
 
 #include "tests/support/gpu_programs_test.h"
 
-namespace fluid {
+namespace fluid::gpu_precision_test {
 namespace {
 
 constexpr int64_t kWords = 64 << 10;  // beside arenas: those of refused data, a page each
@@ -71,4 +71,4 @@ TEST_F(GpuPrecisions, AreNotTriedOnAGpuThatFailed) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_precision_test

@@ -17,7 +17,7 @@
 #include "tests/support/gpu_training.h"
 #include "tests/support/host_gpu_test.h"
 
-namespace fluid {
+namespace fluid::gpu_preparation_test {
 namespace {
 
 using fluid::testing::batch_of;
@@ -212,4 +212,4 @@ TEST_F(GpuPreparations, OnAGpuThatFailedIsToldFromThenOn) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_preparation_test

@@ -18,7 +18,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::gpu_session_test {
 namespace {
 
 using fluid::testing::batch_of;
@@ -331,4 +331,4 @@ TEST_F(GpuPlace, RejectsWhatItCannotDoYet) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_session_test

@@ -14,7 +14,7 @@
 #include "tests/support/host_gpu_test.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::gpu_steps_test {
 namespace {
 
 using fluid::testing::batch_of;
@@ -520,4 +520,4 @@ TEST_F(GpuOverlap, WhatIsLargeOutlivesThePreparationOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_steps_test

@@ -12,7 +12,7 @@
 #include "frontend/files/npy.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::memory_test {
 namespace {
 
 struct Trained {
@@ -134,4 +134,4 @@ TEST_F(Memory, OfAllDataAsOneBatchIsAsSaid) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::memory_test

@@ -12,7 +12,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 
-namespace fluid {
+namespace fluid::nan_gradients_test {
 namespace {
 
 /// What a step of SGD with rate 1 makes of zeros that are added to {NaN, 1, -1}, with a loss of the
@@ -46,4 +46,4 @@ TEST(NanGradients, GoToBothOperandsOfAMaximum) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::nan_gradients_test

@@ -11,7 +11,7 @@
 #include "executor/host/host_cpu.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::native_bf16_test {
 namespace {
 
 class NativeBf16 : public FluidrunTest {
@@ -67,4 +67,4 @@ TEST_F(NativeBf16, IsTakenWhereTheCpuHasItAndComputesTheSame) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::native_bf16_test

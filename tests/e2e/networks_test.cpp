@@ -13,7 +13,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::networks_test {
 namespace {
 
 constexpr int64_t kSamples = 4;
@@ -57,4 +57,4 @@ TEST(Networks, AlexNetFollowsPyTorch) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::networks_test

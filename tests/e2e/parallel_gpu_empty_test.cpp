@@ -8,7 +8,7 @@
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::parallel_gpu_empty_test {
 namespace {
 
 using testing::Ranks;
@@ -175,4 +175,4 @@ TEST_F(EmptyGpuRankOfLaunch, TheRankThatRejectsIsNamed) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_gpu_empty_test

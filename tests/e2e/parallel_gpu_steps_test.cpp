@@ -14,7 +14,7 @@
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::parallel_gpu_steps_test {
 namespace {
 
 using fluid::testing::parallel_program;
@@ -237,4 +237,4 @@ INSTANTIATE_TEST_SUITE_P(Pace, GpuRankFailures, ::testing::Values("random"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_gpu_steps_test

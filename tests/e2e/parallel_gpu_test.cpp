@@ -14,7 +14,7 @@
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::parallel_gpu_test {
 namespace {
 
 using testing::expect_near;
@@ -518,4 +518,4 @@ TEST_F(GpuRanks, SkipStepsTogether) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_gpu_test

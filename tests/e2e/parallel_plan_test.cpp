@@ -8,7 +8,7 @@
 #include "executor/device/bytes_text.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::parallel_plan_test {
 namespace {
 
 /// 16 MiB of gradients, for which hardly anything is computed.
@@ -148,4 +148,4 @@ TEST_F(TimedParallelPlan, SaysAboutWhatAStepOfTwoProcessesTakes) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_plan_test

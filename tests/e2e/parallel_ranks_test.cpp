@@ -7,7 +7,7 @@
 #include "tests/support/full_run.h"
 #include "tests/support/parallel_test.h"
 
-namespace fluid {
+namespace fluid::parallel_ranks_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -159,4 +159,4 @@ TEST_F(RanksTest, TheExampleComesToTheSameFigures) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_ranks_test

@@ -6,7 +6,7 @@
 #include "tests/support/parallel_test.h"
 #include "tests/support/training_log.h"
 
-namespace fluid {
+namespace fluid::parallel_resume_test {
 namespace {
 
 /// With everything that goes on from step to step; each rank has statistics of its own samples.
@@ -108,4 +108,4 @@ TEST_F(ParallelResume, MayBeInAnotherWorld) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_resume_test

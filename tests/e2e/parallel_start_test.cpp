@@ -9,7 +9,7 @@
 #include "tests/support/parallel_test.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::parallel_start_test {
 namespace {
 
 constexpr int kLeastPort = 20000;  // of those that a Slurm job gets by its id
@@ -145,4 +145,4 @@ TEST_F(ParallelStart, ARankThatDoesNotComeIsWaitedForAsLongAsSaid) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_start_test

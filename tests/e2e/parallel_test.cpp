@@ -8,7 +8,7 @@
 
 #include "tests/support/full_run.h"
 
-namespace fluid {
+namespace fluid::parallel_test {
 namespace {
 
 using Parallel = ParallelTest;
@@ -138,4 +138,4 @@ TEST_F(Parallel, ADyingRankNeverLeavesATornCheckpointOrARunThatHangs) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_test

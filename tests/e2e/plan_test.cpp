@@ -12,7 +12,7 @@
 #include "passes/pass.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::plan_test {
 namespace {
 
 struct Example {
@@ -22,7 +22,7 @@ struct Example {
 
 std::ostream& operator<<(std::ostream& out, const Example& example) { return out << example.name; }
 
-class PlanOfExample : public testing::TestWithParam<Example> {
+class PlanOfExample : public ::testing::TestWithParam<Example> {
  protected:
   void SetUp() override {
     const std::filesystem::path examples = std::filesystem::path(FLUID_BINARY_DIR) / "examples";
@@ -76,7 +76,7 @@ TEST_P(PlanOfExample, GivesTheSameBitsWhileItIsChecked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, PlanOfExample,
-                         testing::Values(Example{"linear_regression", 5000, 123},
+                         ::testing::Values(Example{"linear_regression", 5000, 123},
                                          Example{"mnist_fluid", 100, 27},
                                          Example{"mnist_cnn", 128, 96}),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -93,4 +93,4 @@ TEST(PlanOfAlexNet, TrainsInAGibibyte) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::plan_test

@@ -14,7 +14,7 @@
 #include "tests/support/data_folder.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::precision_test {
 namespace {
 
 constexpr uint64_t kSeeds = 3;
@@ -127,13 +127,13 @@ void write_run(const Network& network, const Precision& precision, uint64_t seed
 
 using Choice = std::tuple<Network, Precision>;
 
-std::string name_of(const testing::TestParamInfo<Choice>& info) {
+std::string name_of(const ::testing::TestParamInfo<Choice>& info) {
   std::string name = std::get<0>(info.param).name + std::string("_") + std::get<1>(info.param).name;
   std::ranges::replace(name, ' ', '_');
   return name;
 }
 
-class LongPrecision : public testing::TestWithParam<Choice> {};
+class LongPrecision : public ::testing::TestWithParam<Choice> {};
 
 /// With FLUID_UPDATE_GOLDENS it writes the table.
 TEST_P(LongPrecision, ReachesWhatF32Reaches) {
@@ -155,8 +155,8 @@ TEST_P(LongPrecision, ReachesWhatF32Reaches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Long, LongPrecision,
-                         testing::Combine(testing::ValuesIn(kNetworks),
-                                          testing::ValuesIn(kPrecisions)),
+                         ::testing::Combine(::testing::ValuesIn(kNetworks),
+                                          ::testing::ValuesIn(kPrecisions)),
                          name_of);
 
 TEST(Precision, TheTableHoldsAllRunsWithinTheirBounds) {
@@ -171,4 +171,4 @@ TEST(Precision, TheTableHoldsAllRunsWithinTheirBounds) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::precision_test

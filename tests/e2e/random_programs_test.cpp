@@ -14,7 +14,7 @@
 #include "tests/support/plain_target.h"
 #include "tests/support/random_training.h"
 
-namespace fluid::testing {
+namespace fluid::testing::random_programs_test {
 namespace {
 
 /// One training step in f64 on the variables that `exe` has, nothing fused.
@@ -81,4 +81,4 @@ TEST(RandomPrograms, TrainAsTheirOpsAreDefined) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::random_programs_test

@@ -6,7 +6,7 @@
 #include "executor/executor.h"
 #include "ir/parse.h"
 
-namespace fluid {
+namespace fluid::shared_values_test {
 namespace {
 
 Program parsed(const std::string& text) { return Program(ir::parse(text, "test.fir")); }
@@ -81,4 +81,4 @@ TEST(SharedValues, GoodLabelsAreNotLookedUpAsBadOnes) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::shared_values_test

@@ -7,7 +7,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::bad_input_test {
 namespace {
 
 const std::string kData = " --data synthetic-linear?n=50";
@@ -179,4 +179,4 @@ TEST_F(BadInput, ShapesThatDoNotFitWhileAProgramIsBuilt) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::bad_input_test

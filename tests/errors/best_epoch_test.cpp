@@ -6,7 +6,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::best_epoch_test {
 namespace {
 
 /// The loss falls from epoch to epoch: with max the first one is the best.
@@ -95,4 +95,4 @@ TEST_F(BestCommand, RejectsWhatMeansNothing) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::best_epoch_test

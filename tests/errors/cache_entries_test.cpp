@@ -12,7 +12,7 @@
 #include "tests/support/count_of.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::cache_entries_test {
 namespace {
 
 using fluid::testing::count_of;
@@ -95,4 +95,4 @@ TEST_F(CacheEntries, ThatCannotBeWrittenAreNamedOnce) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::cache_entries_test

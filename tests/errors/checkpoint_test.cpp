@@ -9,7 +9,7 @@
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/training_log.h"
 
-namespace fluid {
+namespace fluid::checkpoint_test {
 namespace {
 
 class CheckpointCommand : public FluidrunTest {
@@ -200,4 +200,4 @@ TEST_F(CheckpointCommand, KeepsWhatCameBeforeADivergence) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::checkpoint_test

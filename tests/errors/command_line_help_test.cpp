@@ -12,7 +12,7 @@
 
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::command_line_help_test {
 namespace {
 
 using CommandLineHelp = FluidrunTest;
@@ -170,4 +170,4 @@ TEST_F(CommandLineHelp, PrintsManPages) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::command_line_help_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::command_line_test {
 namespace {
 
 using CommandLine = FluidrunTest;
@@ -235,4 +235,4 @@ TEST_F(CommandLine, OfRunIsRejected) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::command_line_test

@@ -12,7 +12,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::damaged_files_test {
 namespace {
 
 class DamagedFiles : public FluidrunTest {
@@ -200,4 +200,4 @@ TEST_F(DamagedFiles, Json) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::damaged_files_test

@@ -6,7 +6,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::data_test {
 namespace {
 
 class OwnData : public FluidrunTest {
@@ -132,4 +132,4 @@ TEST_F(OwnData, DropoutOfEverythingGivesZeros) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_test

@@ -5,7 +5,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::devices_test {
 namespace {
 
 class Devices : public FluidrunTest {
@@ -295,4 +295,4 @@ TEST_F(Devices, AreLeftOutOfWhatTheCpuDoesAlone) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::devices_test

@@ -14,7 +14,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/training_log.h"
 
-namespace fluid {
+namespace fluid::fluidrun_test {
 namespace {
 
 using Fluidrun = FluidrunTest;
@@ -457,4 +457,4 @@ TEST_F(Fluidrun, PlansTheMessagesOfSharedStatistics) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::fluidrun_test

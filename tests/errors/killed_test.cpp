@@ -8,7 +8,7 @@
 #include "executor/checkpoint/checkpoint.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::killed_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -77,4 +77,4 @@ TEST_F(Killed, LeavesACheckpointThatLoads) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::killed_test

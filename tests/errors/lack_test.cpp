@@ -8,7 +8,7 @@
 
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::lack_test {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
@@ -134,4 +134,4 @@ TEST_F(Lack, OfMemoryNeverCrashes) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::lack_test

@@ -11,7 +11,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::launch_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -423,4 +423,4 @@ TEST_F(Launch, SaysWhatTheSystemRefuses) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::launch_test

@@ -15,7 +15,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::nonfinite_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -113,4 +113,4 @@ TEST_F(Nonfinite, ANumberBeyondTheParametersRangeIsRejected) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::nonfinite_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::parallel_profile_test {
 namespace {
 
 using ParallelProfileTest = FluidrunTest;
@@ -26,4 +26,4 @@ TEST_F(ParallelProfileTest, EveryRankWritesItsOwn) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_profile_test

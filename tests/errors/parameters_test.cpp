@@ -9,7 +9,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::parameters_test {
 namespace {
 
 /// y = x u v, with u square and v not: written as [in, out].
@@ -160,4 +160,4 @@ TEST(ExecutorThreads, AreRejectedAtOnce) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parameters_test

@@ -6,7 +6,7 @@
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/training_log.h"
 
-namespace fluid {
+namespace fluid::plateau_test {
 namespace {
 
 class PlateauCommand : public FluidrunTest {
@@ -59,4 +59,4 @@ TEST_F(PlateauCommand, NeedsALoss) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::plateau_test

@@ -8,7 +8,7 @@
 #include "tests/support/fluidrun_test.h"
 #include "tests/support/training_log.h"
 
-namespace fluid {
+namespace fluid::predict_test {
 namespace {
 
 class Predictions : public FluidrunTest {
@@ -118,4 +118,4 @@ TEST_F(Predictions, HelpSaysTheExitCodes) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::predict_test

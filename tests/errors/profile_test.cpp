@@ -4,7 +4,7 @@
 
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::profile_test {
 namespace {
 
 using ProfileTest = FluidrunTest;
@@ -59,4 +59,4 @@ TEST_F(ProfileTest, RejectsWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::profile_test

@@ -10,7 +10,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::reports_test {
 namespace {
 
 using Reports = FluidrunTest;
@@ -315,4 +315,4 @@ TEST_F(Reports, HelpSaysTheDefaultsAndTheVersion) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::reports_test

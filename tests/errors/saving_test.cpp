@@ -9,7 +9,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::saving_test {
 namespace {
 
 using fluid::testing::count_of;
@@ -180,4 +180,4 @@ TEST_F(Saving, ReportsAFullStandardOutput) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::saving_test

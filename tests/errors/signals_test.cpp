@@ -15,7 +15,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/fluidrun_test.h"
 
-namespace fluid {
+namespace fluid::signals_test {
 namespace {
 
 /// A training run in the background, observed from outside.
@@ -181,4 +181,4 @@ TEST_F(Signals, UserSignalSavesAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::signals_test

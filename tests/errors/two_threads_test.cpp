@@ -10,7 +10,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::two_threads_test {
 namespace {
 
 Program scaled() {
@@ -113,4 +113,4 @@ TEST(TwoThreads, ServeWithAnExecutorEach) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::two_threads_test

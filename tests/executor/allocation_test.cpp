@@ -51,7 +51,7 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
 }
 }
 
-namespace fluid {
+namespace fluid::allocation_test {
 namespace {
 
 int allocations_during(const std::function<void()>& work) {
@@ -187,6 +187,6 @@ TEST(Allocation, AThousandStepsLeaveTheResidentMemoryAsItIs) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::allocation_test
 
 #endif

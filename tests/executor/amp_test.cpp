@@ -18,7 +18,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::amp_test {
 namespace {
 
 constexpr int64_t kSamples = 32;
@@ -260,4 +260,4 @@ TEST(Amp, RejectsALossScaleThatCannotMove) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::amp_test

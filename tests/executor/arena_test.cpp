@@ -5,7 +5,7 @@
 #include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::arena_test {
 namespace {
 
 TEST(ArenaFigure, SeedNetworkTakesNoMoreThan22MiB) {
@@ -19,4 +19,4 @@ TEST(ArenaFigure, SeedNetworkTakesNoMoreThan22MiB) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::arena_test

@@ -11,7 +11,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::batch_norm_test {
 namespace {
 
 constexpr int64_t kSamples = 4;
@@ -115,4 +115,4 @@ TEST(BatchNorm, NeedsChannels) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::batch_norm_test

@@ -18,7 +18,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::checkpoint_test {
 namespace {
 
 constexpr int64_t kSamples = 50, kBatchSize = 8, kSteps = 10;
@@ -396,4 +396,4 @@ TEST_F(CheckpointTest, ReadsNoOtherVersion) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::checkpoint_test

@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace fluid {
+namespace fluid::choice_record_test {
 namespace {
 
 /// What is chosen on one is not taken on another.
@@ -39,4 +39,4 @@ TEST(MachineOf, TellsMachinesApart) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::choice_record_test

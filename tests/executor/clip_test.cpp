@@ -11,7 +11,7 @@
 #include "ops/operators.h"
 #include "tests/support/errors.h"
 
-namespace fluid {
+namespace fluid::clip_test {
 namespace {
 
 const std::vector<double> kX = {3, -4, 0.5}, kY = {12, 0};
@@ -99,4 +99,4 @@ TEST(Clip, RejectsANegativeNorm) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::clip_test

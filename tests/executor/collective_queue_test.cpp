@@ -9,7 +9,7 @@
 
 #include "ir/error.h"
 
-namespace fluid {
+namespace fluid::collective_queue_test {
 namespace {
 
 /// Adds the exchange's number, from 1, to every element; fails at one of them.
@@ -80,4 +80,4 @@ TEST(CollectiveQueue, LetsGoOfWhatIsAbandoned) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::collective_queue_test

@@ -6,7 +6,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::communicator_test {
 namespace {
 
 TEST(Communicator, AWorldOfOneNeedsNobody) {
@@ -39,4 +39,4 @@ TEST(Communicator, OthersMustBeThereAndGlooInTheBuild) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::communicator_test

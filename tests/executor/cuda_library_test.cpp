@@ -14,7 +14,7 @@
 #include "ir/atomic_file.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::cuda_library_test {
 namespace {
 
 const std::string kLibrary = std::string(FLUID_BINARY_DIR) + "/libfluid_cuda.so";
@@ -112,4 +112,4 @@ TEST_F(CudaLibrary, IsFoundBesideTheProgram) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::cuda_library_test

@@ -8,7 +8,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::data_parallel_figures_test {
 namespace {
 
 using testing::expect_near;
@@ -208,4 +208,4 @@ TEST_P(DataParallelFigures, HalfGradientsAreThoseOfTheWholeBatch) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_parallel_figures_test

@@ -6,7 +6,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::data_parallel_profile_test {
 namespace {
 
 /// What a rank's exchanges took, and what they sent.
@@ -43,4 +43,4 @@ TEST(DataParallel, RanksTimeTheirCollectives) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_parallel_profile_test

@@ -8,7 +8,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::data_parallel_rejection_test {
 namespace {
 
 constexpr int64_t kSamples = 4;  // of a rank
@@ -73,4 +73,4 @@ TEST(DataParallelRejection, OfAnySliceOfATrainingStepIsTheEnd) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_parallel_rejection_test

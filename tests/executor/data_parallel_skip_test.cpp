@@ -11,7 +11,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::data_parallel_skip_test {
 namespace {
 
 constexpr int64_t kSamples = 8;  // of a rank
@@ -63,4 +63,4 @@ TEST(DataParallelSkip, ChangesNothingButTheScaleAndTheRandomNumbersOnAnyRank) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_parallel_skip_test

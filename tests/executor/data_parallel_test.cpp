@@ -16,7 +16,7 @@
 #include "tests/support/parallel_training.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::data_parallel_test {
 namespace {
 
 using testing::expect_near;
@@ -280,4 +280,4 @@ TEST(DataParallel, WaitsForARankThatIsLateUpToTheTimeout) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_parallel_test

@@ -20,7 +20,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::data_parallel_timeline_test {
 namespace {
 
 using testing::Ranks;
@@ -283,4 +283,4 @@ TEST(TimedDataParallel, IsAboutThatOfTwoProcesses) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::data_parallel_timeline_test

@@ -7,7 +7,7 @@
 #include "frontend/optimizers.h"
 #include "ops/operators.h"
 
-namespace fluid {
+namespace fluid::deep_networks_test {
 namespace {
 
 constexpr int64_t kWide = 24;
@@ -69,4 +69,4 @@ TEST(DeepNetworks, DropOtherElementsInEachLayer) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::deep_networks_test

@@ -15,7 +15,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::executor_test {
 namespace {
 
 Tensor floats(std::vector<int64_t> shape, const std::vector<float>& values) {
@@ -304,4 +304,4 @@ TEST(Executor, AStepOnBadDataIsNotApplied) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::executor_test

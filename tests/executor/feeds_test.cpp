@@ -8,7 +8,7 @@
 #include "ops/program_file.h"
 #include "tests/support/errors.h"
 
-namespace fluid {
+namespace fluid::feeds_test {
 namespace {
 
 Feed image_feed() {
@@ -168,4 +168,4 @@ TEST(Feeds, CopiesTheSameBytesWithAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::feeds_test

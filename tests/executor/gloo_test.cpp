@@ -21,7 +21,7 @@
 #include "tests/support/full_run.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::gloo_test {
 namespace {
 
 using Duration = std::chrono::milliseconds;
@@ -499,4 +499,4 @@ TEST(Gloo, FailsAtAnyMoment) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gloo_test

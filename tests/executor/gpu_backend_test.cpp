@@ -10,7 +10,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::gpu_backend_test {
 namespace {
 
 std::string made_up(const std::string& name) {
@@ -124,4 +124,4 @@ TEST(GpuBackend, RejectsGpusThatAreNotThereOrNotSupported) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_backend_test

@@ -15,7 +15,7 @@
 #include "tests/support/host_gpu.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::gpu_chooser_test {
 namespace {
 
 using fluid::testing::fail_host_gpu;
@@ -498,4 +498,4 @@ TEST_F(GpuChooserTest, AConvolutionIsChosenAndKept) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_chooser_test

@@ -13,7 +13,7 @@
 #include "tests/support/host_gpu_test.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::gpu_collectives_test {
 namespace {
 
 using fluid::testing::host_gpu_objects;
@@ -368,4 +368,4 @@ TEST(GpuCommunicators, OutliveTheGraphsThatHoldTheirWork) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_collectives_test

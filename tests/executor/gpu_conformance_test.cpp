@@ -10,7 +10,7 @@
 #include "tests/support/host_gpu.h"
 #include "tests/support/lack.h"
 
-namespace fluid::testing {
+namespace fluid::testing::gpu_conformance_test {
 namespace {
 
 GpuUnderTest host_gpu(const std::string& name, HostPace pace, uint64_t seed = 0) {
@@ -28,14 +28,14 @@ const auto kHosts =
     ::testing::Values(host_gpu("early", HostPace::early), host_gpu("late", HostPace::late),
                       host_gpu("late_1", HostPace::late, 1), host_gpu("random", HostPace::random),
                       host_gpu("random_1", HostPace::random, 1));
-INSTANTIATE_TEST_SUITE_P(Host, GpuConformance, kHosts, name_of);
-INSTANTIATE_TEST_SUITE_P(Host, GpuProductConformance, kHosts, name_of);
-INSTANTIATE_TEST_SUITE_P(Host, GpuConvolutionConformance, kHosts, name_of);
+INSTANTIATE_TEST_SUITE_P(Host, GpuConformance, kHosts, gpu_test_name);
+INSTANTIATE_TEST_SUITE_P(Host, GpuProductConformance, kHosts, gpu_test_name);
+INSTANTIATE_TEST_SUITE_P(Host, GpuConvolutionConformance, kHosts, gpu_test_name);
 
 class HostGpuFailures : public GpuConformance {};
 class HostGpuProductFailures : public GpuProductConformance {};
-INSTANTIATE_TEST_SUITE_P(Host, HostGpuFailures, kHosts, name_of);
-INSTANTIATE_TEST_SUITE_P(Host, HostGpuProductFailures, kHosts, name_of);
+INSTANTIATE_TEST_SUITE_P(Host, HostGpuFailures, kHosts, gpu_test_name);
+INSTANTIATE_TEST_SUITE_P(Host, HostGpuProductFailures, kHosts, gpu_test_name);
 
 TEST_P(HostGpuFailures, FailedWorkIsToldWhenItIsWaitedForAndEverAfter) {
   const GpuMemory x = zeros();
@@ -154,4 +154,4 @@ TEST(HostGpuDeathTest, NobodyElseTouchesItsMemory) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::gpu_conformance_test

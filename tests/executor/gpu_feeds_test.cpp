@@ -11,7 +11,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu.h"
 
-namespace fluid {
+namespace fluid::gpu_feeds_test {
 namespace {
 
 using fluid::testing::host_gpu_table;
@@ -125,4 +125,4 @@ TEST(GpuFeeds, WaitForTheStepThatReadsTheirSlot) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_feeds_test

@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/host_gpu_test.h"
 
-namespace fluid {
+namespace fluid::gpu_lack_test {
 namespace {
 
 using fluid::testing::fail_host_gpu;
@@ -78,4 +78,4 @@ TEST_F(GpuLack, OfTheHostsMemoryNamesTheHost) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_lack_test

@@ -12,7 +12,7 @@
 #include "ops/record.h"
 #include "passes/layouts.h"
 
-namespace fluid {
+namespace fluid::gpu_target_test {
 namespace {
 
 constexpr FluidGpuDescription kGpu = {.major = 9,
@@ -341,4 +341,4 @@ TEST(GpuTarget, DoesNotClaimWhatIsRejected) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_target_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/host_gpu.h"
 
-namespace fluid {
+namespace fluid::gpu_timeline_test {
 namespace {
 
 using fluid::testing::HostPace;
@@ -118,4 +118,4 @@ INSTANTIATE_TEST_SUITE_P(Pace, GpuTimelineTest,
                          ::testing::Values(HostPace::early, HostPace::late, HostPace::random));
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_timeline_test

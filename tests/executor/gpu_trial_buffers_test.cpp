@@ -6,7 +6,7 @@
 
 #include "executor/gpu_libraries/gpu_trial_memory.h"
 
-namespace fluid {
+namespace fluid::gpu_trial_buffers_test {
 namespace {
 
 std::span<std::byte> at(uintptr_t begin, size_t bytes) {
@@ -46,4 +46,4 @@ TEST(GpuTrialBuffers, WhatHasNoRoomStaysAndIsNeeded) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::gpu_trial_buffers_test

@@ -12,7 +12,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::half_parameters_test {
 namespace {
 
 constexpr int64_t kSamples = 16;
@@ -129,4 +129,4 @@ TEST(HalfParameters, FollowWhatIsLoadedAndAreNotSaved) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::half_parameters_test

@@ -6,7 +6,7 @@
 
 #include "ir/tensor.h"
 
-namespace fluid {
+namespace fluid::half_sum_test {
 namespace {
 
 /// Every half plus some: small and large ones, of both signs, subnormal, infinite, nan.
@@ -35,4 +35,4 @@ TEST(HalfSum, RoundsEverySumOfF16) { expect_rounded_sums(f16, comm::add_f16); }
 TEST(HalfSum, RoundsEverySumOfBf16) { expect_rounded_sums(bf16, comm::add_bf16); }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::half_sum_test

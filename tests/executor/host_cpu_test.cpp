@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fluid {
+namespace fluid::host_cpu_test {
 namespace {
 
 using Features = std::vector<std::string>;
@@ -26,4 +26,4 @@ TEST(HostCpu, SaysNothingThatTheSystemDoesNot) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::host_cpu_test

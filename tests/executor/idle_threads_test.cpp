@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "executor/host/libgomp.h"
 #include "executor/host/parallel.h"
 
-namespace fluid {
+namespace fluid::idle_threads_test {
 namespace {
 
 int64_t threads_now() {
@@ -38,4 +38,4 @@ TEST(IdleThreads, AreMoreThanTheProcessorsWhereAPoolHasThemAll) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::idle_threads_test

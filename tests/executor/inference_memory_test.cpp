@@ -9,7 +9,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::inference_memory_test {
 namespace {
 
 /// Bytes of the parameters and states that files hold.
@@ -126,4 +126,4 @@ TEST(InferenceMemory, StatisticsOfABatchNormMayBeOutputs) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::inference_memory_test

@@ -7,7 +7,7 @@
 #include "passes/pass.h"
 #include "tests/support/small_programs.h"
 
-namespace fluid {
+namespace fluid::kernel_memo_test {
 namespace {
 
 /// The step of the seed network, compiled up to its memory plan.
@@ -77,4 +77,4 @@ TEST(CpuExecutable, RejectsAPlanWithTooLittleWorkspace) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::kernel_memo_test

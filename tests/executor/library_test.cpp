@@ -9,7 +9,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::library_test {
 namespace {
 
 constexpr int64_t kImages = 16;
@@ -73,4 +73,4 @@ TEST(Library, GivesTheSameBytesEachTimeAndWhileThePlanIsChecked) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::library_test

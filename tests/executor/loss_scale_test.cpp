@@ -12,7 +12,7 @@
 #include "ops/source_kind.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::loss_scale_test {
 namespace {
 
 constexpr int64_t kSamples = 8;
@@ -112,4 +112,4 @@ TEST(LossScale, StaysWithinFloorAndCeiling) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::loss_scale_test

@@ -5,7 +5,7 @@
 #include "executor/host/arena.h"
 #include "tests/support/errors.h"
 
-namespace fluid {
+namespace fluid::memory_test {
 namespace {
 
 TEST(Arena, IsZeroedAndAligned) {
@@ -36,7 +36,7 @@ TEST(Variables, HaveOneAddressEach) {
 }
 
 /// Two values: [0, 64) lives at ops 0 to 1, [64, 128) at ops 1 to 2.
-class PlanGuardTest : public testing::Test {
+class PlanGuardTest : public ::testing::Test {
  protected:
   PlanGuardTest() {
     ir::Graph& graph = program_.main();
@@ -84,4 +84,4 @@ TEST_F(PlanGuardTest, FindsAWriteToDeadMemory) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::memory_test

@@ -11,7 +11,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::micro_batches_test {
 namespace {
 
 constexpr int64_t kSamples = 11;
@@ -163,4 +163,4 @@ TEST(MicroBatches, AreAtLeastOne) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::micro_batches_test

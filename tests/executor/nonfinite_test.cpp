@@ -15,7 +15,7 @@
 #include "tests/support/processes.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::nonfinite_test {
 namespace {
 
 constexpr int64_t kSamples = 8, kWidth = 16;
@@ -317,4 +317,4 @@ TEST(NonFinite, IsFoundInWhatTheStepGets) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::nonfinite_test

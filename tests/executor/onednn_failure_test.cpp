@@ -24,7 +24,7 @@ dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stre
   return real(primitive, stream, count, args);
 }
 
-namespace fluid {
+namespace fluid::onednn_failure_test {
 namespace {
 
 constexpr int64_t kImages = 8;
@@ -77,4 +77,4 @@ TEST(OnednnFailure, SaysWhetherTheStepWasApplied) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::onednn_failure_test

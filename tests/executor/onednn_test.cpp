@@ -11,7 +11,7 @@
 #include "ops/operators.h"
 #include "tests/support/library_program.h"
 
-namespace fluid {
+namespace fluid::onednn_test {
 namespace {
 
 using testing::ConvolutionCase;
@@ -249,4 +249,4 @@ TEST(Onednn, ClaimsNothingThatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::onednn_test

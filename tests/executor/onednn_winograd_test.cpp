@@ -13,7 +13,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/library_program.h"
 
-namespace fluid {
+namespace fluid::onednn_winograd_test {
 namespace {
 
 using testing::LibraryProgram;
@@ -206,4 +206,4 @@ TEST(WinogradTiles, LieAcrossImagesWhereFewerDo) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::onednn_winograd_test

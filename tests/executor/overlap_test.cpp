@@ -16,7 +16,7 @@
 #include "ops/operators.h"
 #include "passes/rewrite.h"
 
-namespace fluid {
+namespace fluid::overlap_test {
 namespace {
 
 constexpr int64_t kSamples = 2, kUnits = 16;
@@ -164,4 +164,4 @@ TEST(Overlap, UpdatesWaitForTheirSums) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::overlap_test

@@ -12,7 +12,7 @@
 #include "tests/support/host_gpu.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::parallel_gpus_test {
 namespace {
 
 using fluid::testing::host_gpu_objects;
@@ -184,4 +184,4 @@ TEST(ParallelGpus, SumsThatAreWrongFromTheStartAreTold) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parallel_gpus_test

@@ -14,7 +14,7 @@
 #include "ops/operators.h"
 #include "passes/half_weights.h"
 
-namespace fluid {
+namespace fluid::parameter_options_test {
 namespace {
 
 constexpr int kSteps = 5;
@@ -150,4 +150,4 @@ TEST(ParameterOptions, AFrozenWeightKeepsItsHalfPrecisionCopy) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parameter_options_test

@@ -13,7 +13,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::parts_test {
 namespace {
 
 using testing::Ranks;
@@ -183,4 +183,4 @@ TEST(Parts, CountsAreFloats) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parts_test

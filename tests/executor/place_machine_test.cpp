@@ -8,7 +8,7 @@
 
 #include "executor/device/bytes_text.h"
 
-namespace fluid {
+namespace fluid::place_machine_test {
 namespace {
 
 TEST(PlaceMachine, HasTheMemoryOfTheMachine) {
@@ -33,4 +33,4 @@ TEST(PlaceMachineDeathTest, HasTheMemoryOfTheGpuWhateverIsFree) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::place_machine_test

@@ -11,7 +11,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::plateau_test {
 namespace {
 
 Program program_with(double lr, const Schedule& schedule) {
@@ -127,4 +127,4 @@ TEST(ManualSchedule, IsNeededToSetTheRate) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::plateau_test

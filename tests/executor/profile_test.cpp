@@ -10,7 +10,7 @@
 #include "tests/support/trace_check.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::profile_test {
 namespace {
 
 constexpr ProfileOptions kFew = {.warm_up = 2, .steps = 3};
@@ -268,4 +268,4 @@ TEST(Profile, TraceIsOneOfChromes) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::profile_test

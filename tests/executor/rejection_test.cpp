@@ -17,7 +17,7 @@
 #include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::rejection_test {
 namespace {
 
 constexpr int64_t kImages = 3;
@@ -222,4 +222,4 @@ TEST(RejectionReason, NamesTheUsersOpAndLine) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::rejection_test

@@ -4,7 +4,7 @@
 
 #include "frontend/program.h"
 
-namespace fluid {
+namespace fluid::result_options_test {
 namespace {
 
 using Texts = std::map<std::string, std::string>;
@@ -56,4 +56,4 @@ TEST(ResultOptions, ThatWereNotToldOnceAreNoChange) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::result_options_test

@@ -13,7 +13,7 @@
 #include "frontend/program.h"
 #include "ops/operators.h"
 
-namespace fluid {
+namespace fluid::shared_parameters_test {
 namespace {
 
 constexpr double kLr = 0.1;
@@ -135,4 +135,4 @@ TEST(SharedParameters, TrainAsTheirOpsWrittenByHand) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::shared_parameters_test

@@ -8,7 +8,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/processes.h"
 
-namespace fluid {
+namespace fluid::store_test {
 namespace {
 
 using comm::Duration;
@@ -229,4 +229,4 @@ TEST(Store, PacksAndUnpacksMessages) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::store_test

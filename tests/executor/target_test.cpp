@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/small_programs.h"
 
-namespace fluid {
+namespace fluid::target_test {
 namespace {
 
 TEST(TargetDescription, IsTheSameAfterItsJson) {
@@ -114,4 +114,4 @@ TEST(Parallel, CoversTheRangeOnce) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::target_test

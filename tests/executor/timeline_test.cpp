@@ -6,7 +6,7 @@
 
 #include "ir/error.h"
 
-namespace fluid {
+namespace fluid::timeline_test {
 namespace {
 
 constexpr Link kTwo{.world = 2, .bytes_per_ms = 100};  // an all-reduce of b bytes: b / 100 ms
@@ -78,4 +78,4 @@ TEST(Timeline, KnowsOnlyMessagesThatWereSent) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::timeline_test

@@ -15,7 +15,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::trainer_test {
 namespace {
 
 constexpr int64_t kSamples = 25, kBatchSize = 10;  // batches of 10, 10 and 5
@@ -290,4 +290,4 @@ TEST(Trainer, RejectsOptionsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::trainer_test

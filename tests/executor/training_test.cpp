@@ -5,7 +5,7 @@
 #include "frontend/layers.h"
 #include "frontend/optimizers.h"
 
-namespace fluid {
+namespace fluid::training_test {
 namespace {
 
 constexpr int64_t kSamples = 20'011;
@@ -86,4 +86,4 @@ TEST(Training, DropoutIsOffInEvalAndRepeatable) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::training_test

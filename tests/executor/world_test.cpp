@@ -6,7 +6,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::world_test {
 namespace {
 
 using Variables = World::Variables;
@@ -158,4 +158,4 @@ TEST(World, RejectsWhatContradicts) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::world_test

@@ -12,7 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::building_test {
 namespace {
 
 /// Expects the message after this file's name and a line.
@@ -143,4 +143,4 @@ TEST(Building, RejectsWrongFeedsAndOutputs) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::building_test

@@ -11,7 +11,7 @@
 #include "tests/support/file_bytes.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::cifar10_test {
 namespace {
 
 std::vector<int64_t> labels(const Dataset& data) {
@@ -59,4 +59,4 @@ TEST(Cifar10, ReadsTheOfficialImages) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::cifar10_test

@@ -6,7 +6,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::csv_test {
 namespace {
 
 using Records = std::vector<std::vector<std::string>>;
@@ -157,4 +157,4 @@ TEST_F(Csv, SamplesAreNamedByTheirLine) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::csv_test

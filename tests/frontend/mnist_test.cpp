@@ -11,10 +11,10 @@
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::mnist_test {
 namespace {
 
-class MnistFiles : public testing::Test {
+class MnistFiles : public ::testing::Test {
  protected:
   void put(const std::string& image_bytes, const std::string& label_bytes) {
     write_plain(dir_.file("train-images-idx3-ubyte"), image_bytes);
@@ -134,4 +134,4 @@ TEST_F(MnistFiles, JsonMistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::mnist_test

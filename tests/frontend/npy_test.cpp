@@ -8,7 +8,7 @@
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::npy_test {
 namespace {
 
 TEST(Npy, WritesNumPysBytes) {
@@ -90,4 +90,4 @@ TEST(Npy, DamagedFilesAreRejected) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::npy_test

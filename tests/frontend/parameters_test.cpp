@@ -12,7 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::parameters_test {
 namespace {
 
 /// Expects the message after this file's name and a line.
@@ -147,4 +147,4 @@ TEST(Parameters, GivenToALayerMustFit) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::parameters_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/errors.h"
 
-namespace fluid {
+namespace fluid::reader_test {
 namespace {
 
 /// Sample i is (i, {2 i, 2 i + 1}).
@@ -161,7 +161,7 @@ TEST(Reader, RanksShareEveryBatch) {
       for (const bool shuffled : {false, true}) {
         // The last whole batch: none, one sample, one less than ranks, one more.
         for (int64_t more : {0, 1, world - 1, world + 1}) {
-          SCOPED_TRACE(testing::Message() << world << " ranks, " << more << " more, drop "
+          SCOPED_TRACE(::testing::Message() << world << " ranks, " << more << " more, drop "
                                           << drop_last << ", shuffled " << shuffled);
           ReaderOptions options{.batch = 5, .drop_last = drop_last};
           if (shuffled) options.shuffle_seed = 9;
@@ -271,4 +271,4 @@ TEST(Reader, StopsWhileGathering) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::reader_test

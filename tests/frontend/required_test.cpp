@@ -6,7 +6,7 @@
 #include "frontend/optimizers.h"
 #include "ops/functions.h"
 
-namespace fluid {
+namespace fluid::required_test {
 namespace {
 
 /// Whether `T{}` compiles.
@@ -59,4 +59,4 @@ TEST(Required, TakesOneNumberOrAList) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::required_test

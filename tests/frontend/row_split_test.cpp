@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::row_split_test {
 namespace {
 
 class RowSplit : public ::testing::Test {
@@ -131,4 +131,4 @@ TEST(SpecGuess, APathSuggestsItsKind) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::row_split_test

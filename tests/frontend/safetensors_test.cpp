@@ -11,7 +11,7 @@
 #include "tests/support/mutate.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::safetensors_test {
 namespace {
 
 using Named = std::vector<std::pair<std::string, Tensor>>;
@@ -201,4 +201,4 @@ TEST(ByteSource, NoticesAFileThatIsCutOffWhileItIsRead) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::safetensors_test

@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::spec_test {
 namespace {
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
@@ -102,4 +102,4 @@ TEST(NpyColumns, AreNamedInTheSpec) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::spec_test

@@ -5,7 +5,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/training.h"
 
-namespace fluid {
+namespace fluid::alone_test {
 namespace {
 
 constexpr int kSteps = 5;
@@ -61,4 +61,4 @@ TEST_F(GpuAlone, LeavesAStepWhoseDataIsRefused) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::alone_test

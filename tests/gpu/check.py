@@ -37,7 +37,8 @@ import trajectories
 from json_file import write_json
 from processes import Processes
 
-LISTS = {"stages": stages.STAGES, "programs": stages.PROGRAMS, "networks": trajectories.NETWORKS, "works": gpu_bench.WORKS}
+LISTS = {"stages": stages.STAGES, "programs": stages.PROGRAMS, "networks": trajectories.NETWORKS, "modes": trajectories.MODES,
+         "works": gpu_bench.WORKS}
 NEEDED_GLIBC = os.path.join(HERE, "glibc_version")  # of the bundle
 
 
@@ -95,6 +96,7 @@ def arguments():
     parser.add_argument("--python", default=sys.executable, help="which has PyTorch, for bench")
     parser.add_argument("--programs", default=",".join(stages.PROGRAMS), help="of the stage of that name")
     parser.add_argument("--networks", default=",".join(trajectories.LARGE), help="of trajectories")
+    parser.add_argument("--modes", default=",".join(trajectories.MODES), help="of trajectories")
     parser.add_argument("--steps", type=int, default=trajectories.STEPS, help="of trajectories")
     parser.add_argument("--out", default="gpu_check")
     parser.add_argument("--pack", help="DIR.tar.gz, if not said")

@@ -5,7 +5,7 @@
 #include "tests/conformance/gpu_conformance.h"
 #include "tests/gpu/gpu_test.h"
 
-namespace fluid::testing {
+namespace fluid::testing::conformance_test {
 namespace {
 
 const FluidGpuTable* found_gpu() {
@@ -15,9 +15,9 @@ const FluidGpuTable* found_gpu() {
 }
 
 const GpuUnderTest kFound{.name = "found", .prepare = found_gpu};
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuConformance, ::testing::Values(kFound), name_of);
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuProductConformance, ::testing::Values(kFound), name_of);
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuConvolutionConformance, ::testing::Values(kFound), name_of);
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuConformance, ::testing::Values(kFound), gpu_test_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuProductConformance, ::testing::Values(kFound), gpu_test_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuConvolutionConformance, ::testing::Values(kFound), gpu_test_name);
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::conformance_test

@@ -3,7 +3,7 @@
 #include "tests/gpu/library_test.h"
 #include "tests/support/gpu_convolution_cases.h"
 
-namespace fluid {
+namespace fluid::convolutions_test {
 namespace {
 
 using fluid::testing::convolution_of;
@@ -108,4 +108,4 @@ TEST_F(GpuLibraryConvolutions, AGraphAddsInPlaceByEveryAlgorithm) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::convolutions_test

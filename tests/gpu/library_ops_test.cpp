@@ -10,7 +10,7 @@
 #include "tests/support/gpu_convolution_cases.h"
 #include "tests/support/library_program.h"
 
-namespace fluid {
+namespace fluid::library_ops_test {
 namespace {
 
 using fluid::testing::ConvolutionProgram;
@@ -110,4 +110,4 @@ TEST_F(GpuLibraryOps, ProductsWithWhatFollows) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::library_ops_test

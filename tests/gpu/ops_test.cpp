@@ -4,7 +4,7 @@
 #include "tests/gpu/gpu_test.h"
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::ops_test {
 namespace {
 
 constexpr size_t kGroups = 16;
@@ -35,4 +35,4 @@ TEST_P(GpuOps, IntegerKernelsAgree) { expect_none(check_integer_kernels); }
 INSTANTIATE_TEST_SUITE_P(Group, GpuOps, ::testing::Range(size_t{0}, kGroups));
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::ops_test

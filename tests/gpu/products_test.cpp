@@ -5,7 +5,7 @@
 #include "tests/gpu/library_test.h"
 #include "tests/support/product_data.h"
 
-namespace fluid {
+namespace fluid::products_test {
 namespace {
 
 using fluid::testing::product_of;
@@ -72,4 +72,4 @@ TEST_F(GpuLibraryProducts, EveryEpilogueIsApplied) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::products_test

@@ -182,7 +182,7 @@ class Stages:
             on_cpu = train(f"{item} cpu", "cpu", precision)
             self.check_losses(item, [(on_gpu, said), on_cpu, exact[program]], trajectories.LEAST[rounds_to])
 
-        self.each("trajectories", [f"{n} {m}" for n in self.args.networks for m in trajectories.MODES], run)
+        self.each("trajectories", [f"{n} {m}" for n in self.args.networks for m in self.args.modes], run)
 
     def check_repeats(self, item, train):
         """Trains twice, for the same losses and parameters; train(name, flags) of the first."""

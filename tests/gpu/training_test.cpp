@@ -9,7 +9,7 @@
 #include "tests/gpu/gpu_test.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::training_test {
 namespace {
 
 struct Work {
@@ -191,4 +191,4 @@ TEST_F(GpuMemoryUse, OutsideTheArenaIsListed) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::training_test

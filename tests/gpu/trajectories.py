@@ -29,7 +29,7 @@ CIFAR10 = "cifar10:{}"
 NETWORKS = {
     "resnet18": ["--data", CIFAR10, "--batch", "4", "--lr", "1e-4"],
     "alexnet_cifar10": ["--data", CIFAR10, "--batch", "4", "--lr", "3e-5"],
-    "mnist_cnn": ["--data", "digits?limit=8", "--batch", "8", "--lr", "0.01"],
+    "mnist_cnn": ["--data", "digits?limit=4", "--batch", "4", "--lr", "0.01"],
 }
 LARGE = ("resnet18", "alexnet_cifar10")  # the other one is for hosts that stand in for a GPU
 STEPS = 50

@@ -12,7 +12,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::atomic_file_test {
 namespace {
 
 size_t files_in(const std::string& directory) {
@@ -105,4 +105,4 @@ TEST(AtomicFile, ReportsUnwritablePaths) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::atomic_file_test

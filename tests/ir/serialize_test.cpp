@@ -10,7 +10,7 @@
 #include "tests/ir/random_program.h"
 #include "tests/support/errors.h"
 
-namespace fluid::ir {
+namespace fluid::ir::serialize_test {
 namespace {
 
 int version_2(std::string_view op) { return op == "missing" ? 0 : 2; }
@@ -221,4 +221,4 @@ TEST(Deserialize, RejectsPartsThatOverlap) {
 }
 
 }  // namespace
-}  // namespace fluid::ir
+}  // namespace fluid::ir::serialize_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/errors.h"
 
-namespace fluid {
+namespace fluid::tensor_test {
 namespace {
 
 using Shape64 = std::vector<int64_t>;
@@ -112,4 +112,4 @@ TEST(Batch, FindsColumnsByName) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::tensor_test

@@ -11,7 +11,7 @@
 #include "tests/ir/random_program.h"
 #include "tests/support/errors.h"
 
-namespace fluid::ir {
+namespace fluid::ir::text_test {
 namespace {
 
 constexpr const char* kGolden = R"(program @mlp {
@@ -210,4 +210,4 @@ TEST(Text, RejectsBrokenFiles) {
 }
 
 }  // namespace
-}  // namespace fluid::ir
+}  // namespace fluid::ir::text_test

@@ -7,7 +7,7 @@
 #include "tests/ir/random_program.h"
 #include "tests/support/errors.h"
 
-namespace fluid::ir {
+namespace fluid::ir::verify_test {
 namespace {
 
 /// Expects that the statements of a main graph parse, and fail verification with `message`.
@@ -159,4 +159,4 @@ TEST(Type, BytesCountPadding) {
 }
 
 }  // namespace
-}  // namespace fluid::ir
+}  // namespace fluid::ir::verify_test

@@ -3,7 +3,7 @@
 #include "ops/record.h"
 #include "tests/support/errors.h"
 
-namespace fluid {
+namespace fluid::all_reduce_test {
 namespace {
 
 TEST(AllReduce, TakesFloatsOfOneDtypeAndKnownSize) {
@@ -28,4 +28,4 @@ TEST(AllReduce, TakesFloatsOfOneDtypeAndKnownSize) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::all_reduce_test

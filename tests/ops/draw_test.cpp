@@ -9,7 +9,7 @@
 #include "ops/operators.h"
 #include "tests/support/interpreter.h"
 
-namespace fluid::testing {
+namespace fluid::testing::draw_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -193,4 +193,4 @@ TEST(Dropout, IsItsOperandInInference) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::draw_test

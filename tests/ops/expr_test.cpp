@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace fluid {
+namespace fluid::expr_test {
 namespace {
 
 const Expr kI = Expr::var(0);
@@ -88,4 +88,4 @@ TEST(Expr, FindsAffineForms) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::expr_test

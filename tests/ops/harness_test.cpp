@@ -6,7 +6,7 @@
 
 #include "tests/support/broken_ops.h"
 
-namespace fluid::testing {
+namespace fluid::testing::harness_test {
 namespace {
 
 /// Whether the op computes: others are places in memory or requests to the passes.
@@ -38,4 +38,4 @@ TEST(Harness, FindsWhatIsBroken) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::harness_test

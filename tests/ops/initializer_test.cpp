@@ -9,7 +9,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/interpreter.h"
 
-namespace fluid {
+namespace fluid::initializer_test {
 namespace {
 
 std::vector<double> initial(const Shape& shape, const Attrs& attrs, const std::string& name = "w") {
@@ -117,4 +117,4 @@ TEST(Initializer, NamesMistakes) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::initializer_test

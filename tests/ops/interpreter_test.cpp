@@ -7,7 +7,7 @@
 
 #include "ops/operators.h"
 
-namespace fluid::testing {
+namespace fluid::testing::interpreter_test {
 namespace {
 
 Tensor iota(std::vector<int64_t> shape) {
@@ -72,4 +72,4 @@ TEST_F(Interpreter, FindsTheFirstMaximum) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::interpreter_test

@@ -14,7 +14,7 @@
 #include "tests/support/data_folder.h"
 #include "tests/support/interpreter.h"
 
-namespace fluid::testing {
+namespace fluid::testing::onnx_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -114,4 +114,4 @@ TEST(Onnx, OperatorVectors) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::onnx_test

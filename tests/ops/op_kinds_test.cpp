@@ -6,10 +6,10 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 
-namespace fluid {
+namespace fluid::op_kinds_test {
 namespace {
 
-class OpKindsTest : public testing::Test {
+class OpKindsTest : public ::testing::Test {
  protected:
   Value input(const Shape& shape, DType dtype = f32) {
     return record_source(program_.main(), "data", "x" + std::to_string(inputs_++),
@@ -57,4 +57,4 @@ TEST_F(OpKindsTest, TellGroupsByWhatTheyReadAndYield) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::op_kinds_test

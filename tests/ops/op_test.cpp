@@ -4,7 +4,7 @@
 
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::op_test {
 namespace {
 
 class Ops : public ::testing::TestWithParam<size_t> {
@@ -40,4 +40,4 @@ INSTANTIATE_TEST_SUITE_P(Table, Ops, ::testing::ValuesIn(all_tests()), [](const 
 });
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::op_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fluid {
+namespace fluid::philox_test {
 namespace {
 
 using Words = std::array<uint32_t, 4>;
@@ -23,4 +23,4 @@ TEST(Philox, BitsUseEveryWordOfTheirArguments) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::philox_test

@@ -8,7 +8,7 @@
 #include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::program_file_test {
 namespace {
 
 constexpr const char* kNet = R"(program @net {
@@ -176,4 +176,4 @@ TEST(ProgramFile, RejectsOperandsThatDoNotAddUp) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::program_file_test

@@ -7,7 +7,7 @@
 #include "tests/support/kernel_runner.h"
 #include "tests/support/op_harness.h"
 
-namespace fluid::testing {
+namespace fluid::testing::ptx_test {
 namespace {
 
 /// The sample with numbers of `dtype` where it has floats; null where the op takes none such.
@@ -44,4 +44,4 @@ INSTANTIATE_TEST_SUITE_P(Numbers, Ptx,
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::ptx_test

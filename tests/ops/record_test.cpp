@@ -4,7 +4,7 @@
 
 #include "ops/operators.h"
 
-namespace fluid {
+namespace fluid::record_test {
 namespace {
 
 std::string error_of(const std::function<void()>& act) {
@@ -202,4 +202,4 @@ TEST(Table, HasNoFaults) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::record_test

@@ -8,7 +8,7 @@
 #include "ops/record.h"
 #include "tests/support/interpreter.h"
 
-namespace fluid {
+namespace fluid::torch_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -167,4 +167,4 @@ TEST(Torch, Optimizers) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::torch_test

@@ -17,7 +17,7 @@
 #include "tests/support/plain_target.h"
 #include "tests/support/temp_dir.h"
 
-namespace fluid {
+namespace fluid::fir_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,7 +132,7 @@ std::string transform(const std::string& text, const std::string& name) {
   return ir::print(*program);
 }
 
-class Fir : public testing::TestWithParam<std::string> {};
+class Fir : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Fir, Check) {
   const fs::path file = kFolder / (GetParam() + ".fir");
@@ -155,8 +155,8 @@ TEST_P(Fir, Check) {
   EXPECT_EQ(std::system(command.c_str()), 0) << result;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Fir, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Files, Fir, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::fir_test

@@ -11,7 +11,7 @@
 #include "ops/table.h"
 #include "passes/pass.h"
 
-namespace fluid {
+namespace fluid::fuse_test {
 namespace {
 
 /// A machine without library kernels.
@@ -143,4 +143,4 @@ TEST(Compile, TimeGrowsAboutLinearlyWithDepth) {
 }
 
 }  // namespace
-}  // namespace fluid
+}  // namespace fluid::fuse_test

@@ -10,7 +10,7 @@
 #include "tests/support/plain_target.h"
 #include "tests/support/small_programs.h"
 
-namespace fluid::testing {
+namespace fluid::testing::gradient_test {
 namespace {
 
 constexpr int64_t kSamples = 2;
@@ -103,4 +103,4 @@ TEST(Gradients, AStepCountsItselfAndItsRandomNumbers) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::gradient_test

@@ -8,7 +8,7 @@
 #include "tests/support/plain_target.h"
 #include "tests/support/small_programs.h"
 
-namespace fluid::testing {
+namespace fluid::testing::memory_plan_test {
 namespace {
 
 struct Planned {
@@ -101,4 +101,4 @@ TEST(MemoryPlan, TheCheckerFindsARangeOutsideItsRegion) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::memory_plan_test

@@ -18,7 +18,7 @@
 #include "tests/support/small_programs.h"
 #include "tests/support/training.h"
 
-namespace fluid::testing {
+namespace fluid::testing::pass_manager_test {
 namespace {
 
 constexpr std::string_view kProgram = R"(program @p {
@@ -152,4 +152,4 @@ TEST(Stages, MatchTheGoldenTexts) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::pass_manager_test

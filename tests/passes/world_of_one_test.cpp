@@ -8,7 +8,7 @@
 #include "tests/support/plain_target.h"
 #include "tests/support/training.h"
 
-namespace fluid::testing {
+namespace fluid::testing::world_of_one_test {
 namespace {
 
 std::string step_after(const std::vector<Pass>& passes, const Options& options) {
@@ -54,4 +54,4 @@ TEST(WorldOfOne, ExchangesWithItselfWhereAskedTo) {
 }
 
 }  // namespace
-}  // namespace fluid::testing
+}  // namespace fluid::testing::world_of_one_test
